@@ -1,0 +1,63 @@
+"""What the cutting-plane master holds, and what of it matters, round by round.
+
+Rows that the master holds when it solves, and those among them that get weight (the active ones),
+for digits with soft margins under three groupings of the samples: every sample a row of its own
+each round (n-slack), groups of samples, one row for all (one-slack). The optimum is the same.
+"""
+
+import sys
+
+import numpy as np
+
+import workbench as wb
+
+
+def measure(n: int = 300, lam: float = 0.1, gap: float = 1e-9) -> dict[str, np.ndarray]:
+    """One row per method and round: method, round, rows held, rows active."""
+    problem, form = wb.load_problem("digits")(n=n), wb.SoftMargin(lam=lam)
+    columns = {name: [] for name in ("method", "round", "held", "active")}
+    for method, groups in {"n-slack": "all", f"{max(1, n // 10)} groups": None, "one-slack": "one"}.items():
+        for each in wb.solve(form, problem, gap=gap, groups=groups).history:
+            row = (method, each["round"], each["cuts"], each["active"])
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    return {name: np.array(values) for name, values in columns.items()}
+
+
+@wb.pictures.styled
+def draw(arrays):
+    from matplotlib.ticker import MaxNLocator
+
+    methods = list(dict.fromkeys(arrays["method"].tolist()))
+    parts = {name: {key: arrays[key][arrays["method"] == name] for key in arrays} for name in methods}
+    first, last = parts[methods[0]], parts[methods[-1]]
+    figure, axes = wb.pictures.canvas(
+        1,
+        len(methods),
+        (7.2, 2.5),
+        f"Few rounds with many rows or many rounds with few: {first['round'][-1]} rounds end with "
+        f"{first['held'][-1]} rows ({methods[0]}), {last['round'][-1]} with {last['held'][-1]} ({methods[-1]})",
+        "Digits, soft margin. Light: rows that the master holds; a row leaves after two idle rounds. "
+        "Dark: rows with weight, all that the optimum and its certificate need. Titles count both at the end.",
+        sharey=True,
+    )
+    dark, pale = wb.pictures.STYLES[0].color, "#c9d3e4"
+    for panel, (name, part) in zip(axes[0], parts.items(), strict=True):
+        edges = np.append(part["round"], part["round"][-1] + 1) - 0.5
+        for key, color in (("held", pale), ("active", dark)):
+            panel.stairs(part[key], edges, fill=True, color=color, linewidth=0)
+            panel.stairs(part[key], edges, color=dark, linewidth=0.8)
+        panel.set_title(f"{name}: {part['active'][-1]} of {part['held'][-1]} rows active")
+        panel.set(xlabel="round", xlim=(0.5, part["round"][-1] + 0.5))
+        panel.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=2))
+        panel.grid(True, axis="y")
+    axes[0, 0].set_ylabel("rows in the master")
+    axes[0, 0].set_ylim(0)
+    middle = len(first["round"]) // 2
+    between = (first["held"][middle] + first["active"][middle]) / 2
+    for text, height, color in (("held", between, dark), ("active", first["active"][middle] / 2, "white")):
+        axes[0, 0].text(first["round"][middle], height, text, color=color, weight="bold", ha="center", va="center")
+    return figure
+
+
+NAMES = {"cuts-per-round": sys.modules[__name__]}

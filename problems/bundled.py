@@ -1,0 +1,48 @@
+"""Small real data sets that ship with scikit-learn (the extra `data`); nothing is downloaded.
+
+    digits   1,797 handwritten digits of 8×8 pixels, 10 classes; X/16, so features lie in [0, 1]
+    iris     150 flowers, 4 lengths in cm as they are, 3 classes
+    wine     178 wines, 13 measurements, each standardised over all 178 (mean 0, variance 1), 3 classes
+
+The first n samples in the order of the source, no bias feature. iris and wine are sorted by class:
+fewer than 51 irises or 60 wines hold a single one.
+"""
+
+from __future__ import annotations
+
+import workbench as wb
+
+
+def digits(n: int = 300) -> wb.Multiclass:
+    """The first n of 1,797 handwritten digits, X/16, no bias."""
+    X, y = source("digits")
+    return first(n, X / 16, y)
+
+
+def iris(n: int = 150) -> wb.Multiclass:
+    """The first n of 150 irises, lengths in cm, no bias."""
+    return first(n, *source("iris"))
+
+
+def wine(n: int = 178) -> wb.Multiclass:
+    """The first n of 178 wines, every feature standardised over all 178, no bias."""
+    X, y = source("wine")
+    return first(n, (X - X.mean(axis=0)) / X.std(axis=0), y)
+
+
+def source(name: str):
+    """The arrays (X, y) of a data set bundled with scikit-learn."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise wb.MissingCapability(f"{name} comes with scikit-learn; pip install 'cutbench[data]'.") from None
+    return getattr(datasets, f"load_{name}")(return_X_y=True)
+
+
+def first(n: int, X, y) -> wb.Multiclass:
+    if not 1 <= n <= len(y):
+        raise wb.BadInput(f"n is {n} but there are {len(y)} samples; choose n between 1 and {len(y)}.")
+    return wb.Multiclass(X[:n], y[:n])
+
+
+NAMES = {"digits": digits, "iris": iris, "wine": wine}

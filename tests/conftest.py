@@ -1,0 +1,17 @@
+"""Shared settings: hypothesis profiles, real data beside the checkout when present."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+slow_ok = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=slow_ok)
+settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=slow_ok)
+settings.load_profile("default")
+
+beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+if "CUTBENCH_DATA" not in os.environ and beside.is_dir():
+    os.environ["CUTBENCH_DATA"] = str(beside)

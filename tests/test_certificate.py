@@ -1,0 +1,107 @@
+"""Certificates verify without any solver, and damage does not pass."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import workbench as wb
+from workbench.certificate import verify
+
+
+@pytest.fixture(scope="module")
+def solution():
+    X, y = load_iris(return_X_y=True)
+    return wb.solve(wb.SoftMargin(lam=0.01), wb.Multiclass(X, np.array(["setosa", "versicolor", "virginica"])[y]))
+
+
+@pytest.fixture
+def path(solution, tmp_path):
+    return solution.certificate.save(tmp_path / "iris")
+
+
+def test_verifies_where_no_solver_can_be_imported(path):
+    block = "import sys\nfor m in ('cvxpy', 'clarabel', 'osqp', 'ecos', 'scs', 'piqp', 'daqp', 'highspy', 'numba'): sys.modules[m] = None\n"
+    script = block + f"import json, workbench as wb\nprint(json.dumps(wb.verify({str(path)!r})))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    proof = json.loads(out)
+    assert proof["proven"]
+    assert proof["gap"] <= 1e-9
+    assert len(proof["data_sha256"]) == 64
+
+
+def rewrite(path, **changes):
+    """Change arrays of the npz or keys of the header in place."""
+    with np.load(path.with_suffix(".npz")) as archive:
+        arrays = dict(archive)
+    header = json.loads(path.read_text())
+    for name, change in changes.items():
+        target = arrays if name in arrays else header
+        target[name] = change(target[name])
+    np.savez(path.with_suffix(".npz"), **arrays)
+    path.write_text(json.dumps(header))
+
+
+def bumped(array):
+    array = array.copy()
+    array.flat[0] += 1
+    return array
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"theta": bumped},
+        {"witnesses": lambda w: (w + 1) % 3},
+        {"weights": lambda w: w * np.linspace(0.1, 2, len(w))},
+        {"data_data": bumped},
+        {"data_labels": lambda y: np.roll(y, 1)},
+        {"lower": lambda x: x * 1.01},
+        {"upper": lambda x: x * 0.99},
+    ],
+    ids=lambda c: next(iter(c)),
+)
+def test_a_changed_certificate_is_not_proven(path, changes):
+    assert verify(path)["proven"]
+    rewrite(path, **changes)
+    assert not verify(path)["proven"]
+
+
+def test_a_weaker_claim_is_still_proven(path):
+    rewrite(path, lower=lambda x: x * 0.9, upper=lambda x: x * 1.1)
+    assert verify(path)["proven"]
+
+
+def test_other_data_do_not_match(path, solution):
+    assert verify(path, data=solution.problem)["proven"]
+    other = wb.Multiclass(solution.problem.X.toarray() + 1e-9, solution.problem.classes[solution.problem.labels])
+    assert not verify(path, data=other)["proven"]
+
+
+@pytest.mark.parametrize("damage", ["json", "npz", "missing", "format"])
+def test_damage_is_one_sentence(path, damage):
+    if damage == "json":
+        path.write_text(path.read_text()[:-40])
+    elif damage == "npz":
+        path.with_suffix(".npz").write_bytes(path.with_suffix(".npz").read_bytes()[:-200])
+    elif damage == "missing":
+        path.with_suffix(".npz").unlink()
+    else:
+        rewrite(path, format=lambda _: "something-else")
+    with pytest.raises(wb.BadInput) as caught:
+        verify(path)
+    assert "\n" not in str(caught.value)
+    assert str(path.parent) in str(caught.value)
+
+
+def test_nothing_half_written(solution, tmp_path):
+    target = tmp_path / "file"
+    target.write_text("in the way")
+    with pytest.raises((wb.BadInput, OSError)):
+        solution.certificate.save(target / "sub" / "iris")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]

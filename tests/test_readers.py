@@ -1,0 +1,166 @@
+"""A user's data files: what is read, and one sentence with file and line for what cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from workbench.errors import BadInput
+from workbench.readers import data_problem, read
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name: str, content: str | bytes):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+CSV = {
+    "header, label last": "a,b,label\n1,2,x\n3,4,y\n",
+    "header, label first, quoted": '"label","a","b"\n"x",1,2\n"y",3,4\n',
+    "named target among words": "a;target;b\n1;x;2\n3;y;4\n",
+    "no header, words last": "1,2,x\n3,4,y\n",
+    "no header, words first, tabs": "x\t1\t2\ny\t3\t4\n",
+    "numbers as column names": "0,1,y\n1,2,x\n3,4,y\n",
+    "byte-order mark, blank lines, spaces": "\ufeffa, b, label\n\n1, 2, x\n3, 4, y\n\n",
+    "windows lines": "a,b,label\r\n1,2,x\r\n3,4,y\r\n",
+}
+
+
+@pytest.mark.parametrize("text", CSV.values(), ids=CSV)
+def test_csv_finds_header_and_labels(file, text):
+    X, y = read(file("data.csv", text))
+    np.testing.assert_array_equal(X, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(y, ["x", "y"])
+
+
+def test_csv_takes_the_last_column_of_whole_numbers(file):
+    X, y = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
+    np.testing.assert_array_equal(X, [[0.5, 1], [0.25, 3]])
+    np.testing.assert_array_equal(y, [2, 0])
+    assert y.dtype == np.int64
+
+
+def test_a_file_without_labels_is_known_by_its_width(file):
+    path = file("data.csv", "1,2,0\n3,4,1\n")
+    assert read(path, n_inputs=3).y is None
+    np.testing.assert_array_equal(read(path, n_inputs=2).y, [0, 1])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_svmlight_counts_from_zero_or_one(file, first):
+    text = f"# a comment\n+1 {first}:0.5 {first + 2}:-2 # more\n\n-1 qid:3 {first + 1}:1e-1\n"
+    X, y = read(file("data.svm", text))
+    np.testing.assert_array_equal(dense(X), [[0.5, 0, -2], [0, 0.1, 0]])
+    np.testing.assert_array_equal(y, [1, -1])
+    assert dense(read(file("data.svm", text), n_inputs=5).X).shape == (2, 5)
+
+
+def test_svmlight_equals_scikit_learns_reader(file, tmp_path):
+    datasets = pytest.importorskip("sklearn.datasets")
+    rng = np.random.default_rng(0)
+    X, y = sparse.random_array((40, 12), density=0.3, rng=rng).tocsr(), rng.integers(0, 3, 40)
+    datasets.dump_svmlight_file(X, y, str(tmp_path / "data.svmlight"), zero_based=False)
+    theirs, labels = datasets.load_svmlight_file(str(tmp_path / "data.svmlight"))
+    ours = read(tmp_path / "data.svmlight")
+    np.testing.assert_array_equal(dense(ours.X), theirs.toarray())
+    np.testing.assert_array_equal(ours.y, labels)
+
+
+def test_npz_holds_X_and_y(tmp_path):
+    np.savez(tmp_path / "data.npz", X=np.eye(3), y=["a", "b", "a"])
+    problem = data_problem(tmp_path / "data.npz")()
+    np.testing.assert_array_equal(problem.X.toarray(), np.eye(3))
+    assert problem.classes.tolist() == ["a", "b"]
+    np.savez(tmp_path / "bare.npz", X=np.eye(3))
+    assert read(tmp_path / "bare.npz").y is None
+    with pytest.raises(BadInput, match="holds no labels"):
+        data_problem(tmp_path / "bare.npz")()
+
+
+FAULTY = {
+    ("a.csv", ""): "holds no samples",
+    ("a.csv", "a,b,label\n"): "holds no samples",
+    ("a.csv", "a,b,label\n1,2,x\n3,y\n"): "line 3 has 2 cells where 3 are expected",
+    ("a.csv", "a,b,label\n1,two,x\n3,4,y\n"): "line 2: column b is 'two'",
+    ("a.csv", "a,b,label\n1,2,x\n3,,y\n"): "line 3: column b is empty",
+    ("a.csv", "a,b,label\n1,nan,x\n3,4,y\n"): "line 2: column b is 'nan'",
+    ("a.csv", "a,b,label\n1,inf,x\n3,4,y\n"): "line 2: column b is 'inf'",
+    ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
+    ("a.csv", "1,2,0.5\n3,4,1\n"): "line 1: the last column holds 0.5, no class",
+    ("a.csv", ",a,label\n0,2,x\n1,4,y\n"): "column 1 has no name",
+    ("a.csv", 'a,b,label\n1,2,"x\n3,4,y\n'): "line 3: unexpected end of data",
+    ("a.csv", "1,2,x\n3,4,x\n"): "All labels are x",
+    ("a.csv", b"a,b,label\n\xff,2,x\n"): "not text in UTF-8",
+    ("a.csv", b"\x00\x01\x02"): "a.csv",
+    ("a.svm", ""): "holds no samples",
+    ("a.svm", "1 1:2\nx 1:2\n"): "line 2: the label 'x' is not a number",
+    ("a.svm", "1 1:2\n0 2:three\n"): "line 2: '2:three' is not index:value",
+    ("a.svm", "1 1:2\n0 -1:3\n"): "line 2: '-1:3' is not index:value",
+    ("a.svm", "1 1:2\n0 1\n"): "line 2: '1' is not index:value",
+    ("a.svm", "1 1:2\n0 1:nan\n"): "line 2: feature 1 is nan",
+    ("a.svm", "1 1:2\n0 2:1 2:1\n"): "line 2: index 2 follows 2",
+    ("a.svm", "1 1:2\n1 2:1\n"): "All labels are 1",
+    ("a.npz", b"not a zip"): "not an npz file",
+    ("a.npz", b""): "not an npz file",
+    ("a.parquet", "x"): "no data file known here",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), FAULTY.items(), ids=[f"{m[:40]} {c[0]}" for c, m in FAULTY.items()])
+def test_a_faulty_file_is_one_sentence(file, content, message):
+    path = file(*content)
+    with pytest.raises(BadInput) as caught:
+        data_problem(path)()
+    assert str(path) in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_npz_is_never_unpickled(tmp_path):
+    trap = []
+
+    class Trap:
+        def __reduce__(self):
+            return trap.append, (1,)
+
+    np.savez(tmp_path / "a.npz", X=np.array([[Trap()]], dtype=object), y=[0])
+    with pytest.raises(BadInput, match="not an npz file of plain arrays"):
+        read(tmp_path / "a.npz")
+    assert not trap
+
+
+def test_npz_with_other_arrays_names_them(tmp_path):
+    np.savez(tmp_path / "a.npz", Z=[1])
+    with pytest.raises(BadInput, match="holds the arrays Z, but X is missing"):
+        read(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1, 2])
+    with pytest.raises(BadInput, match="2 rows but y has shape"):
+        data_problem(tmp_path / "a.npz")()
+
+
+def test_truncated_npz(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(50, 50)), y=np.arange(50) % 2)
+    whole = (tmp_path / "a.npz").read_bytes()
+    damaged = bytearray(whole)
+    damaged[200:220] = bytes(20)
+    for content in (whole[: len(whole) // 2], bytes(damaged)):
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(BadInput, match="not an npz file"):
+            read(tmp_path / "a.npz")
+
+
+def test_other_widths_than_the_weights(file):
+    with pytest.raises(BadInput, match="has 4 columns but the weights were learned on 2"):
+        read(file("a.csv", "1,2,3,4\n"), n_inputs=2)
+    with pytest.raises(BadInput, match="features up to 4 but the weights know 2"):
+        read(file("a.svm", "0 4:1\n"), n_inputs=2)

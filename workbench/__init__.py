@@ -1,0 +1,53 @@
+"""Cutbench's workbench: state a structured learning problem, get its proven optimum.
+
+    import workbench as wb
+    problem = wb.Multiclass(X, y)
+    s = wb.solve(wb.SoftMargin(lam=0.1), problem, gap=1e-9)      # s.lower ≤ F* ≤ s.upper
+    t = wb.run(wb.BCFW(), wb.SoftMargin(lam=0.1), problem, passes=50, rng=0)
+    wb.crosscheck(t, s)                                          # agrees, disagrees, …
+
+Names are resolved when first used: the classes of the registries by their class names.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "solve": "solving",
+    "Solution": "solving",
+    "run": "stochastic",
+    "Trace": "structures",
+    "crosscheck": "verdicts",
+    "Verdict": "verdicts",
+    "verify": "certificate",
+    "Certificate": "certificate",
+    "Bounds": "bounds",
+    "registry": "registries",
+    "load_problem": "registries",
+    "BACKENDS": "backends",
+    "CutbenchError": "errors",
+    "BadInput": "errors",
+    "MissingCapability": "errors",
+    "NotSeparable": "errors",
+    "UnknownName": "errors",
+}
+_MODULES = ("datasets", "pictures")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"workbench.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"workbench.{name}")
+    if name[:1].isupper():
+        from workbench.registries import registry
+
+        for kind in ("output", "formulation", "solver", "learner"):
+            for _, item in registry(kind).items():
+                if getattr(item, "__name__", None) == name:
+                    return item
+    raise AttributeError(f"module 'workbench' has no attribute {name!r}")

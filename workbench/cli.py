@@ -1,0 +1,551 @@
+"""The command `cutbench`: each command parses its words, calls the Python API, and prints.
+
+    stdout   the answer: readable text, or with --json one object and nothing else
+    stderr   progress (on a terminal), remedies, and errors: one line that starts with `cutbench:`
+
+Exit codes: 0 solved, stationary, agrees, proven · 1 disagrees, failed, not proven · 2 bad input or
+usage · 3 not converged, limit, stalled, cycle · 70 a bug of ours · 130 interrupted. CUTBENCH_DEBUG=1
+shows the traceback of any error. Numerical packages are imported inside the commands, so that
+`--help` is instant.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+import workbench.terminal as terminal
+from workbench import __version__
+from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, UnknownName
+from workbench.registries import (
+    KINDS,
+    REQUIRED,
+    Setting,
+    build,
+    compatibility,
+    dashed,
+    is_path,
+    load_problem,
+    load_user_file,
+    parse_settings,
+    present,
+    registry,
+    settings_of,
+)
+
+BUG = 70
+INTERRUPTED = 130
+SOLVED = ("optimal", "stationary")
+VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
+REMEDIES = {
+    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "stalled": "the backend can give no more digits; try another --backend, or ask for a larger --gap",
+    "cycle": "the iterates repeat; change the start or the settings",
+}
+
+
+class Commands(click.Group):
+    """A group whose commands return exit codes and whose errors are one line on stderr."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of this file, which is a newcomer's
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode or debugging():
+            code = super().main(*args, standalone_mode=False, **extra)
+        else:
+            code = self.guarded(*args, **extra)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def guarded(self, *args: Any, **extra: Any) -> int | None:
+        """The exit code; every error has become one line."""
+        try:
+            return super().main(*args, standalone_mode=False, **extra)
+        except click.Abort:
+            return complain("interrupted.", INTERRUPTED)
+        except click.UsageError as error:
+            where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
+            return complain(error.format_message().rstrip(".") + f"{where}.", 2)
+        except click.ClickException as error:
+            return complain(error.format_message(), 2)
+        except CutbenchError as error:
+            return complain(str(error), error.exit_code)
+        except OSError as error:
+            return complain(f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2)
+        except ModuleNotFoundError as error:
+            if (error.name or "workbench").split(".")[0] != "workbench":
+                return complain(f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2)
+            return complain(f"This installation has no {error.name}; install cutbench again.", BUG)
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}".splitlines()[0]
+            return complain(f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG)
+
+
+def debugging() -> bool:
+    return os.environ.get("CUTBENCH_DEBUG") == "1"
+
+
+def complain(sentence: str, code: int) -> int:
+    click.echo(f"cutbench: {' '.join(sentence.split())}", err=True)
+    return code
+
+
+def json_option(command: Callable) -> Callable:
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(command)
+
+
+def set_option(command: Callable) -> Callable:
+    text = "A setting of the problem or the formulation, e.g. lam=0.1; `cutbench list NAME` shows them."
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)(command)
+
+
+CODES = """Exit codes: 0 solved, agrees, proven · 1 disagrees, failed, not proven · 2 bad input · 3 not converged,
+a limit, stalled · 70 a bug · 130 interrupted. CUTBENCH_DEBUG=1 shows the traceback of any error."""
+
+
+@click.group(cls=Commands, epilog=CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cutbench")
+def cli() -> None:
+    """Structured prediction solved to a proven optimum, and learners checked against it.
+
+    PROBLEM is a name that `cutbench list` shows, a svmlight, CSV or npz file, or a Python file that
+    defines a problem; a Python file runs with your rights.
+    """
+
+
+# ── demo ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cli.command()
+@click.option("--out", default="runs/demo", show_default=True, metavar="DIR", help="Folder of its files.")
+def demo(out: str) -> int:
+    """Small real data: proven, cross-checked, drawn."""
+    folder = terminal.usable_folder(out)
+    from workbench.demo import main
+
+    return main(folder) or 0
+
+
+# ── list ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cli.command("list")
+@click.argument("name", required=False)
+@json_option
+def list_(name: str | None, as_json: bool) -> int:
+    """Show all names and what fits what.
+
+    With NAME its settings, defaults and formula.
+    """
+    entries = [entry(kind, key, obj) for kind in filter(present, KINDS) for key, obj in registry(kind).items()]
+    if name is not None:
+        found = [each for each in entries if each["name"] == dashed(name)]
+        if not found:
+            raise UnknownName("name", name, {each["name"] for each in entries})
+        if as_json:
+            terminal.emit({"entries": found})
+        else:
+            terminal.print_entries(found)
+        return 0
+    pairs = compatibility()
+    if as_json:
+        terminal.emit({"entries": entries, "compatibility": [asdict(each) for each in pairs]})
+    else:
+        terminal.print_registries(entries, pairs)
+    return 0
+
+
+def entry(kind: str, name: str, obj: Any) -> dict[str, Any]:
+    """What `list` tells about one name; the formula is its file's docstring."""
+    formula = inspect.getdoc(registry(kind).modules[name]) or ""
+    own = inspect.getdoc(obj) if inspect.isclass(obj) or inspect.isroutine(obj) else None
+    settings = settings_of(obj) if callable(obj) else {}
+    shown = [{"key": s.name, "type": s.kind, "default": default_of(s)} for s in settings.values()]
+    summary = (own or formula).partition("\n")[0]
+    return {"kind": kind, "name": name, "summary": summary, "settings": shown, "formula": formula}
+
+
+def default_of(setting: Setting) -> Any:
+    return None if setting.default is REQUIRED else setting.default
+
+
+# ── solve ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cli.command()
+@click.argument("problem")
+@click.argument("formulation")
+@set_option
+@click.option("--gap", default=1e-9, show_default=True, help="Relative gap to prove.")
+@click.option("--backend", metavar="NAME|all", help="The convex solver; `all` asks each that is installed.")
+@click.option("--groups", metavar="one|all|N", help="Samples per cut: one group (one-slack) to all (n-slack).")
+@click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
+@click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
+@json_option
+def solve(
+    problem: str,
+    formulation: str,
+    settings: tuple[str, ...],
+    gap: float,
+    backend: str | None,
+    groups: str | None,
+    time_limit: float | None,
+    max_rounds: int | None,
+    out: str | None,
+    as_json: bool,
+) -> int:
+    """Solve PROBLEM under FORMULATION to a proven gap."""
+    data, form, source = pair(problem, formulation, settings)
+    names = {"problem": short_name(problem), "formulation": dashed(formulation)}
+    folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
+    limits = {"gap": positive("gap", gap), "time_limit": positive("time-limit", time_limit)}
+    limits |= {"max_rounds": positive("max-rounds", max_rounds), "groups": groups}
+
+    def row(name: str | None, stem: str) -> dict[str, Any]:
+        solution = solved(form, data, " ".join(names.values()), backend=name, **limits)
+        solution.certificate.source = {"name": problem, "settings": source}
+        path = solution.certificate.save(folder / stem)
+        return names | solution_record(solution, data) | {"certificate": terminal.shown_path(path)}
+
+    if backend is None or backend.lower() != "all":
+        only = row(backend, "certificate")
+        terminal.emit(only) if as_json else terminal.print_solution(only)
+        return solution_code(only)
+    rows = []
+    for name in installed_backends():
+        try:
+            rows.append(row(name, name.lower()))
+        except (BackendFailed, MissingCapability) as error:
+            rows.append({"backend": name, "status": "failed", "evidence": str(error)})
+    terminal.emit(names | {"n_samples": data.n_samples, "rows": rows}) if as_json else terminal.print_backends(rows)
+    return backends_code(rows)
+
+
+def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
+    """The problem and the formulation that the user's words mean, and the problem's settings."""
+    from workbench.structures import Problem
+
+    form = registry("formulation").get(formulation)
+    source = load_problem(problem)
+    for_problem, for_form = parse_settings(settings, source, form)
+    chosen, data = build(form, for_form), build(source, for_problem)
+    if not isinstance(data, Problem):
+        raise BadInput(f"{problem} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+    return data, chosen, for_problem
+
+
+def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
+    import workbench
+
+    with terminal.stdout_kept(), terminal.progress(text) as observe:
+        return workbench.solve(form, data, observe=observe, **options)
+
+
+def short_name(problem: str) -> str:
+    return Path(problem).stem if is_path(problem) else dashed(problem)
+
+
+def positive(option: str, value: Any) -> Any:
+    if value is not None and not 0 < value < float("inf"):
+        raise BadInput(f"--{option} is {value}; give a positive number.")
+    return value
+
+
+def installed_backends() -> list[str]:
+    from workbench.backends import BACKENDS
+
+    return [name for name, backend in BACKENDS.items() if backend.installed]
+
+
+def solution_record(solution: Any, data: Any) -> dict[str, Any]:
+    """The fields of `--json`, in their order; names and the certificate's path aside."""
+    own = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
+    own += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
+    record = {"n_samples": data.n_samples, "dim": len(solution.theta_flat)}
+    return terminal.plain(record | {field: getattr(solution, field) for field in own})
+
+
+def solution_code(row: dict[str, Any]) -> int:
+    """0 if solved; else 3, with the remedy on stderr."""
+    if row["status"] in SOLVED:
+        return 0
+    return complain(f"{row['status']}: {REMEDIES.get(row['status'], 'no proof was reached')}.", 3)
+
+
+def backends_code(rows: list[dict[str, Any]]) -> int:
+    """1 if two backends' proven intervals exclude each other, 0 if one reached the gap, else 3."""
+    proven = [row for row in rows if None not in (row.get("lower"), row.get("upper"))]
+    if proven and max(row["lower"] for row in proven) > min(row["upper"] for row in proven):
+        return complain("two proven intervals exclude each other: the oracle or the features are wrong.", 1)
+    if any(row["status"] in SOLVED for row in rows):
+        return 0
+    return complain("no backend reached the gap; ask for a larger --gap.", 3)
+
+
+# ── crosscheck ────────────────────────────────────────────────────────────────────────────────────
+
+
+@cli.command()
+@click.argument("problem")
+@click.argument("formulation")
+@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of ours that fit]")
+@set_option
+@click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
+@click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
+@json_option
+def crosscheck(
+    problem: str,
+    formulation: str,
+    learners: str | None,
+    settings: tuple[str, ...],
+    passes: int,
+    seed: int,
+    tolerance: float,
+    gap: float,
+    as_json: bool,
+) -> int:
+    """Check learners against the proven optimum.
+
+    A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
+    fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
+    seed. A file runs with your rights.
+    """
+    data, form, _ = pair(problem, formulation, settings)
+    chosen = chosen_learners(learners, form, data)
+    for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap}.items():
+        positive(option, value)
+    if seed < 0:
+        raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
+    names = {"problem": short_name(problem), "formulation": dashed(formulation)}
+    reference = solved(form, data, "reference", gap=gap)
+    rows = [checked(name, learner, reference, passes, seed, tolerance) for name, learner in chosen.items()]
+    record = {"reference": names | solution_record(reference, data) | {"certificate": None}, "learners": rows}
+    if as_json:
+        terminal.emit(record)
+    else:
+        terminal.print_verdicts(record)
+    codes = [VERDICT_CODES.get(row["verdict"], 1) for row in rows]
+    if record["reference"]["status"] not in SOLVED:
+        codes.append(solution_code(record["reference"]))
+    elif 3 in codes and 1 not in codes:
+        complain("no verdict was reached on every learner; raise --passes, or see the reasons.", 3)
+    return 1 if 1 in codes else max(codes)
+
+
+def chosen_learners(words: str | None, form: Any, data: Any) -> dict[str, Any]:
+    """The learners by name; without words all solvers of ours that take the pair."""
+    solvers, learners = registry("solver"), registry("learner")
+    if words is None:
+        fitting = {name: solver for name, solver in solvers.items() if solver().misfit(form, data) is None}
+        if not fitting:
+            raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
+        return fitting
+    chosen: dict[str, Any] = {}
+    for word in filter(None, map(str.strip, words.split(","))):
+        if is_path(word):
+            chosen |= load_user_file(word, "learner", "fit")
+            continue
+        name = dashed(word)
+        if name not in solvers.objects and name not in learners.objects:
+            raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
+        chosen[name] = (solvers if name in solvers.objects else learners).get(name)
+    if not chosen:
+        raise BadInput("--learners names nobody; write for example --learners subgradient,bcfw.")
+    return chosen
+
+
+def checked(name: str, learner: Any, reference: Any, passes: int, seed: int, tolerance: float) -> dict[str, Any]:
+    """One learner's row; whatever it raises is the verdict `failed`."""
+    from workbench.verdicts import crosscheck
+
+    began = time.perf_counter()
+    with terminal.stdout_kept(), terminal.progress(name):
+        try:
+            verdict, seconds = judged(learner, reference, passes, seed, tolerance)
+        except (Exception, SystemExit) as error:
+            if debugging():
+                raise
+            crash = error if isinstance(error, Exception) else RuntimeError(f"it left with exit code {error}")
+            verdict, seconds = crosscheck(crash, reference), time.perf_counter() - began
+    row = {"name": name, "verdict": verdict.verdict, "excess": verdict.excess, "passes": passes, "seconds": seconds}
+    return terminal.plain(row | {"reason": verdict.reason, "evidence": verdict.evidence})
+
+
+def judged(learner: Any, reference: Any, passes: int, seed: int, tolerance: float) -> tuple[Any, float]:
+    """The verdict on a solver of ours, or on fit(problem, formulation, budget, rng), and its seconds.
+
+    Weights from `fit` that miss the optimum get a history: those of half and of a quarter of the budget.
+    """
+    from workbench.stochastic import run
+    from workbench.verdicts import NOT_COMPARABLE, NOT_CONVERGED, Verdict, crosscheck
+
+    form, data = reference.formulation, reference.problem
+    learner = learner() if inspect.isclass(learner) else learner
+    if hasattr(learner, "sweep"):
+        if why := learner.misfit(form, data):
+            return Verdict(NOT_COMPARABLE, float("nan"), why), 0.0
+        trace = run(learner, form, data, passes=passes, rng=seed)
+        return crosscheck(trace, reference, tolerance), float(trace.seconds[-1])
+
+    fit, began = getattr(learner, "fit", learner), time.perf_counter()
+    history = [(passes, fit(data, form, passes, seed))]
+    seconds = time.perf_counter() - began
+    verdict = crosscheck(history, reference, tolerance)
+    if verdict.verdict == NOT_CONVERGED and passes >= 4:
+        history += [(budget, fit(data, form, budget, seed)) for budget in (passes // 2, passes // 4)]
+        verdict = crosscheck(history, reference, tolerance)
+    return verdict, seconds
+
+
+# ── verify, predict ───────────────────────────────────────────────────────────────────────────────
+
+
+@cli.command()
+@click.argument("certificate")
+@click.option("--data", metavar="FILE", help="Also prove that the certificate is about this data file.")
+@json_option
+def verify(certificate: str, data: str | None, as_json: bool) -> int:
+    """Prove a certificate again, without any solver."""
+    from workbench.certificate import verify as prove
+
+    result = prove(json_path(certificate), data_problem_of(data) if data else None)
+    if as_json:
+        terminal.emit(result)
+    else:
+        terminal.print_proof(result)
+    return 0 if result["proven"] else 1
+
+
+def json_path(certificate: str) -> Path:
+    """The certificate's JSON file, also if the user names its folder or its npz file."""
+    path = Path(certificate)
+    if path.is_dir():
+        return path / "certificate.json"
+    return path.with_suffix(".json") if path.suffix == ".npz" else path
+
+
+def data_problem_of(path: str) -> Any:
+    from workbench.readers import data_problem
+
+    return data_problem(path)()
+
+
+@cli.command()
+@click.argument("result")
+@click.argument("data")
+@json_option
+def predict(result: str, data: str, as_json: bool) -> int:
+    """Predict for a data file with certified weights.
+
+    RESULT is a certificate, DATA a svmlight, CSV or npz file. Prints one output a line; if the file
+    holds labels too, the share of wrong ones goes to stderr.
+    """
+    from workbench.certificate import load
+    from workbench.outputs.multiclass import Multiclass
+    from workbench.readers import read
+
+    path = json_path(result)
+    certificate, _ = load(path)
+    problem = certificate.problem
+    if not isinstance(problem, Multiclass):
+        raise MissingCapability(f"{path} is about {type(problem).__name__} outputs; predict reads tables only.")
+    table = read(data, problem.n_inputs)
+    weights = certificate.formulation.blocks(problem).split(certificate.theta)["w"]
+    predictions = problem.predict(weights, table.X)
+    error = error_rate(predictions, table.y, problem.classes)
+    if as_json:
+        terminal.emit({"n_samples": len(predictions), "predictions": predictions, "error": error})
+        return 0
+    click.echo("\n".join(map(str, predictions)))
+    if error is not None:
+        click.echo(f"{100 * error:.2f} % of {len(predictions)} differ from the labels in {data}", err=True)
+    return 0
+
+
+def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
+    """The share of wrong predictions; None without labels, or with labels the weights do not know."""
+    if labels is None or len(labels) != len(predictions) or not set(labels.tolist()) <= set(classes.tolist()):
+        return None
+    return float((predictions != labels).mean())
+
+
+# ── figures, doctor, bench ────────────────────────────────────────────────────────────────────────
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--out", default="runs/figures", show_default=True, metavar="DIR", help="Folder of the pictures.")
+def figures(names: tuple[str, ...], out: str) -> int:
+    """Draw figures: PNG, SVG, and their data as CSV.
+
+    Without a NAME all of them.
+    """
+    known = registry("figure")
+    chosen = {name: known.get(name) for name in names or known.names()}
+    folder = terminal.usable_folder(out)
+    from workbench.pictures import make
+
+    for path in make(list(chosen), folder):
+        click.echo(terminal.shown_path(path))
+    return 0
+
+
+@cli.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Examine the installation: packages, backends, caches, data."""
+    from workbench.doctor import examine, remedies
+
+    with terminal.stdout_kept():
+        report = examine()
+    if as_json:
+        terminal.emit(report)
+    else:
+        terminal.print_report(report, remedies(report))
+    return 0 if report["ok"] else 1
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the benchmark.")
+@json_option
+def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> int:
+    """Run benchmarks of a checkout.
+
+    Without a NAME all of them.
+    """
+    known = registry("benchmark")
+    chosen = {name: known.get(name) for name in names or known.names()}
+    plans = [(name, obj, parse_settings(settings, obj)[0]) for name, obj in chosen.items()]
+    results = {}
+    for name, obj, given in plans:
+        with terminal.stdout_kept():
+            results[name] = build(obj, given)
+        if not as_json:
+            click.echo(name)
+            terminal.facts(results[name])
+    if as_json:
+        terminal.emit(results[names[0]] if len(names) == 1 else results)
+    return 0
+
+
+def main() -> None:
+    """The entry point `cutbench`."""
+    cli(prog_name="cutbench")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+"""The one cut-generation loop.
+
+    repeat   θ, β ← master over the rows so far          (workbench/master.py)
+             upper ← F(θ),  lower ← dual value of β       (workbench/bounds.py: data only)
+             ask the oracle for the highest cuts at θ; append those the master does not know
+    until    (upper − lower) relative to their size ≤ gap
+
+Samples are split into groups, one row per group and round: a row is the price-weighted mean of one
+atom per sample. n groups are the n-slack form, one group the one-slack form (Joachims, Finley & Yu
+2009); all have the same optimum. Prices of ∞ make every atom a hard row of its own.
+
+Pruning: a row leaves after two consecutive rounds without weight, only when the lower bound rose, and
+only once; dropping at once can cycle, and near the limits of floating point so can dropping twice.
+
+Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the
+master lacks, the backend's accuracy is what is missing: its tolerance is tightened, and if that
+brings nothing new the run ends `stalled`. `limit` is a limit of rounds or time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from workbench.bounds import Bounds
+from workbench.errors import BackendFailed, NotSeparable
+from workbench.polish import farkas_ray, polished
+from workbench.structures import Cuts, Floats, Ints, Rows
+
+TIGHTEST = 1e-13
+SHARE = 0.1  # of the gap: how well a master that can stop early is solved
+Observe = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Progress:
+    """Where a cut-generation run stands: the best bounds, who attains them, and how it went."""
+
+    theta: Floats
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    upper: float = np.inf
+    lower: float = -np.inf
+    status: str = "limit"
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Family:
+    """The constraint family of a formulation: atoms, their grouping into rows, and both bounds.
+
+    caution : what hard rows of zero offset are raised by in the master, so that its θ keeps them
+        strictly and scaling can make θ feasible; the bounds use the true offsets
+    """
+
+    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
+        self.caution = caution
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+        self.samples, self.hard = bounds.samples, bounds.prices.hard
+        self.suspicious = 1e4  # a ‖θ‖ at which hard rows are tested for a contradiction
+        n = len(self.samples)
+        self.group_of: Ints = np.arange(n) * min(groups, n) // n
+        weights = bounds.prices.weights[self.samples]
+        mass = np.bincount(self.group_of, weights)
+        self.share: Floats = np.ones(n) if self.hard else weights / mass[self.group_of]
+        self.prices: Floats = np.empty(0) if self.hard else mass / bounds.prices.total
+        self.n_groups = len(mass)
+        self.members = np.split(np.arange(n), np.flatnonzero(np.diff(self.group_of)) + 1)
+        if self.hard:
+            self.members = [np.array([j]) for j in range(n)]
+        self.position: Ints = np.full(bounds.oracle.n_samples, -1)  # where each sample stands in `samples`
+        self.position[self.samples] = np.arange(n)
+
+    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+        """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
+        witnesses = self.bounds.oracle.argmax(theta, self.samples)
+        upper = self.bounds.upper(theta, witnesses)
+        ids = self.cuts.add(self.samples, witnesses, self.bounds.oracle.rows)
+        atoms = [ids[members] for members in self.members]
+        if self.hard:  # the truth's own row says 0 ≤ 0
+            truth = (witnesses == self.bounds.problem.truth[self.samples]).all(axis=1)
+            atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
+        return upper, atoms
+
+    def rows(self, atoms: list[Ints]) -> Rows:
+        """Rows made of the given atoms, one atom per member of a group."""
+        if not atoms:
+            return Rows.none(self.cuts.dim)
+        flat = np.concatenate(atoms)
+        lengths = np.array([len(a) for a in atoms])
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        where = self.position[self.cuts.samples[flat]]
+        groups = np.full(len(atoms), -1) if self.hard else self.group_of[where[starts[:-1]]]
+        if len(flat) == len(atoms):
+            offsets = self.cuts.offsets[flat]
+            offsets = np.where(offsets == 0, self.caution, offsets) if self.hard else offsets
+            return Rows(sparse.csr_array(self.cuts.slopes[flat]), offsets, groups)
+        mix = sparse.csr_array((self.share[where], flat, starts), shape=(len(atoms), len(self.cuts)))
+        return Rows(sparse.csr_array(mix @ self.cuts.slopes), mix @ self.cuts.offsets, groups)
+
+    def weights(self, atoms: list[Ints], multipliers: Floats) -> Floats:
+        """Atom weights μ (K,) of row multipliers β: μ_k = Σ_r β_r · share of atom k in row r."""
+        if not atoms:
+            return np.zeros(len(self.cuts))
+        flat = np.concatenate(atoms)
+        spread = np.repeat(multipliers, [len(a) for a in atoms])
+        share = self.share[self.position[self.cuts.samples[flat]]]
+        return np.bincount(flat, spread * share, len(self.cuts))
+
+    def polish(self, atoms: list[Ints], multipliers: Floats) -> tuple[Floats, Floats] | None:
+        """θ and β from the active-set finish, where r is a squared norm."""
+        curvature = getattr(self.bounds.regularizer, "curvature", None)
+        if curvature is None:
+            return None
+        rows = self.rows(atoms)
+        beta = polished(rows, multipliers, self.prices, curvature)
+        return None if beta is None else (-(rows.slopes.T @ beta) / curvature, beta)
+
+    def check_separable(self, atoms: list[Ints], answer: Any) -> None:
+        """Raise `NotSeparable` with a Farkas ray if the hard rows contradict one another."""
+        if not answer.ray and np.linalg.norm(answer.theta) < self.suspicious:
+            return
+        found = farkas_ray(self.rows(atoms))
+        if found is None:
+            self.suspicious *= 100
+            return
+        ray, norm = found
+        ids = np.concatenate(atoms)[ray > 0]
+        samples, witnesses = self.cuts.samples[ids], self.cuts.witnesses[ids]
+        problem = self.bounds.problem
+        pairs = [
+            f"sample {i} ({problem.describe(i, problem.truth[i])} against {problem.describe(i, z)})"
+            for i, z in zip(samples, witnesses, strict=True)
+        ]
+        shown = ", ".join(pairs[:5]) + (f" and {len(pairs) - 5} more" if len(pairs) > 5 else "")
+        raise NotSeparable(
+            f"No weights reach every margin: a Farkas ray combines {len(pairs)} contradictory cuts, {shown}; "
+            f"use soft-margin or correct these labels.",
+            samples,
+            witnesses,
+            ray[ray > 0],
+            norm,
+        )
+
+
+def generate(
+    family: Family,
+    master: Any,
+    gap: float,
+    max_rounds: int | None = None,
+    time_limit: float | None = None,
+    observe: Observe | None = None,
+    mixing: float = 1.0,
+    prune: bool = True,
+) -> Progress:
+    """Run the loop on a family of cuts with a master; see the module's docstring.
+
+    mixing : the oracle is asked at mixing·θ + (1 − mixing)·(best θ so far); 1 asks at the master's θ
+    """
+    run = Run(family, master, gap, observe)
+    query = run.bounds.start
+    while run.rounds < (max_rounds or np.inf) and run.seconds < (time_limit or np.inf):
+        fresh = run.separate(query)
+        if run.relative_gap <= gap:
+            break
+        if fresh or not run.rounds:
+            run.solve()
+        elif not np.array_equal(query, run.theta):
+            query = run.theta
+            continue
+        elif not run.refine():
+            run.state.status = "stalled"
+            break
+        if run.relative_gap <= gap:
+            break
+        if prune:
+            run.prune()
+        query = run.theta if mixing == 1 else mixing * run.theta + (1 - mixing) * run.state.theta
+    if run.relative_gap <= gap:
+        run.state.status = "optimal"
+    return run.finish()
+
+
+class Run:
+    """The state of one cut-generation run and the steps of its loop."""
+
+    def __init__(self, family: Family, master: Any, gap: float, observe: Observe | None):
+        self.family, self.master, self.observe, self.bounds = family, master, observe, family.bounds
+        self.gap = gap
+        self.started, self.oracle_seconds, self.master_seconds = time.perf_counter(), 0.0, 0.0
+        self.state = Progress(theta=self.bounds.start)
+        self.theta = self.bounds.start
+        self.held: list[Ints] = []  # the atoms of each row that the master holds
+        self.idle: Ints = np.empty(0, np.int64)
+        self.dropped: set[bytes] = set()
+        self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * gap, TIGHTEST), False, 0, False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    @property
+    def relative_gap(self) -> float:
+        return self.bounds.gap(self.state.upper, self.state.lower)
+
+    def separate(self, query: Floats) -> bool:
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were any."""
+        clock = time.perf_counter()
+        upper, atoms = self.family.separate(query)
+        self.oracle_seconds += time.perf_counter() - clock
+        if upper < self.state.upper:
+            self.state.upper, self.state.theta = upper, query
+        known = {a.tobytes() for a in self.held}
+        new = [a for a in atoms if a.tobytes() not in known]
+        if new:
+            rows = self.family.rows(new)
+            missing = np.flatnonzero(self.violations(rows, query) > self.negligible)
+            rows, new = rows.take(missing), [new[j] for j in missing]
+        if new:
+            self.master.append(rows)
+            self.held += new
+            self.idle = np.concatenate([self.idle, np.zeros(len(new), np.int64)])
+            self.polished = False
+        return bool(new)
+
+    def violations(self, rows: Rows, theta: Floats) -> Floats:
+        """How far each row rises above what the master knows of its group at θ."""
+        known = np.full(self.family.n_groups + 1, -np.inf)  # the last place is that of group −1
+        known[-1] = 0.0
+        held = self.master.rows
+        np.maximum.at(known, held.groups, held.slopes @ theta + held.offsets)
+        if self.family.hard:
+            known[-1] = 0.0
+        return rows.slopes @ theta + rows.offsets - known[rows.groups]
+
+    @property
+    def negligible(self) -> float:
+        """A violation that no longer matters: all of them together move the gap by a thousandth."""
+        if self.family.hard:
+            return 1e-3 * self.gap * self.bounds.problem.least_loss
+        return 1e-3 * (self.state.upper - self.state.lower) if np.isfinite(self.state.lower) else 0.0
+
+    def solve(self) -> None:
+        """Solve the master and update the lower bound."""
+        clock = time.perf_counter()
+        left = self.state.upper - self.state.lower
+        answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE)
+        self.master_seconds += time.perf_counter() - clock
+        if self.family.hard:
+            self.family.check_separable(self.held, answer)
+        if not np.isfinite(answer.theta).all():
+            raise BackendFailed(
+                f"{self.master.name} returned no weights in round {self.rounds + 1} "
+                f"({answer.status}); try another backend."
+            )
+        self.accept(answer.theta, answer.multipliers)
+
+    def accept(self, theta: Floats, multipliers: Floats) -> None:
+        """Take θ and row multipliers, from whatever source, through the bounds and into the record."""
+        self.rounds, self.theta, self.multipliers = self.rounds + 1, theta, multipliers
+        weights = self.family.weights(self.held, multipliers)
+        lower = self.bounds.lower(self.family.cuts, weights)
+        self.rose = lower > self.state.lower
+        if self.rose:
+            self.state.lower, self.state.weights = lower, weights
+        if self.state.lower > self.state.upper:
+            raise AssertionError(
+                f"The lower bound {self.state.lower!r} exceeds the upper bound {self.state.upper!r} in round "
+                f"{self.rounds}: oracle, features and loss of {type(self.bounds.problem).__name__} contradict one "
+                f"another; check them with small enumerable data."
+            )
+        active = multipliers > 1e-7 * multipliers.max(initial=0.0)
+        self.idle = np.where(active, 0, self.idle + 1)
+        self.record(int(active.sum()))
+
+    def refine(self) -> bool:
+        """No row is missing: get more accuracy from the active-set finish, a tighter or a stronger master."""
+        if not self.polished and (proposal := self.family.polish(self.held, self.multipliers)):
+            self.polished = True
+            self.accept(*proposal)
+            return True
+        if self.tolerance <= TIGHTEST:
+            if (stronger := self.master.stronger()) is None:
+                return False
+            self.master, self.tolerance = stronger, max(0.1 * self.gap, TIGHTEST)
+        self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
+        self.solve()
+        return True
+
+    def prune(self) -> None:
+        """Drop rows idle for two rounds, if the lower bound rose; a row that came back stays for good."""
+        idle = (self.idle >= 2) & [a.tobytes() not in self.dropped for a in self.held]
+        if self.rose and idle.any():
+            stay = np.flatnonzero(~idle)
+            self.dropped |= {self.held[j].tobytes() for j in np.flatnonzero(idle)}
+            self.master.keep(stay)
+            self.held, self.idle = [self.held[j] for j in stay], self.idle[stay]
+            self.multipliers = self.multipliers[stay]
+
+    def finish(self) -> Progress:
+        """The state, its last round brought up to date with the oracle's last answer."""
+        last = self.state.history[-1]
+        last |= {"upper": self.state.upper, "gap": self.relative_gap, "seconds": self.seconds}
+        return self.state
+
+    def record(self, active: int) -> None:
+        entry = {
+            "round": self.rounds,
+            "upper": self.state.upper,
+            "lower": self.state.lower,
+            "gap": self.relative_gap,
+            "cuts": len(self.held),
+            "active": active,
+            "seconds": self.seconds,
+            "oracle_seconds": self.oracle_seconds,
+            "master_seconds": self.master_seconds,
+        }
+        self.state.history.append(entry)
+        if self.observe:
+            self.observe(entry)

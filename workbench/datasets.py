@@ -1,0 +1,253 @@
+"""Data files: found in a folder, else fetched once from their public source and checked by digest.
+
+A file is looked for, in this order, in
+
+    1. the folder that the caller names (`--data`); then it must be there
+    2. the folder in the environment variable CUTBENCH_DATA
+    3. the cache: `cutbench/` in the user's cache folder (XDG_CACHE_HOME, ~/Library/Caches, %LOCALAPPDATA%)
+    4. its public source, over the network; what arrives is parsed, its *content* compared with a pinned
+       SHA-256, and only then moved into the cache, in one step
+
+Files in the user's own folders are checked for shape and range, so other data in the same format
+work; what came over the network must have the pinned content, now and at every later reading. The
+digest is taken of the arrays, not of the file: the archive at the source may be packed in any way.
+Nothing is ever unpickled.
+
+    ocr_letters()    handwritten words: R. Kassel's data as prepared by B. Taskar,
+                     http://ai.stanford.edu/~btaskar/ocr/ (52,152 letters of 16 × 8 pixels, 6,877 words)
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import os
+import shutil
+import sys
+import tempfile
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import BadInput
+
+VARIABLE = "CUTBENCH_DATA"
+TIMEOUT = 30.0
+BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+class MissingData(BadInput):
+    """A data file that is neither in a folder nor to be had from its source; the message says where to put it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set's file names with their readers (the first is the cache's), its origin, its content's digest.
+
+    pack : arrays → arrays of fixed types in a fixed order, which are what the digest is taken of
+    """
+
+    readers: Mapping[str, Callable[[Path], dict[str, NDArray]]]
+    url: str
+    digest: str
+    pack: Callable[[dict[str, NDArray]], dict[str, NDArray]]
+
+
+def load(source: Source, folder: str | Path | None = None) -> dict[str, NDArray]:
+    """The arrays of a data set, see the module's docstring for where they are looked for.
+
+    Raises
+    ------
+    MissingData : the file is nowhere and cannot be fetched
+    BadInput : the file is damaged or is not what its name says
+    """
+    places = [Path(folder)] if folder is not None else []
+    if folder is None and os.environ.get(VARIABLE):
+        places.append(Path(os.environ[VARIABLE]))
+    for place in places:
+        for name, reader in source.readers.items():
+            if (place / name).is_file():
+                return read(place / name, reader)
+    names = " or ".join(source.readers)
+    if folder is not None:
+        raise MissingData(f"There is no {names} in {folder}; put the file there (source: {source.url}).")
+    kept = cache_folder() / next(iter(source.readers))
+    if kept.is_file():
+        return pinned(read(kept, source.readers[kept.name]), source, kept)
+    return fetched(source, kept)
+
+
+def cache_folder() -> Path:
+    """`cutbench` in the platform's cache folder."""
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "cutbench"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "cutbench"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "cutbench"
+
+
+def read(path: Path, reader: Callable[[Path], dict[str, NDArray]], name: str | None = None) -> dict[str, NDArray]:
+    """What the reader makes of the file; `BadInput` names it, or what `name` calls it."""
+    try:
+        return reader(path)
+    except BadInput:
+        raise
+    except BROKEN as error:
+        fault = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+        raise BadInput(f"{name or path} is truncated or damaged ({fault}); replace it by a fresh copy.") from None
+
+
+def pinned(arrays: dict[str, NDArray], source: Source, path: Path | str) -> dict[str, NDArray]:
+    """The arrays if they have the source's content, else `BadInput`."""
+    found = content_digest(source.pack(arrays))
+    if found != source.digest:
+        raise BadInput(
+            f"{path} does not hold the expected data (content SHA-256 {found[:12]}… instead of "
+            f"{source.digest[:12]}…); delete it, or put a trusted copy into a folder and name that in {VARIABLE}."
+        )
+    return arrays
+
+
+def fetched(source: Source, kept: Path) -> dict[str, NDArray]:
+    """Download, parse, verify, then keep: `kept` appears complete or not at all."""
+    name = source.url.rsplit("/", 1)[-1]
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent, prefix="fetching-") as work:
+            raw, packed = Path(work) / name, Path(work) / kept.name
+            with urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer, raw.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+            arrays = pinned(read(raw, source.readers[name], source.url), source, source.url)
+            with packed.open("wb") as file:
+                np.savez_compressed(file, **source.pack(arrays))
+            os.replace(packed, kept)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise MissingData(
+            f"{source.url} could not be fetched ({reason}); put {' or '.join(source.readers)} into a folder and "
+            f"name it with --data or {VARIABLE}, or into {kept.parent}."
+        ) from None
+    return arrays
+
+
+def content_digest(arrays: Mapping[str, NDArray]) -> str:
+    """SHA-256 of names, types, shapes and little-endian entries, in the order given."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+# ── handwritten words ─────────────────────────────────────────────────────────────────────────────
+
+PIXELS = 16 * 8
+
+
+class Letters(NamedTuple):
+    """Handwritten words, their letters one after the other.
+
+    pixels : (N, 128) of 0 and 1, 16 rows of 8;  labels : (N,) 0–25 for a–z;
+    lengths : (n,) letters of each word, N in all;  folds : (n,) the fold 0–9 of each word
+    """
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    folds: NDArray[np.int64]
+
+
+def ocr_letters(folder: str | Path | None = None) -> Letters:
+    """The OCR words from `ocr_letters.npz` or the public `letter.data.gz`; errors as `load`."""
+    return Letters(**load(OCR, folder))
+
+
+def read_ocr_npz(path: Path) -> dict[str, NDArray]:
+    """pixels (N, 16) bytes of packed bits, labels (N,), lengths (n,), folds (n,)."""
+    with path.open("rb") as raw, np.lib.npyio.NpzFile(raw, allow_pickle=False) as file:
+        packed = file["pixels"]
+        if packed.dtype != np.uint8 or packed.ndim != 2:
+            raise ValueError(f"pixels are {packed.dtype} {packed.shape}, not packed bytes (N, {PIXELS // 8})")
+        rest = {name: whole(name, file[name]) for name in ("labels", "lengths", "folds")}
+    return checked_letters({"pixels": np.unpackbits(packed, axis=1), **rest})
+
+
+def read_ocr_text(path: Path) -> dict[str, NDArray]:
+    """Taskar's table: per letter `id letter next_id word_id position fold p_0_0 … p_15_7`, tab separated.
+
+    A word is a chain of next_id that ends with −1; words come in the order of their first letters.
+    word_id and position are not used, as the source's own page advises.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="ascii") as file:
+        lines = [line.split() for line in file if line.strip()]
+    for number, fields in enumerate(lines, 1):
+        if len(fields) != 6 + PIXELS or len(fields[1]) != 1:
+            raise ValueError(f"line {number} has {len(fields)} fields, not a letter and {6 + PIXELS}")
+    if not lines:
+        raise ValueError("no letters")
+    heads = np.array([[f[0], f[2], f[5]] for f in lines], dtype=np.int64)
+    row_of = {int(name): row for row, name in enumerate(heads[:, 0])}
+    if len(row_of) != len(lines):
+        raise ValueError("a letter's id occurs twice")
+    if lost := set(heads[:, 1].tolist()) - set(row_of) - {-1}:
+        raise ValueError(f"no letter has the next_id {min(lost)}")
+    following = [row_of.get(int(after), -1) for after in heads[:, 1]]
+    order, lengths, firsts = [], [], sorted(set(range(len(lines))) - set(following))
+    for first in firsts:
+        row, before = first, len(order)
+        while row >= 0:
+            order.append(row)
+            row = following[row]
+            if len(order) > len(lines):
+                raise ValueError("the letters of two words run into one another")
+        lengths.append(len(order) - before)
+    if len(order) != len(lines):
+        raise ValueError("the letters of a word run in a circle or into another word")
+    labels = np.frombuffer("".join(lines[row][1] for row in order).encode("ascii"), np.uint8).astype(np.int64)
+    pixels = np.array([lines[row][6:] for row in order]).astype(np.int64)
+    if not np.isin(pixels, (0, 1)).all():
+        raise ValueError("pixels other than 0 and 1")
+    arrays = {"pixels": pixels.astype(np.uint8), "labels": labels - ord("a")}
+    return checked_letters({**arrays, "lengths": np.array(lengths), "folds": heads[firsts, 2]})
+
+
+def whole(name: str, array: NDArray) -> NDArray[np.int64]:
+    if array.dtype.kind not in "ui" or array.ndim != 1:
+        raise ValueError(f"{name} are {array.dtype} {array.shape}, not a row of whole numbers")
+    return array.astype(np.int64)
+
+
+def checked_letters(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
+    """The arrays if they fit one another, else ValueError (`read` names the file)."""
+    pixels, labels, lengths, folds = (arrays[name] for name in Letters._fields)
+    if pixels.shape != (len(labels), PIXELS) or lengths.sum() != len(labels) or len(folds) != len(lengths):
+        sizes = f"{pixels.shape} pixels, {len(labels)} labels, {lengths.sum()} letters in {len(lengths)} words"
+        raise ValueError(f"its parts do not fit: {sizes}, {len(folds)} folds")
+    if not len(labels) or lengths.min() < 1 or labels.min() < 0 or labels.max() > 25 or folds.min() < 0:
+        raise ValueError("labels outside a–z, an empty word, or a negative fold")
+    return arrays
+
+
+def pack_letters(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
+    """As `ocr_letters.npz` holds them: packed bits and one byte a number."""
+    small = {name: arrays[name].astype(np.uint8) for name in ("labels", "lengths", "folds")}
+    return {"pixels": np.packbits(arrays["pixels"], axis=1), **small}
+
+
+OCR = Source(
+    readers={"ocr_letters.npz": read_ocr_npz, "letter.data.gz": read_ocr_text, "letter.data": read_ocr_text},
+    url="http://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+    digest="3f3b7c817af0fbe402d1bdf21343aedfd525b8ccb78c6ec8786afcef19b09551",
+    pack=pack_letters,
+)

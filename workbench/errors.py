@@ -1,0 +1,56 @@
+"""Every error a user can cause: one sentence saying what, where, and one fix.
+
+All derive from `CutbenchError`, a `ValueError`, so a caller catches one class and the command line
+prints one line and exits with `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CutbenchError(ValueError):
+    """Base of all errors that a user, not a bug, causes."""
+
+    exit_code = 2
+
+
+class BadInput(CutbenchError):
+    """Data or a setting that no method could use."""
+
+
+class UnknownName(CutbenchError):
+    """A name that no registry holds; the message offers the nearest known one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]):
+        known = sorted(known)
+        near = difflib.get_close_matches(name.lower().replace("_", "-"), [k.lower() for k in known], n=1, cutoff=0.5)
+        near = [k for k in known if near and k.lower() == near[0]]
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}."
+        super().__init__(f"There is no {kind} called {name!r}; {hint}")
+
+
+class MissingCapability(CutbenchError):
+    """A pair that does not fit, e.g. a formulation that needs what the outputs cannot give."""
+
+
+class BackendFailed(CutbenchError):
+    """A convex solver crashed or returned nothing that can be used."""
+
+    exit_code = 3
+
+
+class NotSeparable(CutbenchError):
+    """Hard margin on data that no weights separate; carries the Farkas ray.
+
+    Attributes
+    ----------
+    samples, outputs : the cuts with positive weight (arrays (K,), (K, width))
+    weights : (K,) their weights α ≥ 0, scaled so that Σ α ℓ = 1
+    norm : ‖Σ α ψ‖, numerically zero: any separating w has ‖w‖ ≥ 1/norm
+    """
+
+    def __init__(self, message: str, samples, outputs, weights, norm: float):
+        super().__init__(message)
+        self.samples, self.outputs, self.weights, self.norm = samples, outputs, weights, norm

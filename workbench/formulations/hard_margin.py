@@ -1,0 +1,61 @@
+"""Hard-margin structural SVM (MATHEMATICS §2).
+
+    min over w   λ/2 ‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ ℓ_i(y)  for all i and y ≠ y_i
+
+The same cuts as the soft margin at price p_i = ∞: h_i(w) ≤ 0. Its dual is max over α ≥ 0 of
+Σ αℓ − ‖Σ αψ‖²/(2λ). Data are separable unless a Farkas ray α ≥ 0, Σαψ = 0, Σαℓ > 0 exists.
+
+Primal repair. If w misses every margin by at most ε < ℓ_min (the least positive loss), then
+c·w with c = ℓ_min/(ℓ_min − ε) is feasible: ⟨w,ψ⟩ ≥ ℓ − ε ≥ ℓ(ℓ_min − ε)/ℓ_min for every ℓ ≥ ℓ_min.
+Outputs of zero loss other than the truth need ⟨w,ψ⟩ ≥ 0 on their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import BadInput
+from workbench.intervals import down, up
+from workbench.oracles import MarginRescaling
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Prices
+
+
+@dataclass(frozen=True)
+class HardMargin:
+    """Hard-margin structural SVM; `lam` scales the objective only (lam = 1 is the usual ½‖w‖²)."""
+
+    lam: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lam < float("inf"):
+            raise BadInput(f"lam is {self.lam}; the scale of the objective must be positive and finite, e.g. lam=1.")
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(self.lam)
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices(problem.weights, 0.0)
+
+    def oracle(self, problem: Any) -> MarginRescaling:
+        return MarginRescaling(problem)
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        import cvxpy as cp
+
+        w = cp.Variable(problem.n_features)
+        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w)), cuts([w]))
+
+    def feasible_scale(self, problem: Any, violation: float) -> float:
+        """c ≥ 1 such that c·w is feasible when w misses no margin by more than `violation`; ∞ if none is."""
+        if violation <= 0:
+            return 1.0
+        least = problem.least_loss
+        return up(least / down(least - violation)) if violation < least else float("inf")
+
+
+NAMES = {"hard-margin": HardMargin}

@@ -1,0 +1,68 @@
+"""Soft-margin structural SVM (Tsochantaridis et al. 2005; MATHEMATICS §2).
+
+    min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights
+
+    margin rescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩
+    slack rescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)
+
+λ = 1/(Cn) maps to ½‖w‖² + C Σ h_i. Two declarations: `cuts` (lazy constraints from the argmax
+oracle) and `compact` (the outputs' own polynomial-size program, an independent route).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workbench.errors import BadInput, MissingCapability
+from workbench.oracles import MarginRescaling, SlackRescaling
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Compact, Prices
+
+
+@dataclass(frozen=True)
+class SoftMargin:
+    """Soft-margin structural SVM with regularisation `lam` = λ > 0."""
+
+    lam: float = 0.1
+    rescaling: Literal["margin", "slack"] = "margin"
+    declare: Literal["cuts", "compact"] = "cuts"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lam < float("inf"):
+            raise BadInput(f"lam is {self.lam}; the regularisation must be positive and finite, e.g. lam=0.1.")
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(self.lam)
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices(problem.weights, float(problem.weights.sum()))
+
+    def oracle(self, problem: Any) -> MarginRescaling:
+        return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        import cvxpy as cp
+
+        w, xi = cp.Variable(problem.n_features), cp.Variable(cuts.groups)
+        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + cuts.prices @ xi), cuts([w], xi))
+
+    def compact_program(self, problem: Any) -> Any:
+        """The program without cuts: (cp.Problem, w, atoms after the solve)."""
+        import cvxpy as cp
+
+        if not isinstance(problem, Compact) or self.rescaling == "slack":
+            raise MissingCapability(
+                f"declare=compact needs margin rescaling and outputs with a compact form; {type(problem).__name__} "
+                f"with rescaling={self.rescaling} has none, use declare=cuts."
+            )
+        w = cp.Variable(problem.n_features)
+        hinge, constraints, atoms = problem.compact(w)
+        risk = self.prices(problem).floats() @ hinge
+        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk), constraints), w, atoms
+
+
+NAMES = {"soft-margin": SoftMargin}

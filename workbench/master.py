@@ -1,0 +1,183 @@
+"""Masters: the convex program over the rows generated so far, solved for θ and row multipliers β.
+
+    min over θ, ξ   r(θ) + Σ_g p_g ξ_g    s.t.  ξ_g ≥ ⟨a_r, θ⟩ + o_r  for every row r of group g
+
+    CompiledMaster   any CVXPY base: compiled once, rows appended natively; β are the rows' duals
+    GramMaster       r = μ/2‖θ‖²: the dual, a QP over the Gram matrix H = RRᵀ/μ of the rows,
+                     min ½βᵀHβ − ⟨o, β⟩   s.t.  Σ_{r∈g} β_r = p_g,  β ≥ 0;      θ = −Rᵀβ/μ
+
+    AscentMaster     the same dual by our own block ascent on sparse rows, from the last β
+
+For hard rows (no ξ) the dual has no simplex and may be unbounded. It is homogeneous, so the Gram
+master solves  min ½αᵀHα  s.t. ⟨o, α⟩ = 1, α ≥ 0  instead, always feasible, with value ρ²/2, and
+scales: β = α/ρ². ρ → 0 is a Farkas ray: hard margins are then out of reach.
+
+Nothing a master returns is believed: `Bounds` recomputes both sides from β, θ and the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from workbench.ascent import ascend
+from workbench.backends import Answer, Backend, ConeProgram
+from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
+
+if TYPE_CHECKING:  # CVXPY takes a second to import and the Gram master does without
+    from workbench.lazy import CompiledBase
+
+
+@dataclass(frozen=True)
+class MasterAnswer:
+    """θ (p,), row multipliers β (rows,) and what the backend said; a `ray` if it claims infeasibility."""
+
+    theta: Floats
+    multipliers: Floats
+    status: str
+    ray: bool = False
+
+
+class Master:
+    """Keeps the rows; its children solve.
+
+    solve(tolerance, slack) : `tolerance` is a backend's own; `slack` is how far the answer's dual value
+        may stay below the master's optimum, for those that can stop early
+    """
+
+    def __init__(self, dim: int, name: str):
+        self.name, self._slopes = name, GrownRows(dim)
+        self._offsets, self._groups = Grown(np.empty(0)), Grown(np.empty(0, np.int64))
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self._slopes.view, self._offsets.view, self._groups.view)
+
+    def append(self, rows: Rows) -> None:
+        for store, part in zip((self._slopes, self._offsets, self._groups), rows, strict=True):
+            store.extend(part)
+
+    def stronger(self) -> Master | None:
+        """A master with the same rows for when this one can give no more; None if there is none."""
+        return None
+
+    def keep(self, index: Ints) -> None:
+        kept = self.rows.take(index)
+        Master.__init__(self, self._slopes.dim, self.name)
+        Master.append(self, kept)
+
+
+class CompiledMaster(Master):
+    """The primal master over a compiled CVXPY base."""
+
+    def __init__(self, base: CompiledBase, backend: Backend):
+        super().__init__(len(base.theta), backend.name)
+        self.base, self.backend = base, backend
+
+    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+        program, where = self.base.extended(self.rows)
+        answer = self.backend.solve(program, tolerance)
+        multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0)
+        return MasterAnswer(answer.x[self.base.theta], multipliers, answer.status, answer.infeasible)
+
+
+class GramMaster(Master):
+    """The dual master over the Gram matrix of the rows."""
+
+    def __init__(self, curvature: float, prices: Floats, dim: int, backend: Backend):
+        super().__init__(dim, backend.name)
+        self.curvature, self.prices, self.backend = curvature, prices, backend
+        self.gram: Floats = np.empty((0, 0))
+
+    def append(self, rows: Rows) -> None:
+        super().append(rows)
+        old, new = len(self.gram), len(self.rows.offsets)
+        grown = np.empty((new, new))
+        grown[:old, :old] = self.gram
+        grown[:, old:] = products(self.rows.slopes, rows.slopes)
+        grown[old:, :old] = grown[:old, old:].T
+        self.gram = grown
+
+    def keep(self, index: Ints) -> None:
+        super().keep(index)
+        self.gram = self.gram[np.ix_(index, index)]
+
+    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+        hard = len(self.prices) == 0
+        answer, beta = (self.homogeneous if hard else self.priced)(tolerance)
+        theta = -(self.rows.slopes.T @ beta) / self.curvature
+        if hard:
+            square = float(theta @ theta) * self.curvature
+            if square <= 0:
+                return MasterAnswer(theta, beta, answer.status, ray=True)
+            beta, theta = beta / square, theta / square
+        return MasterAnswer(theta, beta, answer.status)
+
+    def priced(self, tolerance: float) -> tuple[Answer, Floats]:
+        # β_r = p_g α_r keeps the variables of order one whatever the number of samples.
+        price = self.prices[self.rows.groups]
+        scale = max(1.0, float(np.max(np.diag(self.gram) * price**2, initial=0.0)) / self.curvature)
+        program = ConeProgram(
+            P=self.gram * np.outer(price, price / self.curvature / scale),
+            q=-self.rows.offsets * price / scale,
+            A=sparse.csc_array(self.rows.membership(len(self.prices)).T),
+            b=np.ones(len(self.prices)),
+            zero=len(self.prices),
+            nonneg=0,
+            lower_zero=True,
+        )
+        answer = self.backend.solve(program, tolerance)
+        return answer, np.maximum(np.nan_to_num(answer.x), 0) * price
+
+    def homogeneous(self, tolerance: float) -> tuple[Answer, Floats]:
+        scale = float(np.mean(np.diag(self.gram))) or 1.0
+        program = ConeProgram(
+            P=self.gram / scale,
+            q=np.zeros(len(self.rows.offsets)),
+            A=sparse.csc_array(self.rows.offsets[None, :]),
+            b=np.ones(1),
+            zero=1,
+            nonneg=0,
+            lower_zero=True,
+        )
+        answer = self.backend.solve(program, tolerance)
+        return answer, np.maximum(np.nan_to_num(answer.x), 0)
+
+
+class AscentMaster(Master):
+    """The dual over sparse rows, by our own block ascent from the last β (workbench/ascent.py)."""
+
+    def __init__(self, curvature: float, prices: Floats, dim: int, heir: Backend | None):
+        super().__init__(dim, "ascent")
+        self.curvature, self.prices, self.beta, self.heir = curvature, prices, np.empty(0), heir
+        self.rng = np.random.default_rng(0)
+
+    def append(self, rows: Rows) -> None:
+        super().append(rows)
+        self.beta = np.concatenate([self.beta, np.zeros(len(rows.offsets))])
+
+    def keep(self, index: Ints) -> None:
+        super().keep(index)
+        self.beta = self.beta[index]
+
+    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+        rows = self.rows
+        self.beta, gap = ascend(rows, self.prices, self.curvature, self.beta, slack, self.rng)
+        return MasterAnswer(-(rows.slopes.T @ self.beta) / self.curvature, self.beta, f"gap {gap:.1e}")
+
+    def stronger(self) -> Master | None:
+        if self.heir is None:
+            return None
+        master = GramMaster(self.curvature, self.prices, self.rows.slopes.shape[1], self.heir)
+        master.append(self.rows)
+        return master
+
+
+def products(rows: sparse.csr_array, new: sparse.csr_array) -> Floats:
+    """All inner products rows · newᵀ, dense (R, m); dense arithmetic where the rows are dense."""
+    if new.nnz > 0.1 * np.prod(new.shape):
+        return rows @ new.toarray().T
+    return (rows @ sparse.csr_array(new.T)).toarray()

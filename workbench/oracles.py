@@ -1,0 +1,108 @@
+"""Oracles: what a formulation asks of a problem, as cuts ⟨a, θ⟩ + o.
+
+    MarginRescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩           a = −ψ_i(y),        o = ℓ_i(y)
+    SlackRescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)       a = −ℓ_i(y) ψ_i(y), o = ℓ_i(y)
+
+with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (MATHEMATICS §0, §2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from workbench.errors import MissingCapability
+from workbench.intervals import gamma
+from workbench.structures import Floats, Ints, Kernel, Kernelled, SlackArgmax
+
+
+@dataclass(frozen=True)
+class MarginRescaling:
+    """The structured hinge of a problem; θ is its weight vector w (d,)."""
+
+    problem: Any
+
+    @property
+    def kind(self) -> str:
+        return self.problem.oracle_kind
+
+    @property
+    def n_samples(self) -> int:
+        return self.problem.n_samples
+
+    @property
+    def dim(self) -> int:
+        return self.problem.n_features
+
+    @property
+    def width(self) -> int:
+        return self.problem.width
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.argmax(theta, samples, augment=True)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        truth = self.problem.truth[samples]
+        slopes = self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
+        return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
+
+    def slope_error(self, samples: Ints) -> Floats:
+        hidden = 0 if self.problem.exact_features else self.problem.terms
+        return gamma(hidden) * 2 * self.problem.magnitude[samples]
+
+    def rounding(self, theta: Floats) -> Floats:
+        """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that."""
+        size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
+        return 2 * gamma(2 * self.problem.terms + 8) * size
+
+    def kernel(self) -> Kernel:
+        if isinstance(self.problem, Kernelled):
+            return self.problem.kernel()
+        return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class SlackRescaling(MarginRescaling):
+    """The slack-rescaled hinge; needs the problem's `slack_argmax`."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, SlackArgmax):
+            raise MissingCapability(
+                f"slack rescaling needs slack_argmax and {type(self.problem).__name__} has none; use rescaling=margin."
+            )
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.slack_argmax(theta, samples)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        slopes, loss = super().rows(samples, witnesses)
+        return sparse.csr_array(slopes.multiply(loss[:, None])), loss
+
+    def slope_error(self, samples: Ints) -> Floats:
+        hidden = 0 if self.problem.exact_features else self.problem.terms
+        return gamma(hidden + 1) * 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
+
+    def rounding(self, theta: Floats) -> Floats:
+        return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)
+
+    def kernel(self) -> Kernel:
+        return called_kernel(self)
+
+
+def called_kernel(oracle: Any) -> Kernel:
+    """A kernel that calls the oracle's own methods: for oracles that bring none (never compiled)."""
+
+    def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+        sample = np.array([i])
+        out[:] = oracle.argmax(theta, sample)[0]
+        slopes, offsets = oracle.rows(sample, out[None, :])
+        return float((slopes @ theta)[0] + offsets[0])
+
+    def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+        slopes, _ = oracle.rows(np.array([i]), out[None, :])
+        theta[slopes.indices] += scale * slopes.data
+
+    return Kernel((), argmax_into, add_slope)

@@ -1,0 +1,230 @@
+"""Multiclass: one label of k per sample, φ(x, y) = e_y ⊗ x.
+
+w stacks one weight row per label, W (k, p); score ⟨w, φ(x, y)⟩ = ⟨W_y, x⟩; the loss is 0/1 or any
+cost matrix with zero diagonal; the argmax is a scan over k labels, so everything is exact.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from workbench.errors import BadInput
+from workbench.structures import CompactHinge, Floats, Ints, Kernel
+
+
+def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """max_y ℓ(y_i, y) + ⟨W_y − W_{y_i}, x_i⟩; ties go to the lowest label."""
+    indptr, indices, values, truth, cost, p = data
+    best, best_label, own = -np.inf, 0, 0.0
+    for label in range(cost.shape[1]):
+        score = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            score += theta[label * p + indices[j]] * values[j]
+        if label == truth[i]:
+            own = score
+        score += cost[truth[i], label]
+        if score > best:
+            best, best_label = score, label
+    out[0] = best_label
+    return best - own
+
+
+def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · (φ(x_i, out) − φ(x_i, y_i))."""
+    indptr, indices, values, truth, _, p = data
+    if out[0] != truth[i]:
+        for j in range(indptr[i], indptr[i + 1]):
+            theta[out[0] * p + indices[j]] += scale * values[j]
+            theta[truth[i] * p + indices[j]] -= scale * values[j]
+
+
+class Multiclass:
+    """Samples X with labels y.
+
+    Parameters
+    ----------
+    X : (n, p) array or scipy.sparse matrix, finite
+    y : (n,) labels of any sortable kind; `classes` holds the distinct ones in order
+    cost : (k, k) with cost[true, predicted] ≥ 0 and a zero diagonal; default 0/1
+    weights : (n,) sample weights ≥ 0, not all zero; default 1
+    classes : labels to admit besides those seen in y
+
+    Raises
+    ------
+    BadInput : empty data, lengths that differ, NaN or inf, fewer than two classes, a bad cost matrix
+    """
+
+    name = "multiclass"
+    oracle_kind = "exact"
+    exact_features = True
+    width = 1
+
+    def __init__(
+        self,
+        X: ArrayLike | Any,
+        y: ArrayLike,
+        cost: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ):
+        self.X = checked_inputs(X)
+        labels = np.asarray(y)
+        if labels.ndim != 1 or len(labels) != self.X.shape[0]:
+            raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {labels.shape}; give one label per row.")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            bad = int(np.flatnonzero(~np.isfinite(labels))[0])
+            raise BadInput(f"The label of sample {bad} is {labels[bad]}; remove the sample or repair its label.")
+        if labels.dtype.kind == "O":
+            labels = labels.astype(str)
+        self.classes = np.unique(labels if classes is None else np.asarray(classes))
+        if len(self.classes) < 2:
+            raise BadInput(f"All labels are {self.classes[0]}; a learning problem needs at least two classes.")
+        if unknown := set(labels.tolist()) - set(self.classes.tolist()):
+            raise BadInput(f"Label {min(unknown)!r} is not among the given classes; add it to `classes`.")
+        self.labels: Ints = np.searchsorted(self.classes, labels).astype(np.int64)
+        self.cost = checked_cost(cost, len(self.classes))
+        self.weights = checked_weights(weights, len(labels))
+        self.n_samples, self.n_inputs = self.X.shape
+        self.n_features = len(self.classes) * self.n_inputs
+        self.truth = self.labels[:, None]
+        self.terms = self.n_inputs + 2
+        self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()
+        self.max_loss: Floats = self.cost[self.labels].max(axis=1)
+        used = self.cost[np.unique(self.labels)]
+        self.least_loss = float(used[used > 0].min(initial=np.inf))
+        self.free_outputs = bool((used == 0).sum() > len(used))
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        rows = self.X[samples]
+        shift = np.repeat(outputs[:, 0] * self.n_inputs, np.diff(rows.indptr))
+        return sparse.csr_array((rows.data, rows.indices + shift, rows.indptr), shape=(len(samples), self.n_features))
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        return self.cost[self.labels[samples], outputs[:, 0]]
+
+    def scores(self, w: Floats, X: Any) -> Floats:
+        """⟨w, φ(x, y)⟩ for every label, (m, k)."""
+        return X @ w.reshape(-1, self.n_inputs).T
+
+    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+        scores = self.scores(w, self.X[samples])
+        return (scores + self.cost[self.labels[samples]] if augment else scores).argmax(axis=1)[:, None]
+
+    def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
+        scores = self.scores(w, self.X[samples])
+        margins = scores[np.arange(len(samples)), self.labels[samples]][:, None] - scores
+        return (self.cost[self.labels[samples]] * (1 - margins)).argmax(axis=1)[:, None]
+
+    def outputs(self, sample: int) -> Ints:
+        return np.arange(len(self.classes), dtype=np.int64)[:, None]
+
+    def predict(self, w: Floats, inputs: ArrayLike | Any) -> NDArray:
+        """The label of the highest score for each row of `inputs` (m, p)."""
+        X = checked_inputs(inputs)
+        if X.shape[1] != self.n_inputs:
+            raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}.")
+        return self.classes[self.scores(w, X).argmax(axis=1)]
+
+    def describe(self, sample: int, output: Ints) -> str:
+        return f"label {self.classes[output[0]]}"
+
+    def kernel(self) -> Kernel:
+        X = self.X
+        data = (
+            X.indptr.astype(np.int64),
+            X.indices.astype(np.int64),
+            X.data,
+            self.labels,
+            self.cost,
+            self.n_inputs,
+        )
+        return Kernel(data, argmax_into, add_slope)
+
+    def compact(self, w: Any) -> CompactHinge:
+        """All outputs in one stacked constraint: ξ_i ≥ ℓ_i(y) + ⟨W_y − W_{y_i}, x_i⟩ for every y."""
+        import cvxpy as cp
+
+        n, k = self.n_samples, len(self.classes)
+        xi, every = cp.Variable(n), np.arange(n)
+        samples, outputs = np.repeat(every, k), np.tile(np.arange(k), n)[:, None]
+        slopes = self.features(samples, outputs) - self.features(samples, self.truth[samples])
+        cover = sparse.csr_array((np.ones(n * k), (np.arange(n * k), samples)), shape=(n * k, n))
+        stacked = cover @ xi >= slopes @ w + self.loss(samples, outputs)
+        return CompactHinge(xi, [stacked], lambda: (samples, outputs, np.maximum(stacked.dual_value, 0)))
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {
+            "data": self.X.data,
+            "indices": self.X.indices.astype(np.int64),
+            "indptr": self.X.indptr.astype(np.int64),
+            "n_inputs": np.array(self.n_inputs),
+            "labels": self.labels,
+            "classes": self.classes,
+            "cost": self.cost,
+            "weights": self.weights,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Multiclass:
+        shape = (len(arrays["labels"]), int(arrays["n_inputs"]))
+        X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        y = arrays["classes"][arrays["labels"]]
+        return cls(X, y, arrays["cost"], arrays["weights"], arrays["classes"])
+
+    @cached_property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @classmethod
+    def tiny(cls, rng: np.random.Generator) -> Multiclass:
+        """A random instance small enough to enumerate, for the conformance tests."""
+        n, p, k = rng.integers(2, 8), rng.integers(1, 5), int(rng.integers(2, 5))
+        cost = rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k))
+        y = np.concatenate([np.arange(k), rng.integers(0, k, n)])
+        return cls(rng.normal(size=(n + k, p)), y, cost)
+
+
+def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
+    """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
+    try:
+        X = sparse.csr_array(X if sparse.issparse(X) else np.atleast_2d(np.asarray(X, float)), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"The inputs are not a numeric matrix ({error}); give an (n, p) array.") from None
+    X.sum_duplicates()
+    if 0 in X.shape:
+        raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
+    if not np.isfinite(X.data).all():
+        entry = int(np.flatnonzero(~np.isfinite(X.data))[0])
+        row = int(np.searchsorted(X.indptr, entry, side="right") - 1)
+        raise BadInput(f"Feature {X.indices[entry]} of sample {row} is {X.data[entry]}; replace or remove it.")
+    return X
+
+
+def checked_cost(cost: ArrayLike | None, k: int) -> Floats:
+    if cost is None:
+        return 1.0 - np.eye(k)
+    matrix = np.asarray(cost, float)
+    if matrix.shape != (k, k):
+        raise BadInput(f"The cost matrix has shape {matrix.shape} but there are {k} classes; make it ({k}, {k}).")
+    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
+        raise BadInput("The cost matrix must be finite and non-negative with a zero diagonal; correct its entries.")
+    return matrix
+
+
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    if weights is None:
+        return np.ones(n)
+    checked = np.asarray(weights, float)
+    if checked.shape != (n,):
+        raise BadInput(f"There are {n} samples but the weights have shape {checked.shape}; give one weight each.")
+    if not np.isfinite(checked).all() or (checked < 0).any() or not checked.any():
+        raise BadInput("Sample weights must be finite, non-negative and not all zero; correct them.")
+    return checked
+
+
+NAMES = {"multiclass": Multiclass}

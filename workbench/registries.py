@@ -1,0 +1,344 @@
+"""The folder is the registry: one new file is one new problem, output, formulation, solver, learner or figure.
+
+Each .py file of a folder (those that start with an underscore aside) ends with
+
+    NAMES = {"command-name": object}
+
+where the object is a class, a function with typed settings, or whatever its kind asks for. Typed
+settings are read from the signature (`settings_of`), parsed from `key=value` texts
+(`parse_settings`) and passed on (`build`). Nothing here imports a numerical package by itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
+
+PACKAGE = Path(__file__).resolve().parent
+CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").exists() else None
+PACKAGED = {"output": "outputs", "formulation": "formulations", "solver": "solvers", "learner": "learners"}
+BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
+KINDS = ("problem", "output", "formulation", "solver", "learner", "figure")
+USERS = "_cutbench_user_"
+REQUIRED: Any = inspect.Parameter.empty
+SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+# ── folders ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Registry:
+    """The names that the files of one folder export.
+
+    Parameters
+    ----------
+    kind : what the folder holds, for messages
+    folder : the folder, read once
+    package : the package its files are modules of; None loads them by path under private names
+    """
+
+    def __init__(self, kind: str, folder: Path, package: str | None = None):
+        self.kind, self.folder = kind, folder
+        self.objects: dict[str, Any] = {}
+        self.modules: dict[str, types.ModuleType] = {}
+        files: dict[str, Path] = {}
+        for path in sorted(folder.glob("[!_]*.py")):
+            module = importlib.import_module(f"{package}.{path.stem}") if package else load_file(path, kind)
+            for name, obj in exported(module, path).items():
+                if name in files:
+                    raise BadInput(f"Both {files[name]} and {path} register the {kind} {name!r}; rename one.")
+                self.objects[name], self.modules[name], files[name] = obj, module, path
+
+    def names(self) -> list[str]:
+        return sorted(self.objects)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return sorted(self.objects.items())
+
+    def get(self, name: str) -> Any:
+        """The object of that name, written with dashes or underscores; `UnknownName` offers the nearest."""
+        try:
+            return self.objects[dashed(name)]
+        except KeyError:
+            raise UnknownName(self.kind, name, self.objects) from None
+
+
+@cache
+def registry(kind: str) -> Registry:
+    """The registry of a kind: `problem output formulation solver learner figure` (or `benchmark`)."""
+    if kind in PACKAGED:
+        return Registry(kind, PACKAGE / PACKAGED[kind], f"workbench.{PACKAGED[kind]}")
+    if kind not in BESIDE:
+        raise UnknownName("kind of registry", kind, [*PACKAGED, *BESIDE])
+    return Registry(kind, folder_beside(BESIDE[kind]))
+
+
+def folder_beside(name: str) -> Path:
+    """`name` inside the installed package (a wheel packs it there), else beside it in a checkout."""
+    for parent in filter(None, (PACKAGE, CHECKOUT)):
+        if any((parent / name).glob("[!_]*.py")):
+            return parent / name
+    raise BadInput(f"This installation has no {name}; clone the repository of cutbench and run it from there.")
+
+
+def present(kind: str) -> bool:
+    """Whether this installation has the folder of a kind."""
+    try:
+        return kind in PACKAGED or folder_beside(BESIDE[kind]).is_dir()
+    except BadInput:
+        return False
+
+
+def load_file(path: Path, kind: str = "file") -> types.ModuleType:
+    """Run the Python file at `path` as a module with a private name; `BadInput` names a faulty line."""
+    name = f"_cutbench_{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # a .py path always has one,
+    assert spec.loader is not None  # and its loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and type hints look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        sys.modules.pop(name, None)
+        line = error.lineno if isinstance(error, SyntaxError) else line_within(path, error)
+        fault = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(f"{path} stops in line {line} with {fault}; repair the file.") from error
+    return module
+
+
+def line_within(path: Path, error: Exception) -> int | None:
+    """The last line of the file at `path` that the error passed through."""
+    lines, frame = [], error.__traceback__
+    while frame:
+        if frame.tb_frame.f_code.co_filename == str(path):
+            lines.append(frame.tb_lineno)
+        frame = frame.tb_next
+    return lines[-1] if lines else None
+
+
+def exported(module: types.ModuleType, path: Path) -> Mapping[str, Any]:
+    """The module's NAMES, checked."""
+    names = getattr(module, "NAMES", None)
+    if not isinstance(names, dict) or not names:
+        raise BadInput(f'{path} registers nothing; end it with NAMES = {{"its-name": object}}.')
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+            raise BadInput(f"{path} registers {name!r}; names are lower-case words joined by dashes.")
+    return names
+
+
+def dashed(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
+def is_path(text: str) -> bool:
+    """Whether a user's word means a file: names have neither separators nor dots."""
+    return any(mark in text for mark in "/\\.")
+
+
+def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
+    """What a user's Python file registers: its NAMES, or the one object called `lone`.
+
+    The file runs with the user's rights.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}; check the path of the {kind}.")
+    module = load_file(path.resolve(), f"user_{kind}")
+    if not hasattr(module, "NAMES") and hasattr(module, lone):
+        return {path.stem: getattr(module, lone)}
+    if not hasattr(module, "NAMES"):
+        raise BadInput(f"{path} defines neither NAMES nor {lone!r}; define one of them.")
+    return dict(exported(module, path))
+
+
+def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
+    """What builds a problem: a registered name's function, or that of a user's .py or data file.
+
+    A Python file runs with the user's rights. It exports NAMES with one entry, or one function or
+    class called `problem`.
+    """
+    if isinstance(name_or_path, str) and not is_path(name_or_path):
+        return registry("problem").get(name_or_path)
+    path = Path(name_or_path)
+    if path.suffix.lower() != ".py":
+        from workbench.readers import data_problem
+
+        return data_problem(path)
+    found = load_user_file(path, "problem", "problem")
+    if len(found) > 1:
+        raise BadInput(f"{path} registers {len(found)} problems ({', '.join(sorted(found))}); leave one in NAMES.")
+    return next(iter(found.values()))
+
+
+# ── typed settings ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One typed setting: int, float, str or bool, perhaps with the values it admits, perhaps None."""
+
+    name: str
+    type: type
+    default: Any
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its type in words, e.g. `int`, `margin|slack`, `float or none`."""
+        word = "|".join(map(str, self.choices)) or self.type.__name__
+        return f"{word} or none" if self.optional else word
+
+    def parse(self, text: str) -> Any:
+        """The value that `text` writes, or `BadInput`."""
+        word = text.strip()
+        if self.optional and word.lower() == "none":
+            return None
+        for choice in self.choices:
+            if word == str(choice):
+                return choice
+        if not self.choices:
+            try:
+                value = SWITCH[word.lower()] if self.type is bool else self.type(word)
+                if value == value:  # NaN is no setting
+                    return value
+            except (KeyError, ValueError):
+                pass
+        raise BadInput(f"{self.name}={text} is not {ARTICLE.get(self.kind, f'one of {self.kind}')}; {self.advice}.")
+
+    @property
+    def advice(self) -> str:
+        if self.default is REQUIRED or self.default is None:
+            return f"give {self.name} as {self.kind}"
+        return f"its default is {self.name}={self.default}"
+
+
+SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+ARTICLE = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
+ARTICLE |= {f"{kind} or none": f"{words} or none" for kind, words in ARTICLE.items()}
+
+
+def settings_of(obj: Any) -> dict[str, Setting]:
+    """The settings that a function or class takes, from its signature's type hints.
+
+    Parameters of other types (arrays, say) are no settings: they can be given in Python only.
+    """
+    try:
+        hints = get_type_hints(obj.__init__ if inspect.isclass(obj) else obj)
+    except (NameError, AttributeError) as error:
+        raise BadInput(f"A type hint of {obj.__name__} means nothing ({error}); import what it names.") from error
+    found = {}
+    for name, parameter in inspect.signature(obj).parameters.items():
+        if parameter.kind not in SPREAD:
+            setting = as_setting(name, hints.get(name), parameter.default)
+            if setting:
+                found[name] = setting
+    return found
+
+
+def as_setting(name: str, hint: Any, default: Any) -> Setting | None:
+    optional = False
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        optional = len(parts) < len(get_args(hint))
+        hint = parts[0] if len(parts) == 1 else None
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        return Setting(name, type(choices[0]), default, choices, optional)
+    return Setting(name, hint, default, (), optional) if hint in (int, float, str, bool) else None
+
+
+def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:
+    """`key=value` texts as one dict of keyword arguments per object, all in one namespace."""
+    known = [settings_of(obj) for obj in objs]
+    parsed: list[dict[str, Any]] = [{} for _ in objs]
+    for text in texts:
+        key, equals, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key:
+            raise BadInput(f"The setting {text!r} is not of the form key=value; write for example lam=0.1.")
+        owners = [j for j, settings in enumerate(known) if key in settings]
+        if not owners:
+            raise unknown_setting(key, known)
+        if len(owners) > 1:
+            raise BadInput(f"The setting {key!r} belongs to problem and formulation alike; rename it in one of them.")
+        if key in parsed[owners[0]]:
+            raise BadInput(f"The setting {key!r} is given twice; keep one.")
+        parsed[owners[0]][key] = known[owners[0]][key].parse(value)
+    return parsed
+
+
+def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]]) -> BadInput:
+    names = sorted({name for settings in known for name in settings})
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return BadInput(f"There is no setting called {key!r}; {hint}known: {', '.join(names) or 'none'}.")
+
+
+def build(obj: Any, settings: Mapping[str, Any]) -> Any:
+    """`obj(**settings)`, with one sentence for a missing setting and for what a user's own file raises."""
+    given = {name.replace("-", "_"): value for name, value in settings.items()}
+    for name, parameter in inspect.signature(obj).parameters.items():
+        if parameter.default is REQUIRED and parameter.kind not in SPREAD and name not in given:
+            raise BadInput(f"{obj.__name__} needs the setting {name!r}; add --set {name}=VALUE.")
+    try:
+        return obj(**given)
+    except Exception as error:
+        if isinstance(error, CutbenchError) or not getattr(obj, "__module__", "").startswith(USERS):
+            raise
+        fault = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(f"{obj.__name__} of {inspect.getfile(obj)} stops with {fault}; repair the file.") from error
+
+
+# ── what goes with what ───────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Whether a formulation fits an output structure, and which solvers take the pair.
+
+    `why` is the refusal's sentence, None if the pair fits; `solvers` maps names to such sentences.
+    """
+
+    output: str
+    formulation: str
+    why: str | None
+    solvers: dict[str, str | None]
+
+
+def compatibility() -> list[Pair]:
+    """Every output structure (its `tiny` instance) against every formulation and solver at defaults."""
+    import numpy as np
+
+    pairs, solvers = [], {name: solver() for name, solver in registry("solver").items()}
+    for output, structure in registry("output").items():
+        problem = structure.tiny(np.random.default_rng(0))
+        for name, kind in registry("formulation").items():
+            formulation = kind()
+            why = misfit(formulation, problem)
+            takes = {} if why else {each: solver.misfit(formulation, problem) for each, solver in solvers.items()}
+            pairs.append(Pair(output, name, why, takes))
+    return pairs
+
+
+def misfit(formulation: Any, problem: Any) -> str | None:
+    """Why the formulation cannot work on the problem, or None."""
+    try:
+        formulation.oracle(problem)
+    except MissingCapability as refusal:
+        return str(refusal)
+    return None

@@ -1,0 +1,426 @@
+"""The nouns of the house and the contracts between its rooms.
+
+Almost everything here has one shape (θ stacks blocks w, b, v, …; r convex):
+
+    minimise   F(θ) = r(θ) + Σ_i p_i h_i(θ),      h_i(θ) = max over z of ⟨a_i(z), θ⟩ + o_i(z)
+
+One **cut** (sample i, slope a, offset o, witness z) is at once a constraint ξ_i ≥ ⟨a, θ⟩ + o of a
+cutting-plane master, a subgradient of h_i, a Frank–Wolfe vertex and a term of a dual bound.
+
+    Problem      data and an output structure: φ, loss, argmax           (workbench/outputs)
+    Oracle       a formulation's view of a problem: θ -> cuts            (workbench/oracles.py)
+    Cuts         a pool of cuts, one "atom" per (sample, witness)
+    Rows         what a master receives: non-negative combinations of atoms
+    Formulation  one of four kinds: CutForm, SmoothForm, Majorized, Search (workbench/formulations)
+    Solver       a stochastic method of ours                             (workbench/solvers)
+    Trace        what a solver's run left behind
+
+Letters: n samples, d features, K cuts, m rows of a batch, p = dim θ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Blocks(dict[str, tuple[int, ...]]):
+    """Names and shapes of the blocks of θ, in order; θ itself is one flat array (p,)."""
+
+    @property
+    def dim(self) -> int:
+        return sum(int(np.prod(shape)) for shape in self.values())
+
+    def split(self, theta: Floats) -> dict[str, Floats]:
+        """Views of θ by block name, each in its own shape."""
+        parts, start = {}, 0
+        for name, shape in self.items():
+            stop = start + int(np.prod(shape))
+            parts[name] = theta[start:stop].reshape(shape)
+            start = stop
+        return parts
+
+    def join(self, parts: Mapping[str, Floats]) -> Floats:
+        """The flat θ of named blocks; inverse of `split`."""
+        return np.concatenate([np.asarray(parts[name], float).ravel() for name in self])
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices p_i = weights_i / total of the terms h_i, kept as a ratio so that 1/n stays exact.
+
+    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint.
+    """
+
+    weights: Floats
+    total: float
+
+    @property
+    def hard(self) -> bool:
+        return self.total == 0
+
+    def floats(self) -> Floats:
+        """p, shape (n,), each correctly rounded; ∞ for hard constraints."""
+        return np.full(len(self.weights), np.inf) if self.hard else self.weights / self.total
+
+
+class Rows(NamedTuple):
+    """Constraints ξ_g ≥ ⟨slope, θ⟩ + offset of a master; g = −1 stands for 0 in ξ_g's place."""
+
+    slopes: sparse.csr_array
+    offsets: Floats
+    groups: Ints
+
+    def take(self, index: Any) -> Rows:
+        return Rows(sparse.csr_array(self.slopes[index]), self.offsets[index], self.groups[index])
+
+    def membership(self, n_groups: int) -> sparse.csr_array:
+        """S (rows, groups) with (Sξ)_r = ξ_{g_r}; rows of group −1 are empty."""
+        held = np.flatnonzero(self.groups >= 0)
+        where = (held, self.groups[held])
+        return sparse.csr_array((np.ones(len(held)), where), shape=(len(self.groups), n_groups))
+
+    @classmethod
+    def none(cls, dim: int) -> Rows:
+        return cls(sparse.csr_array((0, dim)), np.empty(0), np.empty(0, np.int64))
+
+
+class Kernel(NamedTuple):
+    """A problem's argmax and feature map as two plain functions over arrays.
+
+    argmax_into(data, theta, i, out) -> value of h_i(θ), writes the witness into `out` (width,);
+    add_slope(data, i, out, scale, theta) adds scale · a_i(out) to θ in place.
+    Both stay within what numba compiles, so `run` may compile them or call them as they are: the
+    arithmetic, hence the run, is the same to the last bit.
+    """
+
+    data: tuple[Any, ...]
+    argmax_into: Callable[..., float]
+    add_slope: Callable[..., None]
+
+
+# ── problems ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """Data with an output structure. Outputs are int64 rows of fixed width (padded with −1).
+
+    n_samples, n_features, width : n, d and the width of an output row
+    truth : (n, width) the true outputs;  weights : (n,) sample weights, 1 unless given
+    magnitude : (n,) bound on max_y ‖φ(x_i, y)‖₁;  max_loss : (n,) bound on max_y ℓ_i(y)
+    least_loss : the least positive loss of any output of any sample
+    free_outputs : whether an output other than the truth can have zero loss
+    terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
+    exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
+    oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
+    """
+
+    n_samples: int
+    n_features: int
+    width: int
+    truth: Ints
+    weights: Floats
+    magnitude: Floats
+    max_loss: Floats
+    least_loss: float
+    free_outputs: bool
+    terms: int
+    exact_features: bool
+    oracle_kind: str
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        """φ(x_i, y) for a batch, (m, d)."""
+        ...
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        """ℓ_i(y) ≥ 0 for a batch, (m,); zero at the truth."""
+        ...
+
+    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+        """argmax_y ⟨w, φ(x_i, y)⟩ [+ ℓ_i(y) if augment] for a batch, (m, width)."""
+        ...
+
+    def describe(self, sample: int, output: Ints) -> str:
+        """An output in the user's words, for messages."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray]:
+        """All that rebuilds the problem (`from_arrays`), for certificates; no object arrays."""
+        ...
+
+
+@runtime_checkable
+class Enumerable(Protocol):
+    """A problem whose outputs can be listed."""
+
+    def outputs(self, sample: int) -> Ints:
+        """All of 𝒴_i, (|𝒴_i|, width)."""
+        ...
+
+
+@runtime_checkable
+class SlackArgmax(Protocol):
+    """A problem with an oracle for slack rescaling."""
+
+    def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
+        """argmax_y ℓ_i(y)(1 − ⟨w, ψ_i(y)⟩) for a batch, (m, width)."""
+        ...
+
+
+@runtime_checkable
+class Compact(Protocol):
+    """A problem that can state its loss-augmented maximum as a convex program of polynomial size."""
+
+    def compact(self, w: Any) -> CompactHinge:
+        """The hinge terms h_i as a CVXPY program in the variable w (d,)."""
+        ...
+
+
+class CompactHinge(NamedTuple):
+    """max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ written out: minimising over `constraints` makes `hinge` equal to it.
+
+    `atoms()` reads, after the solve, dual weights over outputs: (samples, witnesses, weights ≥ 0).
+    """
+
+    hinge: Any
+    constraints: list[Any]
+    atoms: Callable[[], tuple[Ints, Ints, Floats]]
+
+
+@runtime_checkable
+class Kernelled(Protocol):
+    """A problem that brings its loss-augmented argmax as a `Kernel`."""
+
+    def kernel(self) -> Kernel: ...
+
+
+class Oracle(Protocol):
+    """A formulation's view of a problem: finds, for θ, the cut that is highest for each sample.
+
+    `kind` is what the search guarantees: exact, under (may miss the maximum: only lower bounds
+    hold) or relaxed (maximises over more: only upper bounds of the true problem hold).
+    """
+
+    kind: str
+    n_samples: int
+    dim: int
+    width: int
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        """Witnesses (m, width) maximising ⟨a_i(z), θ⟩ + o_i(z)."""
+        ...
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        """Slopes (m, p) and offsets (m,) of the cuts with these witnesses, from the data."""
+        ...
+
+    def slope_error(self, samples: Ints) -> Floats:
+        """(m,) bound on the rounding error in each entry of a slope that `rows` returned."""
+        ...
+
+    def rounding(self, theta: Floats) -> Floats:
+        """(n,) by how much rounding may have let `argmax` miss h_i(θ)."""
+        ...
+
+    def kernel(self) -> Kernel: ...
+
+
+# ── cuts ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Grown:
+    """An array that grows at its end in amortised constant time; `view` is the filled part."""
+
+    def __init__(self, empty: NDArray):
+        self._store, self._size = empty, len(empty)
+
+    @property
+    def view(self) -> NDArray:
+        return self._store[: self._size]
+
+    def extend(self, more: NDArray) -> None:
+        size = self._size + len(more)
+        if size > len(self._store):
+            store = np.empty((2 * size, *self._store.shape[1:]), self._store.dtype)
+            store[: self._size] = self.view
+            self._store = store
+        self._store[self._size : size] = more
+        self._size = size
+
+
+class GrownRows:
+    """Rows of a sparse matrix (m, dim), appended in amortised constant time; `view` is a csr_array."""
+
+    def __init__(self, dim: int):
+        self.dim = dim
+        self._ends = Grown(np.zeros(1, np.int64))
+        self._columns, self._values = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
+
+    @property
+    def view(self) -> sparse.csr_array:
+        parts = (self._values.view, self._columns.view, self._ends.view)
+        return sparse.csr_array(parts, shape=(len(self._ends.view) - 1, self.dim))
+
+    def extend(self, rows: sparse.csr_array) -> None:
+        self._ends.extend(rows.indptr[1:] + self._ends.view[-1])
+        self._columns.extend(rows.indices)
+        self._values.extend(rows.data)
+
+
+class Cuts:
+    """A growing pool of atoms, each (sample, slope row, offset, witness), without duplicates."""
+
+    def __init__(self, dim: int, width: int):
+        self.dim = dim
+        self._samples, self._offsets = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
+        self._witnesses, self._slopes = Grown(np.empty((0, width), np.int64)), GrownRows(dim)
+        self._index: dict[tuple[int, bytes], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def samples(self) -> Ints:
+        """(K,) the sample of each atom."""
+        return self._samples.view
+
+    @property
+    def witnesses(self) -> Ints:
+        """(K, width) the witness of each atom."""
+        return self._witnesses.view
+
+    @property
+    def offsets(self) -> Floats:
+        """(K,) o."""
+        return self._offsets.view
+
+    @property
+    def slopes(self) -> sparse.csr_array:
+        """(K, p) the rows a."""
+        return self._slopes.view
+
+    def add(self, samples: Ints, witnesses: Ints, rows: Callable[[Ints, Ints], Any]) -> Ints:
+        """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of new ones."""
+        ids, fresh, size = np.empty(len(samples), np.int64), [], len(self)
+        for j, (sample, witness) in enumerate(zip(samples.tolist(), witnesses, strict=True)):
+            ids[j] = self._index.setdefault((sample, witness.tobytes()), len(self._index))
+            if ids[j] == size + len(fresh):
+                fresh.append(j)
+        if fresh:
+            slopes, offsets = rows(samples[fresh], witnesses[fresh])
+            self._samples.extend(samples[fresh])
+            self._witnesses.extend(witnesses[fresh])
+            self._offsets.extend(offsets)
+            self._slopes.extend(slopes)
+        return ids
+
+
+# ── formulations: four kinds, `solve` dispatches on the kind and never on a name ──────────────────
+
+
+@runtime_checkable
+class CutForm(Protocol):
+    """min r(θ) + Σ p_i h_i(θ), said twice: closed forms, and a CVXPY declaration with lazy cuts."""
+
+    def blocks(self, problem: Any) -> Blocks: ...
+
+    def regularizer(self, problem: Any) -> Any:
+        """r with its conjugate (workbench/regularizers.py)."""
+        ...
+
+    def prices(self, problem: Any) -> Prices: ...
+
+    def oracle(self, problem: Any) -> Oracle: ...
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        """The cp.Problem; `cuts(θ-variables, ξ)` stands for its constraint family (workbench/lazy.py)."""
+        ...
+
+
+@runtime_checkable
+class SmoothForm(Protocol):
+    """min r(θ) + smooth convex terms, with value, gradient and a dual bound at any θ (CRF)."""
+
+    def value_and_gradient(self, problem: Any, theta: Floats) -> tuple[float, Floats]: ...
+
+    def dual(self, problem: Any, theta: Floats) -> float: ...
+
+
+@runtime_checkable
+class Majorized(Protocol):
+    """A non-convex objective with a convex majorant at each θ, itself a CutForm (latent, self-paced)."""
+
+    def majorant(self, problem: Any, theta: Floats) -> tuple[CutForm, Any]: ...
+
+
+@runtime_checkable
+class Search(Protocol):
+    """A combinatorial problem with convex relaxations that bound it at each node (exact selection)."""
+
+    def relaxation(self, problem: Any, node: Any) -> tuple[CutForm, Any]: ...
+
+    def branch(self, problem: Any, node: Any, theta: Floats) -> Iterable[Any]: ...
+
+
+# ── runs ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Solver(Protocol):
+    """A stochastic method: frozen hyper-parameters, explicit state, one function that sweeps.
+
+    name, dual : its command name; whether it works on dual weights (then its log is replayed)
+    sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state) : a module-level
+        function in numba's subset (workbench/stochastic.py); visits the samples in `order`, logs
+        witnesses[k] and, if dual, steps[k] = (γ, ρ)
+    A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional.
+    """
+
+    name: str
+    dual: bool
+    sweep: Callable[..., None]
+
+    def misfit(self, formulation: Any, problem: Any) -> str | None:
+        """Why this solver cannot work on the pair, or None."""
+        ...
+
+    def init(self, formulation: Any, problem: Any) -> Any:
+        """The state: a NamedTuple of arrays and numbers."""
+        ...
+
+    def report(self, state: Any) -> Floats:
+        """The θ it claims."""
+        ...
+
+
+@dataclass
+class Trace:
+    """What a run left behind: iterates at m checkpoints, and their grades, computed by us afterwards.
+
+    passes, oracle_calls, seconds : (m,);  thetas : (m, p);  upper, lower : (m,), NaN without a dual
+    bound : (m,) published bound on E F(θ) − F*, ∞ if there is none
+    drift : (m,) ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by replay of the log, NaN without a dual
+    method, formulation : the solver with its hyper-parameters, and what it says it minimises
+    """
+
+    solver: str
+    passes: Floats
+    oracle_calls: Ints
+    seconds: Floats
+    thetas: Floats
+    upper: Floats
+    lower: Floats
+    bound: Floats
+    drift: Floats
+    compiled: bool
+    compile_seconds: float
+    method: Any
+    formulation: Any
