@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.errors import BadInput
 from workbench.intervals import Interval, down, gamma, matvec, up
-from workbench.structures import Cuts, Floats, Ints
+from workbench.structures import Cuts, Enumerable, Floats, Ints
 
 
 class Bounds:
@@ -67,12 +67,26 @@ class Bounds:
 
     def feasible_scale(self, theta: Floats, hinges: Interval) -> float:
         """c with c·θ feasible for hard constraints, ∞ if this θ cannot be scaled to feasibility."""
-        if self.problem.free_outputs:
-            best = self.problem.argmax(theta, self.samples, augment=False)
-            slopes, _ = self.oracle.rows(self.samples, best)
-            if (matvec(slopes, Interval(theta)).hi + self.oracle.rounding(theta)[self.samples] > 0).any():
-                return float("inf")
+        if self.problem.free_outputs and not self.keeps_free_outputs(theta):
+            return float("inf")
         return self.formulation.feasible_scale(self.problem, float(hinges.hi.max()))
+
+    def keeps_free_outputs(self, theta: Floats) -> bool:
+        """Whether ⟨w, ψ⟩ ≥ 0 provably holds for outputs of zero loss, which no scaling repairs.
+
+        They are enumerated: an argmax that returns the truth does not tell by how much it won.
+        """
+        if not isinstance(self.problem, Enumerable):
+            return False
+        for i in self.samples:
+            outputs = self.problem.outputs(i)
+            batch = np.full(len(outputs), i)
+            free = (self.problem.loss(batch, outputs) == 0) & (outputs != self.problem.truth[i]).any(axis=1)
+            slopes, _ = self.oracle.rows(batch[free], outputs[free])
+            error = up(self.oracle.slope_error(batch[free]) * float(np.abs(theta).sum()))
+            if (matvec(slopes, Interval(theta)).hi + error > 0).any():
+                return False
+        return True
 
     def repaired(self, theta: Floats) -> Floats:
         """θ itself, or c·θ where hard constraints need it."""
