@@ -16,7 +16,7 @@ def measure(n: int = 300, lam: float = 0.1, gap: float = 1e-9) -> dict[str, np.n
     """One row per method and round: method, round, rows held, rows active."""
     problem, form = wb.load_problem("digits")(n=n), wb.SoftMargin(lam=lam)
     columns = {name: [] for name in ("method", "round", "held", "active")}
-    for method, groups in {"n-slack": "all", f"{max(1, n // 10)} groups": None, "one-slack": "one"}.items():
+    for method, groups in {"n-slack": "all", f"{max(1, n // 10)} groups": max(1, n // 10), "one-slack": "one"}.items():
         for each in wb.solve(form, problem, gap=gap, groups=groups).history:
             row = (method, each["round"], each["cuts"], each["active"])
             for column, value in zip(columns.values(), row, strict=True):

@@ -17,7 +17,7 @@ import workbench as wb
 from workbench.backends import solve_cvxpy
 from workbench.bounds import Bounds
 from workbench.certificate import load, verify
-from workbench.lazy import written
+from workbench.declared import written
 from workbench.registries import registry
 from workbench.structures import Compact, CutForm, Enumerable, Kernelled, Problem, SlackArgmax
 

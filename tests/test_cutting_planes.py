@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
@@ -9,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 import workbench as wb
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.bounds import Bounds
-from workbench.lazy import written
+from workbench.declared import written
 from workbench.structures import Cuts
 
 OPTIMUM = 0.503184388308  # digits, n = 300, λ = 0.1
@@ -70,7 +72,7 @@ def test_weak_duality_and_monotone_bounds_every_round(digits):
     s = wb.solve(wb.SoftMargin(lam=0.1), digits, observe=seen.append)
     assert len(seen) == s.rounds
     assert all(r["lower"] <= r["upper"] for r in seen)
-    assert all(a["upper"] >= b["upper"] and a["lower"] <= b["lower"] for a, b in zip(seen, seen[1:], strict=False))
+    assert all(a["upper"] >= b["upper"] and a["lower"] <= b["lower"] for a, b in itertools.pairwise(seen))
 
 
 def test_without_pruning_the_same_optimum(few, monkeypatch):

@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "solve": "solving",
     "Solution": "solving",
+    "LazyProblem": "lazy",
+    "LazyConstraint": "lazy",
     "run": "stochastic",
     "Trace": "structures",
     "crosscheck": "verdicts",

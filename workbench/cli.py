@@ -188,7 +188,7 @@ def default_of(setting: Setting) -> Any:
 @set_option
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap to prove.")
 @click.option("--backend", metavar="NAME|all", help="The convex solver; `all` asks each that is installed.")
-@click.option("--groups", metavar="one|all|N", help="Samples per cut: one group (one-slack) to all (n-slack).")
+@click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")

@@ -20,7 +20,7 @@ brings nothing new the run ends `stalled`. `limit` is a limit of rounds or time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from scipy import sparse
 
 from workbench.bounds import Bounds
 from workbench.errors import BackendFailed, NotSeparable
+from workbench.master import MasterAnswer
 from workbench.polish import farkas_ray, polished
 from workbench.structures import Cuts, Floats, Ints, Rows
 
@@ -39,9 +40,13 @@ Observe = Callable[[dict[str, Any]], None]
 
 @dataclass
 class Progress:
-    """Where a cut-generation run stands: the best bounds, who attains them, and how it went."""
+    """Where a cut-generation run stands: the best bounds, who attains them, and how it went.
+
+    theta attains `upper`, the atom weights `weights` attain `lower`; latest is the master's last θ
+    """
 
     theta: Floats
+    latest: Floats
     weights: Floats = field(default_factory=lambda: np.empty(0))
     upper: float = np.inf
     lower: float = -np.inf
@@ -52,9 +57,12 @@ class Progress:
 class Family:
     """The constraint family of a formulation: atoms, their grouping into rows, and both bounds.
 
+    proven : its bounds are, so a lower one above an upper one is a contradiction, not rounding
     caution : what hard rows of zero offset are raised by in the master, so that its θ keeps them
         strictly and scaling can make θ feasible; the bounds use the true offsets
     """
+
+    proven = True
 
     def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
         self.caution = caution
@@ -73,6 +81,26 @@ class Family:
             self.members = [np.array([j]) for j in range(n)]
         self.position: Ints = np.full(bounds.oracle.n_samples, -1)  # where each sample stands in `samples`
         self.position[self.samples] = np.arange(n)
+
+    @property
+    def start(self) -> Floats:
+        return self.bounds.start
+
+    @property
+    def suspect(self) -> str:
+        return f"oracle, features and loss of {type(self.bounds.problem).__name__}"
+
+    @property
+    def negligible(self) -> float:
+        """A hard row violated by less than this, relative to the gap asked for, is no violation."""
+        return self.bounds.problem.least_loss
+
+    def gap(self, upper: float, lower: float) -> float:
+        return self.bounds.gap(upper, lower)
+
+    def lower(self, weights: Floats, answer: Any) -> float:
+        """The certified dual value of atom weights μ; the master's answer plays no part."""
+        return self.bounds.lower(self.cuts, weights)
 
     def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
         """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
@@ -110,18 +138,18 @@ class Family:
         share = self.share[self.position[self.cuts.samples[flat]]]
         return np.bincount(flat, spread * share, len(self.cuts))
 
-    def polish(self, atoms: list[Ints], multipliers: Floats) -> tuple[Floats, Floats] | None:
+    def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
         """θ and β from the active-set finish, where r is a squared norm."""
         curvature = getattr(self.bounds.regularizer, "curvature", None)
         if curvature is None:
             return None
         rows = self.rows(atoms)
         beta = polished(rows, multipliers, self.prices, curvature)
-        return None if beta is None else (-(rows.slopes.T @ beta) / curvature, beta)
+        return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
 
-    def check_separable(self, atoms: list[Ints], answer: Any) -> None:
-        """Raise `NotSeparable` with a Farkas ray if the hard rows contradict one another."""
-        if not answer.ray and np.linalg.norm(answer.theta) < self.suspicious:
+    def check(self, atoms: list[Ints], answer: Any) -> None:
+        """Raise `NotSeparable` with a Farkas ray if hard rows contradict one another."""
+        if not self.hard or (not answer.ray and np.linalg.norm(answer.theta) < self.suspicious):
             return
         found = farkas_ray(self.rows(atoms))
         if found is None:
@@ -147,22 +175,25 @@ class Family:
 
 
 def generate(
-    family: Family,
+    family: Any,
     master: Any,
     gap: float,
     max_rounds: int | None = None,
     time_limit: float | None = None,
     observe: Observe | None = None,
     mixing: float = 1.0,
-    prune: bool = True,
+    held: Sequence[Ints] = (),
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
+    family : a `Family` (cuts of a formulation) or a `LazyFamily` (rows of any CVXPY program)
+    held : rows known from before, as the family's handles
     mixing : the oracle is asked at mixing·θ + (1 − mixing)·(best θ so far); 1 asks at the master's θ
     """
     run = Run(family, master, gap, observe)
-    query = run.bounds.start
-    while run.rounds < (max_rounds or np.inf) and run.seconds < (time_limit or np.inf):
+    run.append(list(held))
+    query = family.start
+    while not run.rounds or (run.rounds < (max_rounds or np.inf) and run.seconds < (time_limit or np.inf)):
         fresh = run.separate(query)
         if run.relative_gap <= gap:
             break
@@ -176,8 +207,7 @@ def generate(
             break
         if run.relative_gap <= gap:
             break
-        if prune:
-            run.prune()
+        run.prune()
         query = run.theta if mixing == 1 else mixing * run.theta + (1 - mixing) * run.state.theta
     if run.relative_gap <= gap:
         run.state.status = "optimal"
@@ -187,12 +217,11 @@ def generate(
 class Run:
     """The state of one cut-generation run and the steps of its loop."""
 
-    def __init__(self, family: Family, master: Any, gap: float, observe: Observe | None):
-        self.family, self.master, self.observe, self.bounds = family, master, observe, family.bounds
-        self.gap = gap
+    def __init__(self, family: Any, master: Any, gap: float, observe: Observe | None):
+        self.family, self.master, self.observe, self.gap = family, master, observe, gap
         self.started, self.oracle_seconds, self.master_seconds = time.perf_counter(), 0.0, 0.0
-        self.state = Progress(theta=self.bounds.start)
-        self.theta = self.bounds.start
+        self.state = Progress(family.start, family.start)
+        self.theta = family.start
         self.held: list[Ints] = []  # the atoms of each row that the master holds
         self.idle: Ints = np.empty(0, np.int64)
         self.dropped: set[bytes] = set()
@@ -204,7 +233,7 @@ class Run:
 
     @property
     def relative_gap(self) -> float:
-        return self.bounds.gap(self.state.upper, self.state.lower)
+        return self.family.gap(self.state.upper, self.state.lower)
 
     def separate(self, query: Floats) -> bool:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were any."""
@@ -216,15 +245,18 @@ class Run:
         known = {a.tobytes() for a in self.held}
         new = [a for a in atoms if a.tobytes() not in known]
         if new:
-            rows = self.family.rows(new)
-            missing = np.flatnonzero(self.violations(rows, query) > self.negligible)
-            rows, new = rows.take(missing), [new[j] for j in missing]
-        if new:
-            self.master.append(rows)
-            self.held += new
-            self.idle = np.concatenate([self.idle, np.zeros(len(new), np.int64)])
-            self.polished = False
+            missing = self.violations(self.family.rows(new), query) > self.negligible
+            new = [a for a, lacking in zip(new, missing, strict=True) if lacking]
+        self.append(new)
         return bool(new)
+
+    def append(self, atoms: list[Ints]) -> None:
+        """Give rows to the master."""
+        if atoms:
+            self.master.append(self.family.rows(atoms))
+            self.held += atoms
+            self.idle = np.concatenate([self.idle, np.zeros(len(atoms), np.int64)])
+            self.polished = False
 
     def violations(self, rows: Rows, theta: Floats) -> Floats:
         """How far each row rises above what the master knows of its group at θ."""
@@ -240,7 +272,7 @@ class Run:
     def negligible(self) -> float:
         """A violation that no longer matters: all of them together move the gap by a thousandth."""
         if self.family.hard:
-            return 1e-3 * self.gap * self.bounds.problem.least_loss
+            return 1e-3 * self.gap * self.family.negligible
         return 1e-3 * (self.state.upper - self.state.lower) if np.isfinite(self.state.lower) else 0.0
 
     def solve(self) -> None:
@@ -249,28 +281,30 @@ class Run:
         left = self.state.upper - self.state.lower
         answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE)
         self.master_seconds += time.perf_counter() - clock
-        if self.family.hard:
-            self.family.check_separable(self.held, answer)
+        self.family.check(self.held, answer)
         if not np.isfinite(answer.theta).all():
             raise BackendFailed(
                 f"{self.master.name} returned no weights in round {self.rounds + 1} "
                 f"({answer.status}); try another backend."
             )
-        self.accept(answer.theta, answer.multipliers)
+        self.accept(answer)
 
-    def accept(self, theta: Floats, multipliers: Floats) -> None:
+    def accept(self, answer: MasterAnswer) -> None:
         """Take θ and row multipliers, from whatever source, through the bounds and into the record."""
-        self.rounds, self.theta, self.multipliers = self.rounds + 1, theta, multipliers
+        multipliers = answer.multipliers
+        self.rounds, self.multipliers = self.rounds + 1, multipliers
+        self.theta = self.state.latest = answer.theta
         weights = self.family.weights(self.held, multipliers)
-        lower = self.bounds.lower(self.family.cuts, weights)
+        lower = self.family.lower(weights, answer)
         self.rose = lower > self.state.lower
         if self.rose:
             self.state.lower, self.state.weights = lower, weights
+        if self.state.lower > self.state.upper and not self.family.proven:
+            self.state.lower = self.state.upper
         if self.state.lower > self.state.upper:
             raise AssertionError(
                 f"The lower bound {self.state.lower!r} exceeds the upper bound {self.state.upper!r} in round "
-                f"{self.rounds}: oracle, features and loss of {type(self.bounds.problem).__name__} contradict one "
-                f"another; check them with small enumerable data."
+                f"{self.rounds}: {self.family.suspect} contradict one another; check them on small enumerable data."
             )
         active = multipliers > 1e-7 * multipliers.max(initial=0.0)
         self.idle = np.where(active, 0, self.idle + 1)
@@ -280,7 +314,7 @@ class Run:
         """No row is missing: get more accuracy from the active-set finish, a tighter or a stronger master."""
         if not self.polished and (proposal := self.family.polish(self.held, self.multipliers)):
             self.polished = True
-            self.accept(*proposal)
+            self.accept(proposal)
             return True
         if self.tolerance <= TIGHTEST:
             if (stronger := self.master.stronger()) is None:
@@ -292,7 +326,7 @@ class Run:
 
     def prune(self) -> None:
         """Drop rows idle for two rounds, if the lower bound rose; a row that came back stays for good."""
-        idle = (self.idle >= 2) & [a.tobytes() not in self.dropped for a in self.held]
+        idle = (self.idle >= 2) & np.array([a.tobytes() not in self.dropped for a in self.held], bool)
         if self.rose and idle.any():
             stay = np.flatnonzero(~idle)
             self.dropped |= {self.held[j].tobytes() for j in np.flatnonzero(idle)}

@@ -1,113 +1,297 @@
-"""A CVXPY program whose constraints come later: compiled once, rows appended natively.
+"""Constraints on demand, for any CVXPY program.
 
-CVXPY has no constraint generation: adding a constraint means building and compiling the problem
-anew. Here the base is compiled once to
+    minimise  f(x)   s.t.  x ∈ base,   ⟨a, x⟩ + b ≤ 0  for all (a, b) of families too large to write
 
-    min ½xᵀPx + qᵀx   s.t.  b − Ax ∈ K
+    x = cp.Variable(2)
+    def oracle(x_value):                        # violated members at this point, or nothing
+        return [(a, b)]                         # rows; or CVXPY constraints such as a @ x + b <= 0
+    problem = LazyProblem(cp.Minimize(f), [x >= -1], [LazyConstraint(x, oracle)])
+    problem.solve(gap=1e-9)                     # x.value, as in CVXPY; returns a `LazySolution`
 
-and a row  ⟨a, θ⟩ + o ≤ ξ_g  (or ≤ 0)  is spliced in behind the base's non-negative rows.
+The base is compiled once and rows are appended natively (workbench/declared.py), by the loop that
+solves the project's own formulations (workbench/cutting_planes.py). Rows found stay with the problem:
+solving again, after a change of a cp.Parameter of the base, starts with them.
 
-`program(problem, cuts)` of a formulation calls `cuts([θ variables], ξ)` where its constraint family
-stands; what that returns decides what becomes of it:
-
-    LazyCuts      nothing yet, only remembers the variables: rows are appended later
-    WrittenCuts   all given rows as one stacked CVXPY constraint: the fully written program
+What the answer proves. Leaving constraints out can only lower the minimum, so a dual value of the
+base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for, hence
+`lower_kind = "numerical"`. A point that violates neither base nor families by more than `feasibility` gives
+the upper bound, as does `repair`, if given: a function from the variables' values to feasible ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
-from workbench.backends import ConeProgram
+from workbench.backends import BACKENDS
+from workbench.backends import backend as find_backend
+from workbench.cutting_planes import Observe, generate
+from workbench.declared import CompiledBase, LazyCuts
 from workbench.errors import BadInput
-from workbench.structures import Floats, Rows
+from workbench.master import CompiledMaster, MasterAnswer
+from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
 
 
-class LazyCuts:
-    """The family ξ_g ≥ ⟨a, θ⟩ + o of a declaration, before any of its rows is known."""
+@dataclass(frozen=True)
+class LazyConstraint:
+    """A family of constraints that an oracle generates.
 
-    def __init__(self, prices: Floats):
-        self.prices, self.groups = prices, len(prices)
-        self.theta: list[cp.Variable] = []
-        self.xi: cp.Variable | None = None
+    variables : the cp.Variables whose values the oracle gets, one argument each
+    oracle : values -> an iterable of violated members, each
+        a CVXPY inequality (affine), of any shape, or
+        (a, b) : ⟨a, x⟩ + b ≤ 0 with a of the variable's shape, or one such array for each variable
+    """
 
-    def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]:
-        self.theta, self.xi = list(theta), xi
-        # CVXPY compiles only variables that occur, and b may occur in lazy rows alone.
-        return [0 * cp.sum(variable) <= 1 for variable in self.theta]
+    variables: cp.Variable | Sequence[cp.Variable]
+    oracle: Callable[..., Iterable[Any] | None]
 
-
-class WrittenCuts(LazyCuts):
-    """The family written out: Rows as one stacked CVXPY constraint."""
-
-    def __init__(self, prices: Floats, rows: Rows):
-        super().__init__(prices)
-        self.rows = rows
-
-    def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]:
-        self.theta, self.xi = list(theta), xi
-        value = self.rows.slopes @ cp.hstack(self.theta) + self.rows.offsets
-        return [value <= 0] if xi is None else [value <= self.rows.membership(self.groups) @ xi]
+    def members(self) -> tuple[cp.Variable, ...]:
+        one = isinstance(self.variables, cp.Variable)
+        return (self.variables,) if one else tuple(self.variables)
 
 
-def written(formulation: Any, problem: Any) -> tuple[cp.Problem, WrittenCuts]:
-    """The program with every cut of every output in one stacked constraint (enumerable outputs only)."""
-    oracle, prices = formulation.oracle(problem), formulation.prices(problem)
-    outputs = [problem.outputs(i) for i in range(problem.n_samples)]
-    samples = np.repeat(np.arange(problem.n_samples), [len(o) for o in outputs])
-    slopes, offsets = oracle.rows(samples, np.concatenate(outputs))
-    groups = np.full(len(samples), -1) if prices.hard else samples
-    cuts = WrittenCuts(np.empty(0) if prices.hard else prices.floats(), Rows(slopes, offsets, groups))
-    return formulation.program(problem, cuts), cuts
+@dataclass
+class LazySolution:
+    """The outcome of `LazyProblem.solve`; the variables hold their values.
+
+    value : the objective at the values;  upper, lower : bounds on the optimum, of kind `lower_kind`
+    violation : the largest violation the oracles report there;  rows : generated and still held
+    """
+
+    value: float
+    upper: float
+    lower: float
+    gap: float
+    status: str
+    violation: float
+    rounds: int
+    rows: int
+    backend: str
+    seconds: float
+    compile_seconds: float
+    lower_kind: str = "numerical"
+    history: list[dict[str, Any]] = field(default_factory=list)
 
 
-class CompiledBase:
-    """A cp.Problem compiled once, with the columns of its θ and ξ, ready for more rows."""
+class LazyProblem:
+    """objective and constraints of CVXPY, and lazy families; see the module's docstring."""
 
-    def __init__(self, problem: cp.Problem, cuts: LazyCuts):
-        if any(variable.ndim > 1 for variable in cuts.theta):
-            raise BadInput("A lazy constraint takes flat variables; declare the block as cp.Variable(size).")
-        data, _, _ = problem.get_problem_data(cp.CLARABEL, solver_opts={})
-        dims, columns = data["dims"], data["param_prob"].var_id_to_col
-        self.cone = ConeProgram(
-            P=sparse.csc_array((len(data["c"]),) * 2) if data.get("P") is None else sparse.csc_array(data["P"]),
-            q=np.asarray(data["c"], float),
-            A=sparse.csc_array(data["A"]),
-            b=np.asarray(data["b"], float),
-            zero=dims.zero,
-            nonneg=dims.nonneg,
-            soc=tuple(dims.soc),
-            exp=dims.exp,
+    def __init__(
+        self,
+        objective: cp.Minimize | cp.Maximize,
+        constraints: Sequence[cp.Constraint] = (),
+        lazy: Sequence[LazyConstraint] = (),
+    ):
+        if not lazy:
+            raise BadInput("A LazyProblem needs at least one LazyConstraint; solve a program without any by CVXPY.")
+        written = cp.Problem(objective, list(constraints))
+        cuts = LazyCuts(np.empty(0))
+        every = {v.id: v for v in (*written.variables(), *(v for family in lazy for v in family.members()))}
+        self.variables, self.lazy, self.sign = list(every.values()), list(lazy), 1.0
+        if isinstance(objective, cp.Maximize):
+            self.sign = -1.0
+        if not written.is_dcp():
+            raise BadInput("The objective and constraints are not convex by CVXPY's rules; see problem.is_dcp().")
+        self.objective = objective
+        self.cuts, self.problem = cuts, cp.Problem(objective, [*constraints, *cuts(self.variables)])
+        self.pool = Pool(sum(v.size for v in self.variables))
+        starts = np.cumsum([0, *(v.size for v in self.variables)])
+        self.place = {v.id: slice(a, b) for v, a, b in zip(self.variables, starts, starts[1:], strict=False)}
+
+    def solve(
+        self,
+        gap: float = 1e-8,
+        backend: str | None = None,
+        feasibility: float = 1e-8,
+        repair: Callable[..., Sequence[Any]] | None = None,
+        max_rounds: int | None = None,
+        time_limit: float | None = None,
+        observe: Observe | None = None,
+    ) -> LazySolution:
+        """Generate constraints until the bounds meet to a relative `gap`.
+
+        backend : None takes HiGHS's simplex method for linear programs where installed, else CLARABEL
+        feasibility : violation (in the oracles' own units) that still counts as none
+        repair : values of all oracles' variables, in order -> feasible values; makes every round's
+            point give an upper bound
+
+        Raises
+        ------
+        BadInput : an oracle's answer that is no affine inequality in its variables
+        BackendFailed : no finite answer, e.g. because the base alone is unbounded
+        """
+        clock = time.perf_counter()
+        base = CompiledBase(self.problem, self.cuts)
+        linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
+        chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
+        master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, repair)
+        compile_seconds = time.perf_counter() - clock
+        state = generate(family, master, gap, max_rounds, time_limit, observe, held=self.pool.handles())
+        answer = state.theta if np.isfinite(state.upper) else state.latest
+        violation = family.settle(answer)
+        upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
+        last = state.history[-1]
+        return LazySolution(
+            value=float(self.objective.value),
+            upper=upper,
+            lower=lower,
+            gap=family.gap(state.upper, state.lower),
+            status=state.status,
+            violation=violation,
+            rounds=last["round"],
+            rows=last["cuts"],
+            backend=f"{chosen.name} {chosen.version}",
+            seconds=time.perf_counter() - clock - compile_seconds,
+            compile_seconds=compile_seconds,
+            history=state.history,
         )
-        self.theta = np.concatenate([np.arange(v.size) + columns[v.id] for v in cuts.theta])
-        self.xi = np.empty(0, np.int64) if cuts.xi is None else np.arange(cuts.xi.size) + columns[cuts.xi.id]
 
-    def native(self, rows: Rows) -> sparse.csr_array:
-        """The rows over the columns of x: a at θ's columns and −1 at ξ_g's."""
-        m, n = len(rows.offsets), len(self.cone.q)
-        slopes = sparse.coo_array(rows.slopes)
-        held = np.flatnonzero(rows.groups >= 0)
-        entries = np.concatenate([slopes.data, -np.ones(len(held))])
-        where = (
-            np.concatenate([slopes.coords[0], held]),
-            np.concatenate([self.theta[slopes.coords[1]], self.xi[rows.groups[held]]]),
-        )
-        return sparse.csr_array((entries, where), shape=(m, n))
+    def assign(self, x: Floats) -> None:
+        """Give the variables their parts of x."""
+        for variable in self.variables:
+            part = np.reshape(x[self.place[variable.id]], variable.shape, order="F")
+            variable.save_value(part if variable.shape else part[()])
 
-    def extended(self, rows: Rows) -> tuple[ConeProgram, slice]:
-        """The cone program with the rows spliced in, and where they stand."""
-        native, offsets = self.native(rows), rows.offsets
-        base, split = self.cone, self.cone.zero + self.cone.nonneg
-        A = sparse.csr_array(base.A)
-        grown = replace(
-            base,
-            A=sparse.csc_array(sparse.vstack([A[:split], native, A[split:]])),
-            b=np.concatenate([base.b[:split], -offsets, base.b[split:]]),
-            nonneg=base.nonneg + len(offsets),
-        )
-        return grown, slice(split, split + len(offsets))
+    def violated(self) -> Iterable[tuple[sparse.csr_array, Floats]]:
+        """Rows (A, b) with Ax + b ≤ 0, from every oracle at the variables' present values."""
+        for family in self.lazy:
+            members = family.members()
+            for answer in family.oracle(*(v.value for v in members)) or ():
+                yield self.row(answer, members)
+
+    def row(self, answer: Any, members: tuple[cp.Variable, ...]) -> tuple[sparse.csr_array, Floats]:
+        if isinstance(answer, cp.constraints.Inequality):
+            return self.extracted(answer.expr)
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise BadInput(
+                f"A lazy constraint's oracle returned {type(answer).__name__}; return pairs (a, b) meaning "
+                f"⟨a, x⟩ + b <= 0, or CVXPY inequalities."
+            )
+        parts = [answer[0]] if len(members) == 1 else list(answer[0])
+        row = np.zeros((1, self.pool.dim))
+        for variable, part in zip(members, parts, strict=True):
+            part = part.toarray() if sparse.issparse(part) else np.asarray(part, float)
+            if part.size != variable.size:
+                raise BadInput(
+                    f"A lazy constraint's row has {part.size} coefficients for {variable.name()} of size "
+                    f"{variable.size}; return one for each entry."
+                )
+            row[0, self.place[variable.id]] += np.reshape(part, variable.shape).ravel(order="F")
+        offset = np.atleast_1d(np.asarray(answer[1], float))
+        if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.shape == (1,)):
+            raise BadInput("A lazy constraint's oracle returned a row that is not finite; correct the oracle.")
+        return sparse.csr_array(row), offset
+
+    def extracted(self, expression: cp.Expression) -> tuple[sparse.csr_array, Floats]:
+        """The rows of an affine expression that is to be ≤ 0: its Jacobian and its value at 0."""
+        if not expression.is_affine() or any(v.id not in self.place for v in expression.variables()):
+            raise BadInput(
+                f"The lazy constraint {expression} <= 0 is not affine in the problem's variables; make it so."
+            )
+        A = sparse.lil_array((expression.size, self.pool.dim))
+        x = np.zeros(self.pool.dim)
+        for variable, jacobian in expression.grad.items():
+            A[:, self.place[variable.id]] = jacobian.T
+            x[self.place[variable.id]] = np.ravel(variable.value, order="F")
+        A = sparse.csr_array(A)
+        return A, np.ravel(expression.value, order="F") - A @ x
+
+
+class Pool:
+    """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
+
+    def __init__(self, dim: int):
+        self.dim, self.slopes, self.offsets = dim, GrownRows(dim), Grown(np.empty(0))
+        self.index: dict[bytes, int] = {}
+
+    def handles(self) -> list[Ints]:
+        return [np.array([k]) for k in range(len(self.index))]
+
+    def add(self, A: sparse.csr_array, b: Floats) -> list[Ints]:
+        handles = []
+        for j in range(A.shape[0]):
+            row = sparse.csr_array(A[[j]])
+            key = row.indices.astype(np.int64).tobytes() + row.data.tobytes() + b[j].tobytes()
+            number = self.index.setdefault(key, len(self.index))
+            if number == len(self.offsets.view):
+                self.slopes.extend(row)
+                self.offsets.extend(b[[j]])
+            handles.append(np.array([number]))
+        return handles
+
+
+class LazyFamily:
+    """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
+
+    hard, proven, n_groups, negligible = True, False, 0, 1.0
+    suspect = "the oracles and the base"
+
+    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, repair: Any):
+        self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair
+        self.scale = 0.0
+
+    @property
+    def start(self) -> Floats:
+        """The variables' values where they have any, else 0."""
+        parts = [np.zeros(v.size) if v.value is None else np.ravel(v.value, order="F") for v in self.problem.variables]
+        return np.concatenate(parts).astype(float)
+
+    def separate(self, x: Floats) -> tuple[float, list[Ints]]:
+        problem = self.problem
+        problem.assign(x)
+        handles: list[Ints] = []
+        violation = 0.0
+        for A, b in problem.violated():
+            violation = max(violation, float((A @ x + b).max(initial=0.0)))
+            handles += problem.pool.add(A, b)
+        if self.repair:
+            self.assign_repaired()
+            violation = 0.0
+        violation = max(violation, *(float(np.max(c.violation())) for c in problem.problem.constraints))
+        value = problem.sign * float(problem.objective.value) if violation <= self.feasibility else np.inf
+        return value, handles
+
+    def assign_repaired(self) -> None:
+        members = [v for family in self.problem.lazy for v in family.members()]
+        for variable, value in zip(members, self.repair(*(v.value for v in members)), strict=True):
+            variable.save_value(np.reshape(np.asarray(value, float), variable.shape))
+
+    def settle(self, x: Floats) -> float:
+        """Leave the variables at x, repaired if possible; the violation there."""
+        self.problem.assign(x)
+        if self.repair:
+            self.assign_repaired()
+        x = self.start
+        return max((float((A @ x + b).max(initial=0.0)) for A, b in self.problem.violated()), default=0.0)
+
+    def rows(self, handles: list[Ints]) -> Rows:
+        ids = np.array([h[0] for h in handles], np.int64)
+        pool = self.problem.pool
+        return Rows(sparse.csr_array(pool.slopes.view[ids]), pool.offsets.view[ids], np.full(len(ids), -1))
+
+    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+        return multipliers
+
+    def lower(self, weights: Floats, answer: MasterAnswer) -> float:
+        return answer.dual + self.offset
+
+    def gap(self, upper: float, lower: float) -> float:
+        if not np.isfinite(upper - lower):
+            return float("inf")
+        return float((upper - lower) / (max(abs(upper), abs(lower)) or 1.0))
+
+    def polish(self, handles: list[Ints], multipliers: Floats) -> None:
+        return None
+
+    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+        if answer.ray:
+            raise BadInput(
+                f"The base with {len(handles)} generated rows has no feasible point; the oracles or the base "
+                f"contradict one another."
+            )

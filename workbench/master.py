@@ -28,17 +28,22 @@ from workbench.backends import Answer, Backend, ConeProgram
 from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
 
 if TYPE_CHECKING:  # CVXPY takes a second to import and the Gram master does without
-    from workbench.lazy import CompiledBase
+    from workbench.declared import CompiledBase
 
 
 @dataclass(frozen=True)
 class MasterAnswer:
-    """θ (p,), row multipliers β (rows,) and what the backend said; a `ray` if it claims infeasibility."""
+    """θ (p,), row multipliers β (rows,) and what the backend said; a `ray` if it claims infeasibility.
+
+    dual : the Lagrangian's least value near x at the backend's multipliers, numerical; for bases whose
+        conjugate has no closed form
+    """
 
     theta: Floats
     multipliers: Floats
     status: str
     ray: bool = False
+    dual: float = -np.inf
 
 
 class Master:
@@ -81,7 +86,8 @@ class CompiledMaster(Master):
         program, where = self.base.extended(self.rows)
         answer = self.backend.solve(program, tolerance)
         multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0)
-        return MasterAnswer(answer.x[self.base.theta], multipliers, answer.status, answer.infeasible)
+        dual = numerical_dual(program, answer)
+        return MasterAnswer(answer.x[self.base.theta], multipliers, answer.status, answer.infeasible, dual)
 
 
 class GramMaster(Master):
@@ -174,6 +180,21 @@ class AscentMaster(Master):
         master = GramMaster(self.curvature, self.prices, self.rows.slopes.shape[1], self.heir)
         master.append(self.rows)
         return master
+
+
+def numerical_dual(program: ConeProgram, answer: Answer) -> float:
+    """min over x' of the Lagrangian at multipliers z, for x' within D = 1 + 2‖x‖ of x.
+
+    With residual ρ = Px + q + Aᵀz it is at least  −½xᵀPx + ρᵀx − bᵀz − ‖ρ‖D: a small dual residual is
+    paid for, not ignored. Numerical: rounding is not enclosed and D is a guess at where optima lie.
+    """
+    x, z = answer.x, answer.z
+    if not (np.isfinite(x).all() and np.isfinite(z).all()):
+        return -np.inf
+    curved = program.P @ x
+    residual = curved + program.q + program.A.T @ z
+    value = -(x @ curved) / 2 + residual @ x - program.b @ z
+    return float(value - np.linalg.norm(residual) * (1 + 2 * np.linalg.norm(x)))
 
 
 def products(rows: sparse.csr_array, new: sparse.csr_array) -> Floats:

@@ -201,7 +201,7 @@ def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
     samples, witnesses, weights = atoms()
     mu = np.bincount(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
     theta = np.asarray(w.value, float)
-    state = Progress(theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled")
+    state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled")
     seconds = time.perf_counter() - clock - spent[0]
     sizes = {"cuts": len(cuts), "active": int((mu > 0).sum())}
     times = {"seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds}
@@ -255,7 +255,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Any:
         return AscentMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, first_installed("gram"))
     if kind == "gram":
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
-    from workbench.lazy import CompiledBase, LazyCuts
+    from workbench.declared import CompiledBase, LazyCuts
 
     cuts = LazyCuts(family.prices)
     return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)

@@ -342,7 +342,7 @@ class CutForm(Protocol):
     def oracle(self, problem: Any) -> Oracle: ...
 
     def program(self, problem: Any, cuts: Any) -> Any:
-        """The cp.Problem; `cuts(θ-variables, ξ)` stands for its constraint family (workbench/lazy.py)."""
+        """The cp.Problem; `cuts(θ-variables, ξ)` stands for its constraint family (workbench/declared.py)."""
         ...
 
 

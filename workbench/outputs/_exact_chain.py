@@ -1,0 +1,150 @@
+"""Chains in rational arithmetic: Viterbi on whole numbers, in which no rounding can hide a labelling.
+
+Scores ⟨w, φ⟩, losses and 1/T_i are brought to one denominator: letters have the unit u, weights the
+unit v, costs the unit c, and t = lcm of the lengths. Then every score of a labelling is a whole
+number over u·v·c·t, and the recursions of `_viterbi` run on Python integers:
+
+    margin   V_t(b)    = θ_t(b) + max_a V_{t−1}(a) + A_ab,  θ augmented by the loss           O(T K²)
+    slack    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab, whole costs only       O(T² K²)
+    free     margin's recursion without loss, labels of positive cost forbidden
+
+What is forbidden or out of reach scores −F, with F beyond the spread of all scores.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.rationals import Entries, Ratios, Rows, ratios
+from workbench.structures import Ints
+
+
+class Scores(NamedTuple):
+    """θ (N, K) of a batch's letters, A (K, K) and each truth's score (m,), whole over `unit`."""
+
+    unary: NDArray
+    transitions: NDArray
+    own: NDArray
+    unit: int
+
+    def times(self, factor: int) -> Scores:
+        return Scores(*(part * factor for part in self))
+
+    @property
+    def forbidden(self) -> int:
+        """−F: below every score of a labelling by more than any two of them differ."""
+        spread = sum(int(abs(row).max()) for row in self.unary)
+        return -4 * (spread + (len(self.unary) + 1) * int(abs(self.transitions).max())) - 1
+
+
+class ExactChain:
+    """The exact view of a `Chain` (contract: rationals.ExactOutputs)."""
+
+    def __init__(self, problem: Any):
+        self.chain, self.letters, self.cost = problem, Rows(problem.letters), ratios(problem.cost)
+        self.divisors = [int(d) for d in problem.divisors]
+        self.lcm = math.lcm(*self.divisors)
+        self.shares = np.array([self.lcm // d for d in self.divisors], object)  # lcm/T_i
+        self.least_loss = min(
+            (Fraction(int(c), self.cost.unit * d) for d, c in self.cheapest() if c), default=Fraction(1 << 2000)
+        )
+
+    def cheapest(self) -> list[tuple[int, int]]:
+        """(T_i, least positive whole cost of a label of sample i, 0 if none) for every sample."""
+        none = 1 << 2000
+        least = np.where(self.cost.whole > 0, self.cost.whole, none).min(axis=1)[self.chain.labels]
+        lows = np.minimum.reduceat(least, self.chain.offsets[:-1])
+        return [(d, 0 if c == none else c) for d, c in zip(self.divisors, lows, strict=True)]
+
+    def fault(self, samples: Ints, outputs: Ints) -> int | None:
+        within = self.chain.within(self.chain.lengths[samples])
+        wrong = np.where(within, (outputs < 0) | (outputs >= self.chain.n_classes), outputs != -1).any(axis=1)
+        return int(wrong.argmax()) if wrong.any() else None
+
+    def slopes(self, samples: Ints, outputs: Ints) -> Entries:
+        """Letters whose label differs, once added and once taken away; then pairs that differ."""
+        k, p = self.chain.n_classes, self.chain.n_inputs
+        truth = self.chain.truth[samples]
+        cut, t = np.nonzero(outputs != truth)
+        number, columns, values = self.letters.entries(self.chain.offsets[samples[cut]] + t)
+        there, here = outputs[cut, t][number], truth[cut, t][number]
+        two, after = np.nonzero((outputs[:, 1:] != truth[:, 1:]) | (outputs[:, :-1] != truth[:, :-1]))
+        inside = after + 1 < self.chain.lengths[samples[two]]
+        two, after = two[inside], after[inside]
+        pairs = [k * p + each[two, after] * k + each[two, after + 1] for each in (outputs, truth)]
+        ones = np.full(len(two), self.letters.unit, object)
+        return Entries(
+            np.concatenate([cut[number], cut[number], two, two]),
+            np.concatenate([columns + there * p, columns + here * p, *pairs]),
+            np.concatenate([values, -values, ones, -ones]),
+            self.letters.unit,
+        )
+
+    def loss(self, samples: Ints, outputs: Ints) -> Ratios:
+        within = self.chain.within(self.chain.lengths[samples])
+        costs = np.zeros(outputs.shape, object)
+        costs[within] = self.cost.whole[self.chain.truth[samples][within], outputs[within]]
+        return Ratios(costs.sum(axis=1) * self.shares[samples], self.cost.unit * self.lcm)
+
+    def scores(self, w: Ratios, samples: Ints) -> tuple[Scores, Ints, Ints]:
+        """The scores of a batch, its own offsets (m + 1,) and the labels of its letters."""
+        k, p = self.chain.n_classes, self.chain.n_inputs
+        at, offsets = self.chain.positions(samples)
+        at = np.arange(len(self.chain.labels))[at]
+        unary = self.letters.scores(at, w.whole[: k * p].reshape(k, p))
+        transitions, labels = w.whole[k * p :].reshape(k, k) * self.letters.unit, self.chain.labels[at]
+        own = unary[np.arange(len(at)), labels]
+        later = np.setdiff1d(np.arange(1, len(at)), offsets)
+        own[later] += transitions[labels[later - 1], labels[later]]
+        return Scores(unary, transitions, np.add.reduceat(own, offsets[:-1]), self.letters.unit * w.unit), offsets, labels
+
+    def margin(self, w: Ratios, samples: Ints) -> Ratios:
+        scores, offsets, labels = self.scores(w, samples)
+        shares = np.repeat(self.shares[samples], np.diff(offsets))
+        losses = self.cost.whole[labels] * shares[:, None] * scores.unit
+        scores = scores.times(self.cost.unit * self.lcm)
+        return Ratios(highest(scores.unary + losses, scores.transitions, offsets) - scores.own, scores.unit)
+
+    def free(self, w: Ratios, samples: Ints) -> Ratios:
+        scores, offsets, labels = self.scores(w, samples)
+        unary = scores.unary + np.where(self.cost.whole[labels] > 0, scores.forbidden, 0)
+        return Ratios(highest(unary, scores.transitions, offsets) - scores.own, scores.unit)
+
+    def slack(self, w: Ratios, samples: Ints) -> Ratios:
+        scores, offsets, labels = self.scores(w, samples)
+        costs, floor = self.chain.levels[0][labels], scores.forbidden
+        found = []
+        for i, (start, stop) in enumerate(zip(offsets, offsets[1:], strict=False)):
+            best = by_total_cost(scores.unary[start:stop], scores.transitions, costs[start:stop], floor)
+            gains = scores.unit + best - scores.own[i]
+            found.append(max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2))
+        return Ratios(np.array(found, object), scores.unit * self.lcm)
+
+
+def highest(unary: NDArray, transitions: NDArray, offsets: Ints) -> NDArray:
+    """The highest score of any labelling of each sequence (m,)."""
+    found = np.empty(len(offsets) - 1, object)
+    for i, (start, stop) in enumerate(zip(offsets, offsets[1:], strict=False)):
+        best = unary[start]
+        for here in unary[start + 1 : stop]:
+            best = (best[:, None] + transitions).max(axis=0) + here
+        found[i] = best.max()
+    return found
+
+
+def by_total_cost(unary: NDArray, transitions: NDArray, costs: Ints, floor: int) -> NDArray:
+    """The highest score of a labelling of each total cost e = 0 … the greatest (E,); `floor` or less: none."""
+    most, labels = int(costs.max(axis=1).sum()), range(unary.shape[1])
+    best = np.full((len(labels), most + 1), floor, object)
+    best[labels, costs[0]] = unary[0]
+    for here, spent in zip(unary[1:], costs[1:], strict=True):
+        arrived = (best[:, None, :] + transitions[:, :, None]).max(axis=0)
+        best = np.full(best.shape, floor, object)
+        for b in labels:
+            best[b, spent[b] :] = arrived[b, : most + 1 - spent[b]] + here[b]
+    return best.max(axis=0)
