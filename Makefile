@@ -16,7 +16,7 @@ run: $(VENV)/installed  ## install everything, then solve, cross-check and draw
 	$(BIN)/cutbench demo --out $(OUT)
 
 test: $(VENV)/installed  ## the whole test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/installed  ## style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright

@@ -194,7 +194,7 @@ def test_verify_proves_what_solve_wrote(cutbench):
     assert record["proven"] is True
     assert 0 <= record["gap"] <= 1e-9
     for word in (certificate, Path(certificate).parent, Path(certificate).with_suffix(".npz")):
-        assert cutbench("verify", word).stdout.startswith("proven in interval arithmetic")
+        assert cutbench("verify", word).stdout.startswith("proven in rational arithmetic")
 
 
 def test_verify_refuses_other_data_and_false_claims(cutbench):

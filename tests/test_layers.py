@@ -14,9 +14,10 @@ PACKAGE = ROOT / "workbench"
 FLOORS = [
     {"errors"},
     {"structures", "intervals"},
-    {"regularizers", "oracles", "compiled"},
+    {"rationals"},
+    {"lifting", "regularizers", "oracles", "compiled"},
     {"outputs", "formulations", "solvers", "learners"},
-    {"bounds", "backends", "readers", "datasets"},
+    {"bounds", "exact", "backends", "readers", "datasets"},
     {"registries"},
     {"certificate", "declared", "polish", "ascent"},
     {"master"},

@@ -40,14 +40,14 @@ def chebyshev(degree, exchanged="rows"):
 @pytest.mark.parametrize("exchanged", ["rows", "expressions"])
 def test_chebyshev_approximation(exchanged):
     problem, repair, (V, f) = chebyshev(3, exchanged)
-    s = problem.solve(gap=1e-6, repair=repair)
+    s = problem.solve(gap=1e-5, repair=repair)  # 5e-9 of an error of 5e-4
     n = len(f)
     full = linprog(
         [0, 0, 0, 0, 1], np.block([[V, -np.ones((n, 1))], [-V, -np.ones((n, 1))]]), np.r_[f, -f], bounds=(None, None)
     )
     assert s.status == "optimal"
-    assert s.upper == pytest.approx(full.fun, rel=1e-6)
-    assert s.lower <= full.fun * (1 + 1e-7)
+    assert s.upper == pytest.approx(full.fun, abs=5e-9)
+    assert s.lower <= full.fun + 1e-9
     assert s.violation <= 1e-15
     assert s.rows < 30
 

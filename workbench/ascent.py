@@ -109,11 +109,22 @@ def ascend(
     beta[order[starts[:-1][empty]]] = prices[empty]
     theta = -(rows.slopes.T @ beta) / curvature
     orders = np.array([rng.permutation(len(prices)) for _ in range(SWEEPS)])
+    arguments = typed(rows, order, starts, orders, prices, curvature, beta, theta, target)
+    run = compiled_function(sweep, arguments) if available() else sweep
+    return beta, run(*arguments)
+
+
+def typed(rows, order, starts, orders, prices, curvature, beta, theta, target) -> tuple:
+    """The arguments of `sweep`, in the types it is compiled for."""
     slopes = rows.slopes
     index = slopes.indptr.astype(np.int64), slopes.indices.astype(np.int64)
     dense = np.zeros(len(theta))
-    arguments = (
-        *index, slopes.data, rows.offsets, order, starts, orders, prices, float(curvature), beta, theta, dense, target,
-    )  # fmt: skip
-    run = compiled_function(sweep, arguments) if available() else sweep
-    return beta, run(*arguments)
+    constants = float(curvature), beta, theta, dense, float(target)
+    return (*index, slopes.data, rows.offsets, order, starts, orders, prices, *constants)
+
+
+def prepare() -> None:
+    """Compile `sweep` now, so that its seconds are not taken for the solver's."""
+    if available():
+        none, numbers = np.empty(0), np.zeros(1, np.int64)
+        compiled_function(sweep, typed(Rows.none(1), numbers, numbers, numbers[None], none, 1, none, none, 0))

@@ -36,6 +36,8 @@ class Bounds:
         self.prices = formulation.prices(problem)
         self.regularizer = formulation.regularizer(problem)
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
+        total = self.prices.total
+        self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
         self.start: Floats = self.regularizer.argmin(np.zeros(self.oracle.dim)) + 0.0
         at_start = self.upper(self.start)
         self.scale = at_start if np.isfinite(at_start) else 0.0
@@ -44,10 +46,17 @@ class Bounds:
         """Encloses h_i(θ) for the oracle's witnesses, the oracle's own rounding included."""
         slopes, offsets = self.oracle.rows(self.samples, witnesses)
         size = float(np.abs(theta).sum())
-        values = matvec(slopes, Interval(theta)) + offsets
+        values = matvec(slopes, Interval(theta)) + self.enclosed(self.samples, offsets)
         error = up(self.oracle.slope_error(self.samples) * size)
         missed = up(self.oracle.rounding(theta)[self.samples])
         return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
+
+    def enclosed(self, samples: Ints, offsets: Floats) -> Interval:
+        """Encloses the offsets that `oracle.rows` returned rounded."""
+        error = self.oracle.offset_error(samples)
+        return Interval(
+            np.where(error > 0, down(offsets - error), offsets), np.where(error > 0, up(offsets + error), offsets)
+        )
 
     def upper(self, theta: Floats, witnesses: Ints | None = None) -> float:
         """F at θ (repaired to feasibility first if the constraints are hard), rounded up.
@@ -62,7 +71,7 @@ class Bounds:
         if self.prices.hard:
             scale = self.feasible_scale(theta, hinges)
             return float(self.regularizer.value(Interval(theta) * scale).hi) if np.isfinite(scale) else np.inf
-        risk = (hinges * self.prices.weights[self.samples]).sum() / self.prices.total
+        risk = (hinges * self.prices.weights[self.samples]).sum() / self.total
         return float((self.regularizer.value(Interval(theta)) + risk).hi)
 
     def feasible_scale(self, theta: Floats, hinges: Interval) -> float:
@@ -105,10 +114,10 @@ class Bounds:
             mass = grouped_sum(mu, samples, self.oracle.n_samples)
             if (mass.lo[self.samples] <= 0).any():
                 return -np.inf
-            mu = mu * (Interval(self.prices.weights[samples]) / self.prices.total) / mass[samples]
+            mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         transposed = cuts.slopes[used].T.tocsr()
         push = -matvec(transposed, mu, self.oracle.slope_error(samples))
-        value = (mu * cuts.offsets[used]).sum() - self.regularizer.conjugate(push)
+        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.conjugate(push)
         return float(value.lo)
 
     def gap(self, upper: float, lower: float) -> float:

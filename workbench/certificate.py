@@ -3,11 +3,16 @@
 A certificate is two files, STEM.json and STEM.npz. It holds θ, the cuts with weight (sample,
 witness, μ), the raw data of the problem, and the interval [lower, upper] that it claims. Slopes and
 offsets are not stored: `verify` rebuilds them from the witnesses and the data, asks the oracle for
-the upper bound anew, and evaluates both sides in interval arithmetic. It imports no solver.
+the upper bound anew, and evaluates both sides in rational arithmetic (workbench/exact.py); in interval
+arithmetic where the output structure has no exact decoder, and then says so. It imports no solver.
 
-    proven  ⇔  the data hash to what the certificate names, the oracle is exact, and the recomputed
-               interval lies within the claimed one (up to 1e-12 of its size, the freedom that
-               another machine's summation order needs)
+    proven  ⇔  the data hash to what the certificate names, the oracle is exact, the recomputed bounds
+               lie within the claimed ones, and the claimed gap and optimum, if any, are right
+
+What a proof is about: the data inside the certificate, under the formulation that it names. Someone
+who changes a datum and its sha256 has a certificate about other data, proven if its bounds hold for
+those; only `data=` (`--data FILE`) ties it to yours. `status`, `backend`, `versions` and the
+problem's name and settings say where the claim comes from; nothing rests on them.
 """
 
 from __future__ import annotations
@@ -17,25 +22,34 @@ import io
 import json
 import os
 import platform
+import zipfile
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.bounds import Bounds, checked_theta
 from workbench.errors import BadInput, MissingCapability
-from workbench.registries import registry
+from workbench.exact import above, below, exact_bounds, exact_optimum, text
+from workbench.intervals import up
+from workbench.registries import registry, settings_of
 from workbench.structures import Cuts, Floats, Ints
 
 FORMAT = "cutbench-certificate-1"
+MOST_BYTES = 4 << 30  # of a certificate's unpacked arrays
 
 
 @dataclass
 class Certificate:
-    """θ (p,), cuts with weight (samples (K,), witnesses (K, width), weights μ (K,)) and the claim."""
+    """θ (p,), cuts with weight (samples (K,), witnesses (K, width), weights μ (K,)) and the claim.
+
+    After `exact.optimum`: `optimum` is F*, `fractions` the rational μ that prove it, of which `weights`
+    are the nearest floats; or `remark` says why there is none.
+    """
 
     formulation: Any
     problem: Any
@@ -49,6 +63,9 @@ class Certificate:
     status: str
     backend: str
     source: dict[str, Any] = field(default_factory=dict)
+    optimum: Fraction | None = None
+    fractions: list[Fraction] | None = None
+    remark: str = ""
 
     def recheck(self) -> tuple[float, float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
@@ -69,6 +86,8 @@ class Certificate:
         stem.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         parts = {"theta": self.theta, "samples": self.samples, "witnesses": self.witnesses, "weights": self.weights}
+        if self.fractions is not None:
+            parts["fractions"] = written_fractions(self.fractions)
         np.savez_compressed(buffer, **parts, **{f"data_{k}": v for k, v in arrays.items()})
         header = {
             "format": FORMAT,
@@ -81,6 +100,7 @@ class Certificate:
             "upper": self.upper,
             "lower": self.lower,
             "gap": self.gap,
+            **({} if self.optimum is None else {"optimum": text(self.optimum)}),
             "status": self.status,
             "oracle": self.problem.oracle_kind,
             "backend": self.backend,
@@ -97,53 +117,168 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
     path = Path(path)
     try:
         header = json.loads(path.read_text())
-        with open(path.with_suffix(".npz"), "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
         if header["format"] != FORMAT:
             raise BadInput(f"{path} has the format {header['format']!r}, not {FORMAT!r}; write it again.")
+        arrays = read_archive(path.with_suffix(".npz"))
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
-        formulation = registry("formulation").get(header["formulation"]["name"])(**header["formulation"]["settings"])
         problem = registry("output").get(header["problem"]["output"]).from_arrays(data)
         certificate = Certificate(
-            formulation,
+            checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
-            **{name: arrays[name] for name in ("theta", "samples", "witnesses", "weights")},
-            **{name: header[name] for name in ("upper", "lower", "gap", "status", "backend")},
+            **checked_arrays(arrays, problem),
+            **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
+            **{name: str(header[name]) for name in ("status", "backend")},
+            optimum=None if header.get("optimum") is None else Fraction(header["optimum"]),
         )
-    except BadInput:
-        raise
     except FileNotFoundError as error:
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
     except Exception as error:  # any damage to the files: whatever parsing it trips over is the same to the user
-        raise BadInput(f"{path} is not a readable certificate ({error}); write it again with `solve`.") from None
-    return certificate, header
+        fault = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise BadInput(f"{path} is not a readable certificate ({fault}); write it again with `solve`.") from None
+    if certificate.theta.shape != (dim := certificate.formulation.oracle(problem).dim,):
+        raise BadInput(f"{path} has {certificate.theta.size} weights but its problem needs {dim}; write it again.")
+    return certificate, header | {"data_sha256": data_sha256(data)}
+
+
+def read_archive(path: Path) -> dict[str, NDArray]:
+    """All arrays of an npz file, whose size is looked at before it is unpacked."""
+    with open(path, "rb") as file:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+        if size > MOST_BYTES:
+            raise BadInput(f"its arrays take {size} bytes, more than {MOST_BYTES}")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+
+def checked_formulation(name: str, settings: dict[str, Any]) -> Any:
+    """The formulation; each setting must be what its type hint admits, as on the command line."""
+    kind = registry("formulation").get(name)
+    known = settings_of(kind)
+    for key, value in settings.items():
+        setting = known.get(key)
+        if setting and value != setting.parse(str(value)):
+            raise BadInput(f"{key} is {value!r}, which {name} does not take")
+    return kind(**settings)
+
+
+def checked_number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise BadInput(f"{name} is {value!r}, no number")
+    return float(value)
+
+
+def checked_arrays(arrays: dict[str, NDArray], problem: Any) -> dict[str, Any]:
+    """θ, the cuts and their weights, with the shapes, types and ranges that they must have."""
+    theta, weights = arrays["theta"], arrays["weights"]
+    samples, witnesses = arrays["samples"], arrays["witnesses"]
+    for name, array in {"theta": theta, "weights": weights}.items():
+        if array.ndim != 1 or array.dtype != np.float64 or not np.isfinite(array).all():
+            raise BadInput(f"{name} is no vector of finite float64 numbers")
+    if (weights < 0).any():
+        raise BadInput(f"the weight of cut {int((weights < 0).argmax())} is negative")
+    for name, array in {"samples": samples, "witnesses": witnesses}.items():
+        if array.dtype != np.int64:
+            raise BadInput(f"{name} is of type {array.dtype}, not int64")
+    if not samples.shape == weights.shape == witnesses.shape[:1] or witnesses.shape[1:] != (problem.width,):
+        raise BadInput(
+            f"samples {samples.shape}, witnesses {witnesses.shape} and weights {weights.shape} do not fit together"
+        )
+    if ((samples < 0) | (samples >= problem.n_samples)).any():
+        raise BadInput(f"a cut names a sample that the data lack, they have {problem.n_samples}")
+    fractions = None
+    if "fractions" in arrays:
+        fractions = parsed_fractions(arrays["fractions"])
+        if len(fractions) != len(samples):
+            raise BadInput(f"there are {len(samples)} cuts but {len(fractions)} fractions")
+    return {"theta": theta, "samples": samples, "witnesses": witnesses, "weights": weights, "fractions": fractions}
+
+
+def written_fractions(fractions: list[Fraction]) -> NDArray:
+    """Fractions as the bytes of a text, "p/q" in hexadecimal digits, one a line."""
+    return np.frombuffer("\n".join(f"{f.numerator:x}/{f.denominator:x}" for f in fractions).encode(), np.uint8)
+
+
+def parsed_fractions(array: NDArray) -> list[Fraction]:
+    lines = array.astype(np.uint8).tobytes().decode("ascii").split("\n")
+    return [Fraction(*(int(part, 16) for part in line.split("/"))) for line in lines]
+
+
+# ── proofs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Proof(NamedTuple):
+    """What was recomputed: `lower` ≤ F* ≤ `upper`, F(θ) ≤ `reached`, and a gap; `why` is None if all is rational."""
+
+    lower: Any
+    upper: Any
+    reached: Any
+    gap: Any
+    why: str | None
+
+
+def prove(certificate: Certificate) -> Proof:
+    """Both bounds in rational arithmetic, or enclosed by intervals where there is no exact decoder."""
+    try:
+        rules, lower, reached = exact_bounds(certificate)
+    except MissingCapability as refusal:
+        lower, upper = certificate.recheck()
+        gap = Bounds(certificate.formulation, certificate.problem).gap(upper, lower)
+        return Proof(lower, upper, upper, gap, f"oracle not re-run exactly: {refusal}")
+    upper = reached
+    if certificate.fractions is not None:
+        lower, upper = exact_optimum(rules, certificate)
+    return Proof(lower, upper, reached, rules.gap(upper, lower), None)
 
 
 def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
-    """Prove the certificate at PATH again; with `data` (a problem), also that it is about these data."""
+    """Prove the certificate at PATH again; with `data` (a problem), also that it is about these data.
+
+    Returns a dict: `proven`; `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
+    `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval" with the
+    `reason`; `optimum` "p/q" if lower = upper; `oracle`, `data_matches`, `claimed`, `data_sha256`.
+    """
     certificate, header = load(path)
-    lower, upper = certificate.recheck()
-    bounds = Bounds(certificate.formulation, certificate.problem)
+    proof, exact = prove(certificate), certificate.problem.oracle_kind
     digest = data_sha256(certificate.problem.arrays())
-    same_data = digest == header["problem"]["data_sha256"]
+    same_data = digest == header["data_sha256"] == header["problem"]["data_sha256"]
     if data is not None:
         same_data = same_data and data_sha256(data.arrays()) == digest
-    slack = 1e-12 * max(abs(upper), abs(lower))
-    within = certificate.lower <= lower + slack and upper <= certificate.upper + slack
+    rational = proof.why is None
     return {
-        "proven": bool(same_data and within and lower <= upper and certificate.problem.oracle_kind == "exact"),
-        "lower": lower,
-        "upper": upper,
-        "gap": bounds.gap(upper, lower),
-        "lower_exact": None,
-        "upper_exact": None,
-        "gap_exact": None,
-        "arithmetic": "interval",
-        "oracle": certificate.problem.oracle_kind,
+        "proven": bool(same_data and header["oracle"] == exact == "exact" and claims_hold(certificate, proof)),
+        "lower": below(proof.lower),
+        "upper": above(proof.upper),
+        "gap": above(proof.gap),
+        "lower_exact": text(proof.lower) if rational else None,
+        "upper_exact": text(proof.upper) if rational else None,
+        "gap_exact": text(proof.gap) if rational else None,
+        "optimum": text(proof.lower) if rational and proof.lower == proof.upper else None,
+        "arithmetic": "rational" if rational else "interval",
+        "reason": proof.why,
+        "oracle": exact,
         "data_matches": bool(same_data),
         "claimed": [certificate.lower, certificate.upper],
         "data_sha256": digest,
     }
+
+
+def claims_hold(certificate: Certificate, proof: Proof) -> bool:
+    """Whether lower, upper (as a bound and as F(θ)), gap and optimum are as claimed.
+
+    Rational bounds need no allowance: the claims are floats rounded outward. Intervals get 1e-12 of
+    their size, the freedom that another machine's summation order needs. The claimed gap is a float
+    quotient, right to two units in its last place.
+    """
+    slack = 0 if proof.why is None else 1e-12 * max(abs(proof.upper), abs(proof.lower))
+    return (
+        certificate.lower <= proof.lower + slack
+        and max(proof.upper, proof.reached) <= certificate.upper + slack
+        and proof.lower <= proof.upper
+        and proof.gap <= float(up(up(certificate.gap))) + slack
+        and certificate.optimum in (None, proof.lower if proof.lower == proof.upper else None)
+    )
 
 
 def data_sha256(arrays: dict[str, NDArray]) -> str:

@@ -191,6 +191,7 @@ def default_of(setting: Setting) -> Any:
 @click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--polish", is_flag=True, help="Then look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @json_option
 def solve(
@@ -202,6 +203,7 @@ def solve(
     groups: str | None,
     time_limit: float | None,
     max_rounds: int | None,
+    polish: bool,
     out: str | None,
     as_json: bool,
 ) -> int:
@@ -214,9 +216,13 @@ def solve(
 
     def row(name: str | None, stem: str) -> dict[str, Any]:
         solution = solved(form, data, " ".join(names.values()), backend=name, **limits)
-        solution.certificate.source = {"name": problem, "settings": source}
-        path = solution.certificate.save(folder / stem)
-        return names | solution_record(solution, data) | {"certificate": terminal.shown_path(path)}
+        record = names | solution_record(solution, data)
+        certificate = solution.certificate
+        if polish:
+            certificate, found = polished(certificate)
+            record |= found
+        certificate.source = {"name": problem, "settings": source}
+        return record | {"certificate": terminal.shown_path(certificate.save(folder / stem))}
 
     if backend is None or backend.lower() != "all":
         only = row(backend, "certificate")
@@ -274,6 +280,18 @@ def solution_record(solution: Any, data: Any) -> dict[str, Any]:
     own += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
     record = {"n_samples": data.n_samples, "dim": len(solution.theta_flat)}
     return terminal.plain(record | {field: getattr(solution, field) for field in own})
+
+
+def polished(certificate: Any) -> tuple[Any, dict[str, Any]]:
+    """The certificate after `exact.optimum` and the fields that this changes; a remark goes to stderr."""
+    from workbench.exact import optimum, text
+
+    new = optimum(certificate)
+    if new.optimum is None:
+        complain(new.remark, 0)
+        return new, {"optimum": None}
+    changed = {"upper": new.upper, "lower": new.lower, "gap": new.gap, "status": new.status}
+    return new, changed | {"optimum": text(new.optimum)}
 
 
 def solution_code(row: dict[str, Any]) -> int:

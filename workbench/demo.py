@@ -38,6 +38,7 @@ from workbench.verdicts import DISAGREES, FAILED, crosscheck
 
 PATIENCE = 25.0  # seconds that a single solve may take
 ROUTES: Mapping[str, dict[str, Any]] = {
+    "our own ascent": {},
     "PIQP": {"backend": "PIQP"},
     "OSQP": {"backend": "OSQP"},
     "SCS": {"backend": "SCS"},

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from workbench.ascent import ascend
+from workbench.ascent import ascend, prepare
 from workbench.backends import Answer, Backend, ConeProgram
 from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
 
@@ -158,6 +158,7 @@ class AscentMaster(Master):
 
     def __init__(self, curvature: float, prices: Floats, dim: int, heir: Backend | None):
         super().__init__(dim, "ascent")
+        prepare()
         self.curvature, self.prices, self.beta, self.heir = curvature, prices, np.empty(0), heir
         self.rng = np.random.default_rng(0)
 

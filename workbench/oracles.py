@@ -16,6 +16,7 @@ from scipy import sparse
 
 from workbench.errors import MissingCapability
 from workbench.intervals import gamma
+from workbench.rationals import Entries, ExactOutputs, Ratios
 from workbench.structures import Floats, Ints, Kernel, Kernelled, SlackArgmax
 
 
@@ -53,6 +54,15 @@ class MarginRescaling:
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
+    def offset_error(self, samples: Ints) -> Floats:
+        """A loss is a sum of ≤ k costs, divided once; zero where the problem says `exact_loss`."""
+        hidden = 0 if getattr(self.problem, "exact_loss", False) else self.problem.terms
+        return gamma(hidden) * self.problem.max_loss[samples]
+
+    def exact(self) -> ExactMargin | None:
+        """The same cuts and maxima in rational arithmetic, where the output structure brings them."""
+        return ExactMargin(self.problem.exact()) if hasattr(self.problem, "exact") else None
+
     def rounding(self, theta: Floats) -> Floats:
         """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
@@ -82,14 +92,47 @@ class SlackRescaling(MarginRescaling):
         return sparse.csr_array(slopes.multiply(loss[:, None])), loss
 
     def slope_error(self, samples: Ints) -> Floats:
-        hidden = 0 if self.problem.exact_features else self.problem.terms
-        return gamma(hidden + 1) * 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
+        exact = self.problem.exact_features and getattr(self.problem, "exact_loss", False)
+        return (
+            gamma(1 if exact else 2 * self.problem.terms + 1)
+            * 2
+            * (self.problem.magnitude * self.problem.max_loss)[samples]
+        )
+
+    def exact(self) -> ExactSlack | None:
+        return ExactSlack(self.problem.exact()) if hasattr(self.problem, "exact") else None
 
     def rounding(self, theta: Floats) -> Floats:
         return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)
 
     def kernel(self) -> Kernel:
         return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class ExactMargin:
+    """`MarginRescaling` in rational arithmetic (contract: rationals.ExactOracle)."""
+
+    outputs: ExactOutputs
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        return self.outputs.slopes(samples, witnesses), self.outputs.loss(samples, witnesses)
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.margin(theta, samples)
+
+
+@dataclass(frozen=True)
+class ExactSlack(ExactMargin):
+    """`SlackRescaling` in rational arithmetic."""
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        slopes, loss = super().rows(samples, witnesses)
+        values = slopes.values * loss.whole[slopes.rows]
+        return Entries(slopes.rows, slopes.columns, values, slopes.unit * loss.unit), loss
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.slack(theta, samples)
 
 
 def called_kernel(oracle: Any) -> Kernel:

@@ -1,13 +1,13 @@
 """The active-set finish: from a backend's rough multipliers to machine accuracy, and Farkas rays.
 
-With r = μ/2‖θ‖² and S the rows with weight, the optimal multipliers solve the linear system
+With r = μ/2‖θ‖² and S the rows with weight, the optimal β on S makes all rows of a group equally high:
 
-    [ H_SS  Gᵀ ] [β]   [o_S]         H = RRᵀ/μ,  G the group memberships, p the group prices
-    [ G     0  ] [ν] = [ p ]         (for hard rows: H_SS β = o_S)
+    ∇_r = o_r + ⟨a_r, θ⟩ is the same for all r ∈ S of a group,   Σ_{r∈g} β_r = p_g,   θ = −Σ β_r a_r/μ
 
-`polished` solves it in the least-squares sense (rows may be dependent), drops rows whose weight
-comes out negative, and repeats. Its answer is a proposal: the loop keeps it only if the certified
-bounds improve.
+Eliminating one row of each group, its reference, leaves  DDᵀ u/μ = (o_r − o_ref) + Dθ₀  with rows
+D = a_r − a_ref, θ₀ the weights that put all of p_g on the reference, and β_r = u_r. (Hard rows have no
+group: D = a_r, θ₀ = 0.) Rows whose weight comes out negative are dropped and the rest solved again.
+The answer is a proposal: the loop keeps it only if the certified bounds improve.
 
 `farkas_ray` looks for α ≥ 0 with Σαa = 0 and Σαo > 0, which proves that no θ satisfies the hard
 rows, as a vertex of a linear program: few rows, so that a person can read them.
@@ -21,29 +21,64 @@ from scipy import linalg, sparse
 from workbench.backends import BACKENDS, ConeProgram
 from workbench.structures import Floats, Rows
 
-FEW = 3000  # rows beyond which a dense solve costs more than another round
+FEW, FEW_SINGULAR = 4000, 800  # unknowns beyond which the finish costs more than another round
 
 
 def polished(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
     """β (rows,) on the rows with weight, or None if there are too many or none."""
     support = np.flatnonzero(multipliers > 1e-6 * multipliers.max(initial=0.0))
     for _ in range(50):
-        if not 0 < len(support) <= FEW:
+        weights = balanced(rows.take(support), prices, curvature) if len(support) else None
+        if weights is None:
             return None
-        active = rows.take(support)
-        gram = np.asarray((active.slopes @ active.slopes.T).todense()) / curvature
-        groups = active.membership(len(prices)).toarray()
-        groups = groups[:, groups.any(axis=0)] if len(prices) else groups
-        price = prices[np.unique(active.groups)] if len(prices) else np.empty(0)
-        system = np.block([[gram, groups], [groups.T, np.zeros((groups.shape[1],) * 2)]])
-        weights = linalg.lstsq(system, np.concatenate([active.offsets, price]), lapack_driver="gelsy")[0]
-        weights = weights[: len(support)]
         if (weights > 0).all():
             full = np.zeros(len(multipliers))
             full[support] = weights
             return full
         support = support[weights > 0]
     return None
+
+
+def balanced(rows: Rows, prices: Floats, curvature: float) -> Floats | None:
+    """The weights, of either sign, that make the rows of each group equally high; None if too many."""
+    m = len(rows.offsets)
+    groups, reference = np.unique(rows.groups, return_index=True)
+    if len(prices) and len(groups) < len(prices):
+        return None
+    start = np.zeros(m)
+    start[reference] = prices[groups] if len(prices) else 0.0
+    free = np.setdiff1d(np.arange(m), reference) if len(prices) else np.arange(m)
+    back = reference[np.searchsorted(groups, rows.groups[free])]
+    slopes, offsets = rows.slopes[free], rows.offsets[free]
+    if len(prices):
+        slopes, offsets = slopes - rows.slopes[back], offsets - rows.offsets[back]
+    height = offsets - slopes @ (rows.slopes.T @ start) / curvature
+    found = solved(np.asarray((slopes @ slopes.T).todense()) / curvature, height) if len(free) <= FEW else None
+    if found is None:
+        return None
+    start[free] = found
+    if len(prices):
+        np.subtract.at(start, back, found)
+    return start
+
+
+def solved(matrix: Floats, right: Floats) -> Floats | None:
+    """M⁻¹ right by Cholesky with one refinement, by least squares where M is singular and small."""
+    if not len(right):
+        return right
+    if (factor := cholesky(matrix)) is None:
+        return linalg.lstsq(matrix, right, lapack_driver="gelsy")[0] if len(right) <= FEW_SINGULAR else None
+    first = linalg.cho_solve(factor, right)
+    return first + linalg.cho_solve(factor, right - matrix @ first)
+
+
+def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
+    """The factor, or None where the matrix is numerically singular: rows may depend on one another."""
+    try:
+        factor = linalg.cho_factor(matrix)
+    except linalg.LinAlgError:
+        return None
+    return factor if np.diag(factor[0]).min() ** 2 > 1e-12 * np.diag(matrix).max() else None
 
 
 def farkas_ray(rows: Rows) -> tuple[Floats, float] | None:

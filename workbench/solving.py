@@ -199,7 +199,8 @@ def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
         raise BackendFailed(f"{chosen.name} ended the compact program with {status!r}; try another backend.")
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
     samples, witnesses, weights = atoms()
-    mu = np.bincount(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
+    ids = cuts.add(samples, witnesses, bounds.oracle.rows)
+    mu = np.bincount(ids, weights, len(cuts))
     theta = np.asarray(w.value, float)
     state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled")
     seconds = time.perf_counter() - clock - spent[0]

@@ -20,8 +20,10 @@ Letters: n samples, d features, K cuts, m rows of a batch, p = dim θ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -57,11 +59,27 @@ class Blocks(dict[str, tuple[int, ...]]):
 class Prices:
     """Prices p_i = weights_i / total of the terms h_i, kept as a ratio so that 1/n stays exact.
 
-    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint.
+    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint. `mean` says that `total`
+    stands for Σ weights, of which it may be a rounding (`rational_total` is exact).
     """
 
     weights: Floats
     total: float
+    mean: bool = False
+
+    @classmethod
+    def of_mean(cls, weights: Floats) -> Prices:
+        """p_i = weights_i / Σ weights."""
+        return cls(weights, math.fsum(weights), mean=True)
+
+    @property
+    def rational_total(self) -> Fraction:
+        return sum(map(Fraction, self.weights.tolist()), Fraction(0)) if self.mean else Fraction(self.total)
+
+    @property
+    def rounded(self) -> bool:
+        """Whether `total` may differ from what it stands for (by less than one unit in the last place)."""
+        return self.mean and not (self.total < 2.0**53 and (self.weights % 1 == 0).all())
 
     @property
     def hard(self) -> bool:
@@ -121,6 +139,7 @@ class Problem(Protocol):
     free_outputs : whether an output other than the truth can have zero loss
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
+    exact_loss : whether ℓ is (optional; without it losses are taken to be rounded)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -225,6 +244,14 @@ class Oracle(Protocol):
 
     def slope_error(self, samples: Ints) -> Floats:
         """(m,) bound on the rounding error in each entry of a slope that `rows` returned."""
+        ...
+
+    def offset_error(self, samples: Ints) -> Floats:
+        """(m,) bound on the rounding error in the offsets that `rows` returned."""
+        ...
+
+    def exact(self) -> Any:
+        """The same cuts and maxima in rational arithmetic (`rationals.ExactOracle`), or None."""
         ...
 
     def rounding(self, theta: Floats) -> Floats:

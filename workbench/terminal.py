@@ -163,6 +163,7 @@ def print_solution(row: dict[str, Any]) -> None:
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
         "optimum": f"in {interval(row)}",
+        "exactly": row.get("optimum") and shortened(row["optimum"]),
         "gap": f"{small(row['gap'])} relative, {row['status']}",
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         "train error": f"{100 * row['train_error']:.2f} %",
@@ -172,7 +173,8 @@ def print_solution(row: dict[str, Any]) -> None:
     }
     click.echo(f"{row['problem']} {row['formulation']}: {size}")
     for name, text in lines.items():
-        click.echo(f"  {name:<12} {text}")
+        if text:
+            click.echo(f"  {name:<12} {text}")
 
 
 def print_backends(rows: list[dict[str, Any]]) -> None:
@@ -212,8 +214,24 @@ def print_report(report: dict[str, Any], sentences: list[str]) -> None:
 def print_proof(result: dict[str, Any]) -> None:
     click.echo(f"{'proven' if result['proven'] else 'NOT PROVEN'} in {result['arithmetic']} arithmetic")
     click.echo(f"  optimum  in {interval(result)}")
+    if result["optimum"]:
+        click.echo(f"  exactly  {shortened(result['optimum'])}")
+    elif result["arithmetic"] == "rational":
+        click.echo(f"  lower    {shortened(result['lower_exact'])}")
+        click.echo(f"  upper    {shortened(result['upper_exact'])}")
     click.echo(f"  gap      {small(result['gap'])} relative")
+    if result["reason"]:
+        click.echo(f"  because  {result['reason']}")
     click.echo(f"  data     sha256 {result['data_sha256']}")
+
+
+def shortened(fraction: str, longest: int = 200) -> str:
+    """A fraction's text; where it is too long to read, its ends and how many digits it has."""
+    if len(fraction) <= longest:
+        return fraction
+    parts = [f"{part[:12]}…{part[-12:]}" if len(part) > 30 else part for part in fraction.split("/")]
+    digits = " over ".join(str(len(part.lstrip("-"))) for part in fraction.split("/"))
+    return f"{'/'.join(parts)} ({digits} digits; --json prints all)"
 
 
 def interval(row: Mapping[str, Any]) -> str:

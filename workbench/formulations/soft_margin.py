@@ -39,7 +39,7 @@ class SoftMargin:
         return SquaredNorm(self.lam)
 
     def prices(self, problem: Any) -> Prices:
-        return Prices(problem.weights, float(problem.weights.sum()))
+        return Prices.of_mean(problem.weights)
 
     def oracle(self, problem: Any) -> MarginRescaling:
         return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)

@@ -101,7 +101,11 @@ class ExactChain:
         own = unary[np.arange(len(at)), labels]
         later = np.setdiff1d(np.arange(1, len(at)), offsets)
         own[later] += transitions[labels[later - 1], labels[later]]
-        return Scores(unary, transitions, np.add.reduceat(own, offsets[:-1]), self.letters.unit * w.unit), offsets, labels
+        return (
+            Scores(unary, transitions, np.add.reduceat(own, offsets[:-1]), self.letters.unit * w.unit),
+            offsets,
+            labels,
+        )
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)
@@ -112,7 +116,7 @@ class ExactChain:
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)
-        unary = scores.unary + np.where(self.cost.whole[labels] > 0, scores.forbidden, 0)
+        unary = scores.unary + np.where(self.cost.whole[labels] > 0, np.array(scores.forbidden, object), 0)
         return Ratios(highest(unary, scores.transitions, offsets) - scores.own, scores.unit)
 
     def slack(self, w: Ratios, samples: Ints) -> Ratios:
@@ -122,7 +126,9 @@ class ExactChain:
         for i, (start, stop) in enumerate(zip(offsets, offsets[1:], strict=False)):
             best = by_total_cost(scores.unary[start:stop], scores.transitions, costs[start:stop], floor)
             gains = scores.unit + best - scores.own[i]
-            found.append(max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2))
+            found.append(
+                max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2)
+            )
         return Ratios(np.array(found, object), scores.unit * self.lcm)
 
 

@@ -27,6 +27,7 @@ from workbench.compiled import available, compiled
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
+from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._sequences import checked_labels, checked_sequences
 from workbench.outputs.multiclass import checked_cost, checked_weights
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
@@ -164,6 +165,11 @@ class Chain:
         scales = (2.0**s for s in range(0, 53, 4))
         return any(2 * largest * s < 2.0**53 and not (self.letters.data * s % 1).any() for s in scales)
 
+    @cached_property
+    def exact_loss(self) -> bool:
+        """Whether losses are free of rounding: whole costs, not divided."""
+        return self.loss_name == "hamming" and not (self.cost % 1).any()
+
     def loss(self, samples: Ints, outputs: Ints) -> Floats:
         _, offsets = self.positions(samples)
         within = self.within(self.lengths[samples])
@@ -263,6 +269,10 @@ class Chain:
         lengths = np.diff(offsets)
         best = self.decode("viterbi", letters @ unary.T, transitions, offsets, int(lengths.max()))
         return [self.classes[row[:length]] for row, length in zip(best, lengths, strict=True)]
+
+    def exact(self) -> ExactChain:
+        """This problem in rational arithmetic."""
+        return ExactChain(self)
 
     # ── outputs ───────────────────────────────────────────────────────────────────────────────────
 

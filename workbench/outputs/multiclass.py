@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
+from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 
@@ -61,7 +62,7 @@ class Multiclass:
 
     name = "multiclass"
     oracle_kind = "exact"
-    exact_features = True
+    exact_features = exact_loss = True
     width = 1
 
     def __init__(
@@ -132,6 +133,10 @@ class Multiclass:
 
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
+
+    def exact(self) -> ExactMulticlass:
+        """This problem in rational arithmetic."""
+        return ExactMulticlass(self)
 
     def kernel(self) -> Kernel:
         X = self.X

@@ -1,0 +1,325 @@
+"""What the documents say is true: code runs and prints what stands below it, recipes work, links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from workbench.cli import cli
+from workbench.registries import CHECKOUT, compatibility, load_file, present, registry
+from workbench.structures import CutForm
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
+LINE = re.compile(r"^`(\w+)` in `([\w/]+\.py)` wants .*?\n\n```python\n(.*?)^```$", re.M | re.S)
+FUNCTION = re.compile(r"^`workbench/backends\.py`, a new function:\n\n```python\n(.*?)^```$", re.M | re.S)
+BUNDLED = pytest.mark.skipif(not present("problem"), reason="problems and figures come with a checkout or a wheel")
+
+
+@cache
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(name: str) -> list[tuple[str, str]]:
+    """The fenced blocks of a page: (language, text)."""
+    return FENCE.findall(page(name))
+
+
+# ── README: code ──────────────────────────────────────────────────────────────────────────────────
+
+TOLD = [(j, code) for j, (kind, code) in enumerate(blocks("README.md")) if kind == "python" and "print(" in code]
+
+
+@pytest.mark.parametrize(("position", "code"), TOLD, ids=[f"block {j}" for j, _ in TOLD])
+def test_code_prints_what_stands_below_it(position, code, capsys):
+    """Words and optima to all printed digits; gaps below 1e-9 and excesses, given to two, to a quarter."""
+    pytest.importorskip("sklearn")
+    kind, told = blocks("README.md")[position + 1]
+    assert kind == "text"
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", told)
+    for ours, theirs in zip(NUMBER.findall(printed), NUMBER.findall(told), strict=True):
+        if "e" not in theirs:
+            assert ours == theirs
+        elif float(theirs) < 1e-9:
+            assert 0 <= float(ours) <= 1e-9
+        else:
+            assert float(ours) == pytest.approx(float(theirs), rel=0.25)
+
+
+def test_the_first_code_is_ten_lines():
+    code = blocks("README.md")[0][1]
+    assert len([line for line in code.splitlines() if line]) <= 10
+
+
+# ── README: commands ──────────────────────────────────────────────────────────────────────────────
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words behind `cutbench` in console blocks and in `code` spans, without the variables before it."""
+    told = [line[2:] for kind, block in FENCE.findall(text) if kind == "console" for line in block.splitlines()
+            if line.startswith("$ ")]  # fmt: skip
+    told += re.findall(r"`(cutbench [^`]+)`", FENCE.sub("", text))
+    return [shlex.split(line.split("cutbench ", 1)[1]) for line in told]
+
+
+COMMANDS = [words for name in PAGES for words in commands(page(name)) if "NAME" not in words and len(words) > 1]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_parses(words):
+    command = cli.commands[words[0]]
+    try:
+        command.make_context(words[0], words[1:])
+    except Exception as error:
+        pytest.fail(f"cutbench {' '.join(words)}: {error}")
+
+
+@pytest.fixture
+def cutbench(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(line: str, code: int) -> str:
+        result = CliRunner().invoke(cli, shlex.split(line)[1:])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def answer(line: str) -> str:
+    """What README.md shows below a command."""
+    for kind, block in blocks("README.md"):
+        if kind == "console" and block.startswith(f"$ {line}\n"):
+            return block.partition("\n")[2]
+    raise AssertionError(f"README.md does not show {line}")
+
+
+def agree(shown: str, output: str, *patterns: str) -> None:
+    """Each pattern finds the same in what is shown and in what came out."""
+    for pattern in patterns:
+        assert re.search(pattern, shown), f"{pattern} is not shown"
+        assert re.findall(pattern, shown) == re.findall(pattern, output), output
+
+
+@BUNDLED
+def test_solve_and_verify_answer_as_shown(cutbench):
+    pytest.importorskip("sklearn")
+    for line in (
+        "cutbench solve digits soft-margin --set lam=0.1 --set n=300 --gap 1e-9",
+        "cutbench verify runs/digits-soft-margin/certificate.json",
+    ):
+        output = cutbench(line, 0)
+        agree(answer(line), output, r"0\.50318438830")
+        if "solve" in line:
+            agree(answer(line), output, r".*: 300 samples, 640 weights", r"relative, optimal", r"train error .*%")
+        else:
+            agree(answer(line), output, r"^proven")
+
+
+@BUNDLED
+def test_a_refusal_is_as_shown(cutbench):
+    pytest.importorskip("sklearn")
+    line = "cutbench solve iris hard-margin"
+    agree(answer(line), cutbench(line, 2), r"No weights reach every margin: a Farkas ray", r"use soft-margin or .*")
+
+
+@BUNDLED
+def test_your_own_learner_is_judged_as_shown(cutbench):
+    pytest.importorskip("sklearn")
+    code = re.search(r"<!-- mine\.py -->\n```python\n(.*?)^```$", page("README.md"), re.M | re.S).group(1)
+    line = "cutbench crosscheck digits soft-margin --learners ./mine.py --passes 600"
+    Path("mine.py").write_text(code)
+    agree(answer(line), cutbench(line, 0), r"mine +agrees")
+    Path("wrong.py").write_text(code.replace(" * problem.n_samples", ""))
+    wrong = "cutbench crosscheck digits soft-margin --set n=100 --learners ./wrong.py --passes 600"
+    with pytest.warns(match="Liblinear failed to converge"):
+        assert re.search(r"wrong +disagrees", cutbench(wrong, 1))
+
+
+def test_a_data_file_is_a_problem(cutbench):
+    Path("flowers.csv").write_text("length,width,label\n1,2,a\n2,1,b\n3,1,b\n1,3,a\n")
+    cutbench("cutbench solve flowers.csv soft-margin --out mine", 0)
+    assert cutbench("cutbench predict mine flowers.csv", 0).startswith("a\nb\nb\na\n")
+
+
+def test_make_has_the_targets_that_are_named():
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
+    for name in PAGES:
+        assert set(re.findall(r"\bmake (\w+)(?: OUT=\w+)?(?:`|  )", page(name))) <= targets
+
+
+# ── links, rooms ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    """Files exist, anchors are headings; files named in code exist in the checkout."""
+    text = page(name)
+    anchors = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in anchors
+        elif "://" not in target:
+            assert ((ROOT / name).parent / target).is_file(), f"{name} links to {target}"
+    made = {path for path, _ in FILE.findall(page("CONTRIBUTING.md"))}
+    for path in re.findall(r"`((?:workbench|tests|problems|figures|docs)/[\w./]+\.\w+)`", text):
+        assert path in made or "NAME" in path or (ROOT / path).is_file(), f"{name} names {path}"
+
+
+def test_pictures_are_small():
+    for path in (ROOT / "docs" / "images").iterdir():
+        assert path.stat().st_size < 250_000, f"{path.name} is too large for a repository"
+
+
+def floors_told() -> list[list[str]]:
+    """The floors in docs/architecture.md, top first."""
+    tower = next(text for _, text in blocks("docs/architecture.md") if text.startswith("cli "))
+    return [re.split(r" {2,}", line)[0].split() for line in tower.splitlines()]
+
+
+def test_the_architecture_names_every_room_on_its_floor():
+    tree = ast.parse((ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8"))
+    value = next(
+        n.value for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "FLOORS"
+    )
+    level = {room: k for k, rooms in enumerate(ast.literal_eval(value)) for room in rooms}
+    told = floors_told()[::-1]
+    named = {room for rooms in told for room in rooms}
+    picture = page("docs/images/layers.svg")
+    for room in level:
+        assert room in named, f"docs/architecture.md does not show {room}"
+        assert re.search(rf"\b{room}\b", picture), f"docs/images/layers.svg does not show {room}"
+    known = [[level[room] for room in rooms if room in level] for rooms in told]
+    for below, above in pairwise(known):
+        assert max(below, default=0) <= min(above, default=99), (
+            "a room stands on another floor than tests/test_layers.py"
+        )
+
+
+# ── CONTRIBUTING: recipes ─────────────────────────────────────────────────────────────────────────
+
+EXAMPLES = dict(FILE.findall(page("CONTRIBUTING.md")))
+LINES = {(name, path): text for name, path, text in LINE.findall(page("CONTRIBUTING.md"))}
+
+
+def recipe(kind: str) -> tuple[str, str]:
+    """(path, text) of the example of a kind."""
+    return next((path, text) for path, text in EXAMPLES.items() if f"{kind}s/" in path)
+
+
+def inserted(path: Path, name: str, text: str) -> None:
+    """Put lines at the head of the table called `name`."""
+    content = path.read_text(encoding="utf-8")
+    head = re.search(rf"^{name}\b.*?= [\[{{(]", content, re.M)
+    assert head, f"{path.name} has no table {name}"
+    path.write_text(content[: head.end()] + "\n" + text + content[head.end() :], encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A copy of the checkout with every example in its place; compiled code comes along."""
+    if CHECKOUT is None:
+        pytest.skip("the recipes are for a checkout")
+    copy = tmp_path_factory.mktemp("house")
+    for name in ("workbench", "problems", "figures", "tests"):
+        shutil.copytree(ROOT / name, copy / name)
+    shutil.copy2(ROOT / "pyproject.toml", copy)
+    for path, text in EXAMPLES.items():
+        assert not (copy / path).exists(), f"{path} is taken; choose another example"
+        (copy / path).write_text(text, encoding="utf-8")
+    backends = copy / "workbench" / "backends.py"
+    content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
+    backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
+    for name, path in (("_ALL", "workbench/backends.py"), ("DELIVERED", "tests/test_backends.py")):
+        inserted(copy / path, name, LINES[name, path])
+    loop = copy / "tests" / "test_run.py"
+    stem = Path(recipe("solver")[0]).stem
+    inserted(loop, "SOLVERS", "    CalmSubgradient(),\n")
+    importing = f"import pytest\n\nfrom workbench.solvers.{stem} import CalmSubgradient\n"
+    loop.write_text(loop.read_text(encoding="utf-8").replace("import pytest\n", importing, 1), encoding="utf-8")
+    profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
+    with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(profile + 'settings.load_profile("few")\n')
+    return copy
+
+
+def within(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(house)}
+    return subprocess.run(
+        [sys.executable, *words], cwd=house, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_examples_pass_the_tests_of_their_folders(house):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    chosen = "multilabel or elastic or optimum-path or registered or fixture or (NEWTON and conditions) or Calm"
+    slow = "pinned or log_is_cut or other_data or weak_duality"
+    files = [f"tests/test_{name}.py" for name in ("conformance", "layers", "registry", "figures", "backends", "run")]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "-v", "-k", f"({chosen}) and not ({slow})", *files]
+    done = within(house, *words)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+    ran = re.findall(r"^(tests/test_\w+\.py) (\.+)", done.stdout, re.M)
+    assert {path for path, _ in ran} == set(files), done.stdout
+
+
+def test_the_command_finds_the_examples(house):
+    pytest.importorskip("sklearn")
+    runs = [
+        ["solve", "circles", "elastic-net", "--set", "lam1=0.05", "--out", "one"],
+        ["verify", "one"],
+        ["solve", "circles", "hard-margin", "--backend", "newton", "--gap", "1e-6", "--out", "two"],
+        ["crosscheck", "digits", "soft-margin", "--set", "n=60", "--learners", "calm-subgradient,crammer-singer"],
+    ]
+    script = f"from workbench.cli import cli\nfor words in {runs}: print(cli(words, standalone_mode=False))"
+    done = within(house, "-c", script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for word in (r"optimal", r"proven", r"NEWTON", r"calm-subgradient +not converged", r"crammer-singer +agrees"):
+        assert re.search(word, done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("kind", ["output", "formulation", "solver"])
+def test_the_matrix_lines_are_what_the_example_needs(kind, tmp_path, monkeypatch):
+    """The lines given for tests/test_registry.py, each example by itself."""
+    path, text = recipe(kind)
+    (tmp_path / Path(path).name).write_text(text, encoding="utf-8")
+    module = load_file(tmp_path / Path(path).name)
+    (name, thing), = module.NAMES.items()  # fmt: skip
+    monkeypatch.setitem(registry(kind).objects, name, thing)
+    table = load_file(ROOT / "tests" / "test_registry.py")
+    soft_only = dict(table.SOFT_ONLY)
+    if kind == "solver":
+        soft_only |= ast.literal_eval("{" + LINES["SOFT_ONLY", "tests/test_registry.py"] + "}")
+        wanted = {key: soft_only if value == table.SOFT_ONLY else value for key, value in table.MATRIX.items()}
+    else:
+        told = re.findall(rf"^ +\(.*\"{name}\".*$", page("CONTRIBUTING.md"), re.M)
+        wanted = table.MATRIX | eval("{" + "\n".join(told) + "}", {"SOFT_ONLY": soft_only})
+    found = {(pair.output, pair.formulation): pair for pair in compatibility()}
+    assert wanted.keys() == {key for key, pair in found.items() if pair.why is None}
+    for key, refusals in wanted.items():
+        told = {solver: why for solver, why in found[key].solvers.items() if why}
+        assert told.keys() == refusals.keys(), key
+        assert all(refusals[solver] in why for solver, why in told.items())
+
+
+def test_the_formulation_example_is_of_the_kind_that_is_solved(tmp_path):
+    path, text = recipe("formulation")
+    (tmp_path / Path(path).name).write_text(text, encoding="utf-8")
+    assert all(isinstance(kind(), CutForm) for kind in load_file(tmp_path / Path(path).name).NAMES.values())
