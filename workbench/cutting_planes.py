@@ -52,6 +52,7 @@ class Progress:
     lower: float = -np.inf
     status: str = "limit"
     history: list[dict[str, Any]] = field(default_factory=list)
+    masters: list[str] = field(default_factory=list)  # those that took part, in order
 
 
 class Family:
@@ -165,7 +166,8 @@ class Family:
         ]
         shown = ", ".join(pairs[:5]) + (f" and {len(pairs) - 5} more" if len(pairs) > 5 else "")
         raise NotSeparable(
-            f"No weights reach every margin: a Farkas ray combines {len(pairs)} contradictory cuts, {shown}; "
+            f"No weights reach every margin: a Farkas ray combines {len(pairs)} contradictory "
+            f"cut{'s' if len(pairs) > 1 else ''}, {shown}; "
             f"use soft-margin or correct these labels.",
             samples,
             witnesses,
@@ -220,7 +222,7 @@ class Run:
     def __init__(self, family: Any, master: Any, gap: float, observe: Observe | None):
         self.family, self.master, self.observe, self.gap = family, master, observe, gap
         self.started, self.oracle_seconds, self.master_seconds = time.perf_counter(), 0.0, 0.0
-        self.state = Progress(family.start, family.start)
+        self.state = Progress(family.start, family.start, masters=[master.name])
         self.theta = family.start
         self.held: list[Ints] = []  # the atoms of each row that the master holds
         self.idle: Ints = np.empty(0, np.int64)
@@ -320,6 +322,7 @@ class Run:
             if (stronger := self.master.stronger()) is None:
                 return False
             self.master, self.tolerance = stronger, max(0.1 * self.gap, TIGHTEST)
+            self.state.masters.append(stronger.name)
         self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
         self.solve()
         return True

@@ -115,7 +115,7 @@ def introduce() -> None:
 
 
 def backends_used() -> list[str]:
-    return list(dict.fromkeys(route["backend"] for route in ROUTES.values()))
+    return list(dict.fromkeys(route["backend"] for route in ROUTES.values() if "backend" in route))
 
 
 def chapter(title: str, text: str) -> None:
@@ -144,7 +144,7 @@ def many_routes(story: Story) -> Solution | None:
     for name, route in ROUTES.items():
         options = dict(route)
         chosen = form(lam=0.1, declare=options.pop("declare", "cuts"))
-        if not BACKENDS[options["backend"]].installed:
+        if "backend" in options and not BACKENDS[options["backend"]].installed:
             rows.append([name, "not installed"] + [""] * 5)
             continue
         try:

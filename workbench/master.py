@@ -17,6 +17,7 @@ Nothing a master returns is believed: `Bounds` recomputes both sides from β, θ
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,10 @@ class Master:
 
     solve(tolerance, slack) : `tolerance` is a backend's own; `slack` is how far the answer's dual value
         may stay below the master's optimum, for those that can stop early
+    heirs : makers of stronger, costlier masters, in order
     """
+
+    heirs: Sequence[Callable[[], Master]] = ()
 
     def __init__(self, dim: int, name: str):
         self.name, self._slopes = name, GrownRows(dim)
@@ -66,8 +70,14 @@ class Master:
             store.extend(part)
 
     def stronger(self) -> Master | None:
-        """A master with the same rows for when this one can give no more; None if there is none."""
-        return None
+        """The next heir with the same rows, for when this master can give no more; None if there is none."""
+        if not self.heirs:
+            return None
+        first, *rest = self.heirs
+        master = first()
+        master.append(self.rows)
+        master.heirs = rest
+        return master
 
     def keep(self, index: Ints) -> None:
         kept = self.rows.take(index)
@@ -156,10 +166,10 @@ class GramMaster(Master):
 class AscentMaster(Master):
     """The dual over sparse rows, by our own block ascent from the last β (workbench/ascent.py)."""
 
-    def __init__(self, curvature: float, prices: Floats, dim: int, heir: Backend | None):
+    def __init__(self, curvature: float, prices: Floats, dim: int):
         super().__init__(dim, "ascent")
         prepare()
-        self.curvature, self.prices, self.beta, self.heir = curvature, prices, np.empty(0), heir
+        self.curvature, self.prices, self.beta = curvature, prices, np.empty(0)
         self.rng = np.random.default_rng(0)
 
     def append(self, rows: Rows) -> None:
@@ -174,13 +184,6 @@ class AscentMaster(Master):
         rows = self.rows
         self.beta, gap = ascend(rows, self.prices, self.curvature, self.beta, slack, self.rng)
         return MasterAnswer(-(rows.slopes.T @ self.beta) / self.curvature, self.beta, f"gap {gap:.1e}")
-
-    def stronger(self) -> Master | None:
-        if self.heir is None:
-            return None
-        master = GramMaster(self.curvature, self.prices, self.rows.slopes.shape[1], self.heir)
-        master.append(self.rows)
-        return master
 
 
 def numerical_dual(program: ConeProgram, answer: Answer) -> float:

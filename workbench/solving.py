@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -25,10 +26,11 @@ from workbench.certificate import Certificate
 from workbench.compiled import available
 from workbench.cutting_planes import Family, Observe, Progress, generate
 from workbench.errors import BackendFailed, BadInput, MissingCapability
-from workbench.master import AscentMaster, CompiledMaster, GramMaster
+from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
 from workbench.structures import CutForm, Cuts, Floats
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "SCS", "ECOS")}
+SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
 @dataclass
@@ -184,8 +186,14 @@ def solve_by_cuts(
     engine = make_master(kind, family, chosen)
     spent = time.perf_counter() - clock, time.process_time() - cpu
     state = generate(family, engine, gap, max_rounds, time_limit, observe, mixing)
-    used = f"{chosen.name} {chosen.version}" if chosen else f"cutbench {metadata.version('cutbench')} ascent"
-    return Answer(state, family.cuts, used, kind, *spent)
+    return Answer(state, family.cuts, ", then ".join(map(versioned, state.masters)), kind, *spent)
+
+
+def versioned(master: str) -> str:
+    """The name of a master's solver with its version."""
+    if master in BACKENDS:
+        return f"{master} {BACKENDS[master].version}"
+    return f"cutbench {metadata.version('cutbench')} {master}"
 
 
 def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
@@ -208,7 +216,7 @@ def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
     times = {"seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds}
     ends = {"upper": state.upper, "lower": state.lower, "gap": bounds.gap(state.upper, state.lower)}
     state.history.append({"round": 1, **ends, **sizes, **times})
-    return Answer(state, cuts, f"{chosen.name} {chosen.version}", "compact", *spent)
+    return Answer(state, cuts, versioned(chosen.name), "compact", *spent)
 
 
 def group_count(groups: int | str | None, n: int) -> int:
@@ -246,17 +254,26 @@ def choose(bounds: Bounds, kind: str | None, name: str | None) -> tuple[str, Bac
     return kind, given
 
 
-def first_installed(kind: str) -> Backend | None:
-    return next((BACKENDS[name] for name in PREFERRED[kind] if BACKENDS[name].installed), None)
+def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
+    """The master, and the stronger ones that inherit its rows if it can give no more.
 
-
-def make_master(kind: str, family: Family, backend: Backend | None) -> Any:
+    The ascent is slow on ill-conditioned rows. Interior-point methods are not, and the primal, of size
+    dim + groups, beats the dual, of the rows' size, unless θ is long.
+    """
     bounds = family.bounds
-    if kind == "ascent":
-        return AscentMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, first_installed("gram"))
     if kind == "gram":
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
+    if kind == "ascent":
+        master = AscentMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim)
+        kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
+        able = [(each, first_installed(each)) for each in kinds]
+        master.heirs = [partial(make_master, each, family, found) for each, found in able if found]
+        return master
     from workbench.declared import CompiledBase, LazyCuts
 
     cuts = LazyCuts(family.prices)
     return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)
+
+
+def first_installed(kind: str) -> Backend | None:
+    return next((BACKENDS[name] for name in PREFERRED[kind] if BACKENDS[name].installed), None)
