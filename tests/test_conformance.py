@@ -18,7 +18,7 @@ from workbench.backends import solve_cvxpy
 from workbench.bounds import Bounds
 from workbench.certificate import load, verify
 from workbench.declared import written
-from workbench.registries import registry
+from workbench.registries import registry, settings_of
 from workbench.structures import Compact, CutForm, Enumerable, Kernelled, Problem, SlackArgmax
 
 OUTPUTS = dict(registry("output").items())
@@ -127,7 +127,9 @@ def test_arrays_rebuild_the_problem(output, seed):
 def test_the_loop_reaches_the_written_optimum(output, name, seed):
     """Cutting planes (both masters, one-slack to n-slack) = every cut in one CVXPY program."""
     problem, rng = tiny(output, seed)
-    formulation = FORMULATIONS[name](lam=float(10.0 ** rng.uniform(-2, 1)))
+    kind = FORMULATIONS[name]
+    strength = {"lam": float(10.0 ** rng.uniform(-2, 1))} if "lam" in settings_of(kind) else {}
+    formulation = kind(**strength)
     assert isinstance(formulation, CutForm)
     program, _ = written(formulation, problem)
     status = solve_cvxpy(program, "CLARABEL")

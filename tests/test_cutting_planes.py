@@ -148,7 +148,7 @@ def test_outputs_of_zero_loss_must_not_win():
     assert s.upper == pytest.approx(program.value, rel=1e-6)
 
 
-# ── metamorphic relations (MATHEMATICS §9) ──
+# ── metamorphic relations (docs/mathematics.md §9) ──
 
 
 @pytest.fixture

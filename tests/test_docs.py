@@ -256,11 +256,6 @@ def house(tmp_path_factory):
     backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
     for name, path in (("_ALL", "workbench/backends.py"), ("DELIVERED", "tests/test_backends.py")):
         inserted(copy / path, name, LINES[name, path])
-    loop = copy / "tests" / "test_run.py"
-    stem = Path(recipe("solver")[0]).stem
-    inserted(loop, "SOLVERS", "    CalmSubgradient(),\n")
-    importing = f"import pytest\n\nfrom workbench.solvers.{stem} import CalmSubgradient\n"
-    loop.write_text(loop.read_text(encoding="utf-8").replace("import pytest\n", importing, 1), encoding="utf-8")
     profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(profile + 'settings.load_profile("few")\n')

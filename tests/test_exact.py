@@ -147,7 +147,11 @@ def test_the_loss_of_a_chain_is_the_fraction_that_it_says():
     assert chain.exact().loss(np.arange(2), outputs).fractions().tolist() == [Fraction(3, 10), 0]
     assert chain.loss(np.arange(2), outputs)[0] != Fraction(3, 10)
     bounds = Bounds(wb.SoftMargin(), chain)
-    assert bounds.enclosed(np.arange(1), np.array([0.3])).lo[0] < Fraction(3, 10) < bounds.enclosed([0], np.array([0.3])).hi[0]
+    assert (
+        bounds.enclosed(np.arange(1), np.array([0.3])).lo[0]
+        < Fraction(3, 10)
+        < bounds.enclosed([0], np.array([0.3])).hi[0]
+    )
 
 
 def test_prices_are_exact():
@@ -272,7 +276,9 @@ def test_entries_combine_and_repeat():
 @given(st.integers(1, 7), st.integers(0, 2**32), st.sampled_from([1, 10, 200]))
 def test_systems_are_solved_exactly(m, seed, bits):
     rng = np.random.default_rng(seed)
-    wide = np.array([[int(rng.integers(-9, 10)) << int(rng.integers(bits)) for _ in range(m + 1)] for _ in range(m)], object)
+    wide = np.array(
+        [[int(rng.integers(-9, 10)) << int(rng.integers(bits)) for _ in range(m + 1)] for _ in range(m)], object
+    )
     gram, right = wide @ wide.T, np.array([int(x) for x in rng.integers(-(10**9), 10**9, m)], object)
     row = dependent_row(gram)
     if row is not None:

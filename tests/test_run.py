@@ -19,12 +19,14 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
+from workbench.registries import registry
 from workbench.solvers import bcfw
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient
 from workbench.stochastic import Replay, run
 
-SOLVERS = [Subgradient(), Subgradient(average="last", batch=4), BCFW(), BCFW(average="last")]
+SOLVERS = [solver() for _, solver in registry("solver").items()]
+SOLVERS += [Subgradient(average="last", batch=4), BCFW(average="last")]
 SOFT = SoftMargin(lam=0.05)
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
 

@@ -3,7 +3,7 @@
     upper(θ) = r(θ) + Σ_i p_i h_i(θ)                       (a feasible θ and an exact oracle)
     lower(α) = Σ_i p_i Σ_z α_i(z) o_i(z) − r*(−Σ_i p_i Σ_z α_i(z) a_i(z))   (any α_i in the simplex)
 
-(MATHEMATICS §1). Weights are passed as μ_k = p_i α_i(z) ≥ 0, one per atom, and renormalised here so
+(docs/mathematics.md §1). Weights are passed as μ_k = p_i α_i(z) ≥ 0, one per atom, and renormalised here so
 that Σ_{k∈i} μ_k = p_i holds for the numbers that enter the bound. Both bounds are evaluated in
 interval arithmetic, so `lower ≤ min F ≤ upper` holds for the real numbers, not just for floats.
 Nothing of a backend or of a learner enters but θ and μ.

@@ -22,6 +22,7 @@ import io
 import json
 import os
 import platform
+import re
 import zipfile
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -33,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.bounds import Bounds, checked_theta
-from workbench.errors import BadInput, MissingCapability
-from workbench.exact import above, below, exact_bounds, exact_optimum, text
+from workbench.errors import BadInput, MissingCapability, UnknownName
+from workbench.exact import above, below, exact_bounds, exact_optimum, parsed, text
 from workbench.intervals import up
 from workbench.registries import registry, settings_of
 from workbench.structures import Cuts, Floats, Ints
@@ -121,14 +122,14 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
             raise BadInput(f"{path} has the format {header['format']!r}, not {FORMAT!r}; write it again.")
         arrays = read_archive(path.with_suffix(".npz"))
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
-        problem = registry("output").get(header["problem"]["output"]).from_arrays(data)
+        problem = registered("output", header["problem"]["output"]).from_arrays(data)
         certificate = Certificate(
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
             **checked_arrays(arrays, problem),
             **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
             **{name: str(header[name]) for name in ("status", "backend")},
-            optimum=None if header.get("optimum") is None else Fraction(header["optimum"]),
+            optimum=parsed(header["optimum"]) if "optimum" in header else None,
         )
     except FileNotFoundError as error:
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
@@ -154,13 +155,20 @@ def read_archive(path: Path) -> dict[str, NDArray]:
 
 def checked_formulation(name: str, settings: dict[str, Any]) -> Any:
     """The formulation; each setting must be what its type hint admits, as on the command line."""
-    kind = registry("formulation").get(name)
+    kind = registered("formulation", name)
     known = settings_of(kind)
     for key, value in settings.items():
         setting = known.get(key)
         if setting and value != setting.parse(str(value)):
             raise BadInput(f"{key} is {value!r}, which {name} does not take")
     return kind(**settings)
+
+
+def registered(kind: str, name: str) -> Any:
+    """The class of that very name; what a person may write otherwise, a file may not."""
+    if name not in (known := registry(kind)).objects:
+        raise UnknownName(kind, str(name), known.names())
+    return known.objects[name]
 
 
 def checked_number(name: str, value: Any) -> float:
@@ -202,6 +210,8 @@ def written_fractions(fractions: list[Fraction]) -> NDArray:
 
 def parsed_fractions(array: NDArray) -> list[Fraction]:
     lines = array.astype(np.uint8).tobytes().decode("ascii").split("\n")
+    if not all(re.fullmatch(r"-?[0-9a-f]+/[0-9a-f]+", line) for line in lines):
+        raise BadInput("fractions are not written as p/q")
     return [Fraction(*(int(part, 16) for part in line.split("/"))) for line in lines]
 
 
@@ -223,7 +233,10 @@ def prove(certificate: Certificate) -> Proof:
     try:
         rules, lower, reached = exact_bounds(certificate)
     except MissingCapability as refusal:
-        lower, upper = certificate.recheck()
+        try:
+            lower, upper = certificate.recheck()
+        except (IndexError, ValueError, OverflowError) as error:
+            raise BadInput(f"A witness does not fit the data ({error}); write the certificate again.") from None
         gap = Bounds(certificate.formulation, certificate.problem).gap(upper, lower)
         return Proof(lower, upper, upper, gap, f"oracle not re-run exactly: {refusal}")
     upper = reached
@@ -242,12 +255,12 @@ def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
     certificate, header = load(path)
     proof, exact = prove(certificate), certificate.problem.oracle_kind
     digest = data_sha256(certificate.problem.arrays())
-    same_data = digest == header["data_sha256"] == header["problem"]["data_sha256"]
+    same_data = digest == header["data_sha256"] == header["problem"].get("data_sha256")
     if data is not None:
         same_data = same_data and data_sha256(data.arrays()) == digest
     rational = proof.why is None
     return {
-        "proven": bool(same_data and header["oracle"] == exact == "exact" and claims_hold(certificate, proof)),
+        "proven": bool(same_data and header.get("oracle") == exact == "exact" and claims_hold(certificate, proof)),
         "lower": below(proof.lower),
         "upper": above(proof.upper),
         "gap": above(proof.gap),

@@ -104,6 +104,19 @@ def json_option(command: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(command)
 
 
+def data_option(command: Callable) -> Callable:
+    """--data DIR: where loaders look first; the same as $CUTBENCH_DATA."""
+
+    def remember(context: click.Context, option: click.Parameter, folder: str | None) -> None:
+        if folder is not None:
+            if not Path(folder).is_dir():
+                raise BadInput(f"The data folder {folder} does not exist; correct --data.")
+            os.environ["CUTBENCH_DATA"] = folder
+
+    help_ = "Folder of the data sets.  [default: $CUTBENCH_DATA]"
+    return click.option("--data", metavar="DIR", expose_value=False, callback=remember, help=help_)(command)
+
+
 def set_option(command: Callable) -> Callable:
     text = "A setting of the problem or the formulation, e.g. lam=0.1; `cutbench list NAME` shows them."
     return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)(command)
@@ -193,6 +206,7 @@ def default_of(setting: Setting) -> Any:
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
 @click.option("--polish", is_flag=True, help="Then look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
+@data_option
 @json_option
 def solve(
     problem: str,
@@ -323,6 +337,7 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
+@data_option
 @json_option
 def crosscheck(
     problem: str,
@@ -386,8 +401,8 @@ def chosen_learners(words: str | None, form: Any, data: Any) -> dict[str, Any]:
 
 
 def checked(name: str, learner: Any, reference: Any, passes: int, seed: int, tolerance: float) -> dict[str, Any]:
-    """One learner's row; whatever it raises is the verdict `failed`."""
-    from workbench.verdicts import crosscheck
+    """One learner's row; whatever it raises is the verdict `failed`, but a refusal is `not comparable`."""
+    from workbench.verdicts import NOT_COMPARABLE, Verdict, crosscheck
 
     began = time.perf_counter()
     with terminal.stdout_kept(), terminal.progress(name):
@@ -397,7 +412,9 @@ def checked(name: str, learner: Any, reference: Any, passes: int, seed: int, tol
             if debugging():
                 raise
             crash = error if isinstance(error, Exception) else RuntimeError(f"it left with exit code {error}")
-            verdict, seconds = crosscheck(crash, reference), time.perf_counter() - began
+            refused = isinstance(error, MissingCapability)
+            verdict = Verdict(NOT_COMPARABLE, float("nan"), str(error)) if refused else crosscheck(crash, reference)
+            seconds = time.perf_counter() - began
     row = {"name": name, "verdict": verdict.verdict, "excess": verdict.excess, "passes": passes, "seconds": seconds}
     return terminal.plain(row | {"reason": verdict.reason, "evidence": verdict.evidence})
 

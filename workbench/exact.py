@@ -3,7 +3,7 @@
     upper = r(θ) + Σ_i p_i h_i(θ)                              θ as saved: floats are rationals
     lower = Σ_k μ_k o_k − r*(−Σ_k μ_k a_k)                     μ_k = p_i α_k ≥ 0, Σ_{k∈i} μ_k = p_i
 
-(MATHEMATICS §1, §8). Slopes a_k and offsets o_k are rebuilt from the witnesses and the raw data, h_i by
+(docs/mathematics.md §1, §8). Slopes a_k and offsets o_k are rebuilt from the witnesses and the raw data, h_i by
 the output structure's exact decoder (`problem.exact()`), p_i = weight_i / Σ weights without rounding.
 The saved weights are put on the simplex in rationals: α_k on a grid of 2⁻¹²⁸, what is left goes to the
 sample's heaviest cut; any α on the simplex gives a valid bound. Hard constraints (p = ∞) have free
@@ -22,7 +22,10 @@ ones are asked of the oracle. The answer counts only if upper = lower as fractio
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -39,6 +42,7 @@ GRID = 128  # bits of α
 MOST_UNKNOWNS = 600  # beyond which the rational system takes minutes
 MOST_STEPS = 100
 NEGLIGIBLE = 1e-9  # a share of a sample's weight with which the search for the optimum need not start
+MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
 INFINITE = float("inf")
 
 
@@ -368,10 +372,25 @@ def nearest(x: Fraction | float) -> float:
 
 
 def text(x: Fraction | float) -> str:
-    """ "p/q" in full; Python refuses integers of more than 4,300 digits unless told otherwise."""
+    """x as "p/q", in full."""
+    with long_integers():
+        return str(x)
+
+
+def parsed(words: Any) -> Fraction:
+    """The fraction that "p/q" or "p" writes; `BadInput` for anything else."""
+    if not isinstance(words, str) or len(words) > MOST_DIGITS or not re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words):
+        raise BadInput(f"the optimum {str(words)[:30]!r} is no fraction p/q")
+    with long_integers():
+        return Fraction(words)
+
+
+@contextlib.contextmanager
+def long_integers() -> Iterator[None]:
+    """Lets Python write and read integers of more than 4,300 digits."""
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
-        return str(x)
+        yield
     finally:
         sys.set_int_max_str_digits(limit)

@@ -24,7 +24,7 @@ class Regularizer:
 
 @dataclass(frozen=True)
 class SquaredNorm(Regularizer):
-    """r(w) = λ/2 ‖w‖²;  r*(s) = ‖s‖²/(2λ);  argmin s/λ.  (MATHEMATICS §2)"""
+    """r(w) = λ/2 ‖w‖²;  r*(s) = ‖s‖²/(2λ);  argmin s/λ.  (docs/mathematics.md §2)"""
 
     lam: Any
 

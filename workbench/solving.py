@@ -73,7 +73,7 @@ class Solution:
 
     def __repr__(self) -> str:
         return (
-            f"Solution({self.status}: {self.lower:.12g} ≤ F* ≤ {self.upper:.12g}, gap {self.gap:.2g}, "
+            f"Solution({self.status}: {self.lower!r} ≤ F* ≤ {self.upper!r}, gap {self.gap:.2g}, "
             f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
         )
 

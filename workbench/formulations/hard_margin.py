@@ -1,4 +1,4 @@
-"""Hard-margin structural SVM (MATHEMATICS §2).
+"""Hard-margin structural SVM (docs/mathematics.md §2).
 
     min over w   λ/2 ‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ ℓ_i(y)  for all i and y ≠ y_i
 

@@ -1,4 +1,4 @@
-"""Soft-margin structural SVM (Tsochantaridis et al. 2005; MATHEMATICS §2).
+"""Soft-margin structural SVM (Tsochantaridis et al. 2005; docs/mathematics.md §2).
 
     min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights
 

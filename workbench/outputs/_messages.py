@@ -1,4 +1,4 @@
-"""The compact form of a chain's hinge (M³N; Taskar, Guestrin, Koller 2003; MATHEMATICS §3).
+"""The compact form of a chain's hinge (M³N; Taskar, Guestrin, Koller 2003; docs/mathematics.md §3).
 
 One message per position and label instead of one constraint per labelling. With
 θ_t(a) = ⟨W_a, x_t⟩ + the loss of label a at t,

@@ -13,7 +13,7 @@ previous label; slack rescaling first chooses the lowest level e. No back-pointe
 way back looks again for the label that attained the maximum, on the same numbers.
 
 Plain loops within numba's subset; sums are taken in one fixed order, so a compiled and an
-interpreted call agree to the last bit. Source: Viterbi (1967); the level state is MATHEMATICS §2's.
+interpreted call agree to the last bit. Source: Viterbi (1967); the level state is docs/mathematics.md §2's.
 """
 
 from __future__ import annotations

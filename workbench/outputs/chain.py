@@ -5,7 +5,7 @@
 so d = K p + K². The loss is a sum of position costs, 0/1 by default, divided by the length T_i under
 "hamming-normalised". The argmax is exact by Viterbi, O(T K²); for slack rescaling the same recursion
 also carries the number of errors, O(T² K²); the hinge has a compact form with one message per
-position and label (M³N; Taskar, Guestrin, Koller 2003; MATHEMATICS §2, §3).
+position and label (M³N; Taskar, Guestrin, Koller 2003; docs/mathematics.md §2, §3).
 
 Ties go to the lowest last label, then backwards to the lowest previous label (`_viterbi`).
 Letters are kept as one CSR matrix: for 20 % dense bits its product with Wᵀ costs 1.6 ms for 4,617
@@ -314,6 +314,7 @@ class Chain:
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Chain:
         shape = (len(arrays["labels"]), int(arrays["n_inputs"]))
         letters = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        letters.check_format(full_check=True)  # SciPy's loops trust the indices
         labels, bounds = arrays["classes"][arrays["labels"]], arrays["offsets"]
         pieces = [slice(start, stop) for start, stop in pairwise(bounds)]
         sequences, named = [letters[piece] for piece in pieces], [labels[piece] for piece in pieces]

@@ -178,6 +178,7 @@ class Multiclass:
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Multiclass:
         shape = (len(arrays["labels"]), int(arrays["n_inputs"]))
         X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        X.check_format(full_check=True)  # SciPy's loops trust the indices
         y = arrays["classes"][arrays["labels"]]
         return cls(X, y, arrays["cost"], arrays["weights"], arrays["classes"])
 
