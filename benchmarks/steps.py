@@ -29,7 +29,7 @@ from workbench.stochastic import prepared
 
 SOLVERS = (Subgradient(), BCFW())
 START = """
-import json, sys, time
+import json, time
 import workbench as wb
 from workbench.registries import load_problem
 problem = load_problem("synthetic-chain")(n=4)
@@ -92,19 +92,20 @@ def started() -> tuple[list[float], list[float]]:
     return first, second
 
 
-def steps(n: int = 200, lam: float = 0.01, passes: int = 20, repeats: int = 7) -> dict[str, Any]:
+def steps(n: int = 200, lam: float = 0.01, passes: int = 20, repeats: int = 7, start: bool = True) -> dict[str, Any]:
     """Cost of subgradient and Frank–Wolfe steps on words and digits, and of starting.
 
     words                        ocr, or generated if the data are not at hand
     words_oracle_us, words_SOLVER_us, words_SOLVER_over_oracle; the same for digits
     first_compile_seconds, second_compile_seconds   in a fresh process, cache empty, then filled
     first_run_seconds, second_run_seconds           two solvers on four chains, compilation included
+    start                        whether the last four are measured
     """
     source, chains = words(n)
     record: dict[str, Any] = {"n": n, "words": source}
     for name, problem in (("words", chains), ("digits", load_problem("digits")(n=n))):
         record |= {f"{name}_{key}": value for key, value in per_visit(problem, lam, passes, repeats).items()}
-    for name, (compiling, running) in zip(("first", "second"), started(), strict=True):
+    for name, (compiling, running) in zip(("first", "second"), started() if start else (), strict=start):
         record |= {f"{name}_compile_seconds": compiling, f"{name}_run_seconds": running}
     return record
 

@@ -87,7 +87,7 @@ def draw_words(arrays):
         2,
         (7.2, 1.78 * ((len(words) + 1) // 2)),
         f"{warning(source)}After one pass {wrong['early']} of these {count} letters are read wrongly, at the optimum "
-        f"{wrong['final']}; the violators' mean hinge falls from {before:.2g} to {after:.2g}",
+        f"{wrong['final']}; the violators’ mean hinge falls from {spelled(before)} to {spelled(after)}",
         f"Training data: {source}. Read: the labelling of highest score. Violator: that of highest score plus loss, "
         "the cut that the word asks for; h is its hinge, loss less margin, 0 when the truth wins by the loss. Boxed "
         "letters differ from the truth.",
@@ -104,6 +104,11 @@ def draw_words(arrays):
     for axis in axes[-1]:
         axis.set_xlabel("position in the word")
     return figure
+
+
+def spelled(hinge):
+    """A hinge to two digits."""
+    return f"{hinge:.2g}" if hinge >= 0.0005 else "nearly 0"
 
 
 def draw_word(axis, own, hinges, rows, width):
@@ -124,8 +129,8 @@ def draw_word(axis, own, hinges, rows, width):
             look = {"weight": "bold", "color": wb.pictures.INK} if differs else {"color": wb.pictures.SOFT}
             axis.text(t + 1, y, own[name][t], ha="center", va="center_baseline", size=8, **look)
     for hinge, line in zip(hinges, (1, 3), strict=True):
-        text = f"h = {hinge:.2g}" if hinge >= 0.0005 else "h ≈ 0"
-        axis.text(width + 0.75, LINES[line], text, va="center", size=7)
+        text = f"h = {spelled(hinge)}"
+        axis.text(width + 0.75, LINES[line], text.replace("= nearly", "≈"), va="center", size=7)
     axis.set(xlim=(0.45, width + 1.9), ylim=(-4.5, tall + 0.1))
     axis.set_xticks(np.arange(1, width + 1))
     axis.tick_params(length=0)

@@ -13,7 +13,7 @@ from workbench.registries import registry, settings_of
 
 SMALL = {
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
-    "steps": {"n": 4, "passes": 1, "repeats": 2},
+    "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
 }
 KEYS = {
@@ -30,7 +30,6 @@ KEYS = {
             for solver in ("subgradient", "bcfw")
             for key in ("us", "over_oracle")
         ),
-        *(f"{turn}_{what}_seconds" for turn in ("first", "second") for what in ("compile", "run")),
         "words",
     },
     "ocr": {

@@ -105,3 +105,11 @@ def test_nothing_half_written(solution, tmp_path):
     with pytest.raises((wb.BadInput, OSError)):
         solution.certificate.save(target / "sub" / "iris")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_negative_lower_bound_verifies(tmp_path):
+    """Early certificates have one; the exact interval is narrower and its relative gap can still be larger."""
+    X, y = load_iris(return_X_y=True)
+    s = wb.solve(wb.SoftMargin(lam=0.01), wb.Multiclass(X, y), max_rounds=2)
+    assert s.lower < 0 < s.upper
+    assert verify(s.certificate.save(tmp_path / "early"))["proven"]

@@ -281,15 +281,16 @@ def claims_hold(certificate: Certificate, proof: Proof) -> bool:
     """Whether lower, upper (as a bound and as F(θ)), gap and optimum are as claimed.
 
     Rational bounds need no allowance: the claims are floats rounded outward. Intervals get 1e-12 of
-    their size, the freedom that another machine's summation order needs. The claimed gap is a float
-    quotient, right to two units in its last place.
+    their size, the freedom that another machine's summation order needs. The claimed gap must hold
+    for the proven interval or for the claimed one, which can be smaller where a bound is negative.
     """
+    claimed = Bounds(certificate.formulation, certificate.problem).gap(certificate.upper, certificate.lower)
     slack = 0 if proof.why is None else 1e-12 * max(abs(proof.upper), abs(proof.lower))
     return (
         certificate.lower <= proof.lower + slack
         and max(proof.upper, proof.reached) <= certificate.upper + slack
         and proof.lower <= proof.upper
-        and proof.gap <= float(up(up(certificate.gap))) + slack
+        and min(proof.gap, claimed) <= float(up(up(certificate.gap))) + slack
         and certificate.optimum in (None, proof.lower if proof.lower == proof.upper else None)
     )
 

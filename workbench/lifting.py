@@ -79,7 +79,7 @@ def solve_whole(matrix: NDArray, right: NDArray) -> tuple[NDArray, int]:
 def reconstructed(residues: NDArray, modulus: int) -> tuple[NDArray, int] | None:
     """Small y and q > 0 with q · residues ≡ y, or None if there are none below √(modulus/2)."""
     bound, q, y = math.isqrt(modulus // 2), 1, np.zeros(len(residues), object)
-    for j, residue in enumerate(residues.tolist()):
+    for residue in residues.tolist():
         if abs(centred(residue * q, modulus)) > bound:
             q *= denominator(residue * q % modulus, modulus, bound)
             if q > bound:

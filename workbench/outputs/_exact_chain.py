@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ class ExactChain:
         scores, offsets, labels = self.scores(w, samples)
         costs, floor = self.chain.levels[0][labels], scores.forbidden
         found = []
-        for i, (start, stop) in enumerate(zip(offsets, offsets[1:], strict=False)):
+        for i, (start, stop) in enumerate(pairwise(offsets)):
             best = by_total_cost(scores.unary[start:stop], scores.transitions, costs[start:stop], floor)
             gains = scores.unit + best - scores.own[i]
             found.append(
@@ -135,7 +136,7 @@ class ExactChain:
 def highest(unary: NDArray, transitions: NDArray, offsets: Ints) -> NDArray:
     """The highest score of any labelling of each sequence (m,)."""
     found = np.empty(len(offsets) - 1, object)
-    for i, (start, stop) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for i, (start, stop) in enumerate(pairwise(offsets)):
         best = unary[start]
         for here in unary[start + 1 : stop]:
             best = (best[:, None] + transitions).max(axis=0) + here
