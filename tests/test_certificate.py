@@ -26,7 +26,8 @@ def path(solution, tmp_path):
 
 
 def test_verifies_where_no_solver_can_be_imported(path):
-    block = "import sys\nfor m in ('cvxpy', 'clarabel', 'osqp', 'ecos', 'scs', 'piqp', 'daqp', 'highspy', 'numba'): sys.modules[m] = None\n"
+    solvers = ("cvxpy", "clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy", "numba")
+    block = f"import sys\nfor m in {solvers}: sys.modules[m] = None\n"
     script = block + f"import json, workbench as wb\nprint(json.dumps(wb.verify({str(path)!r})))"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     proof = json.loads(out)
