@@ -307,7 +307,10 @@ def test_a_bug_is_one_line_and_a_traceback_on_demand(cutbench, monkeypatch):
 
 
 def test_control_c_is_one_line_and_130(tmp_path):
-    (tmp_path / "slow.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
+    # A process started in the background may have inherited a deaf ear for SIGINT.
+    lines = "import os, signal, time", "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    lines += "os.kill(os.getpid(), signal.SIGINT)", "time.sleep(9)"
+    (tmp_path / "slow.py").write_text("\n".join(lines))
     done = process("solve", "slow.py", "soft-margin", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.strip() == "cutbench: interrupted."

@@ -26,6 +26,7 @@ from workbench.certificate import Certificate
 from workbench.compiled import available
 from workbench.cutting_planes import Family, Observe, Progress, generate
 from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.exact import optimum as exact_optimum
 from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
 from workbench.structures import CutForm, Cuts, Floats
 
@@ -89,6 +90,7 @@ def solve(
     max_rounds: int | None = None,
     observe: Observe | None = None,
     mixing: float = 1.0,
+    polish: bool = False,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -100,6 +102,9 @@ def solve(
     master : "ascent", "gram", "compiled" or None (picked as the module's docstring says)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds)
     observe : called with a dict after each round
+    mixing : ask the oracle at mixing·θ + (1 − mixing)·(best θ so far)
+    polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
+        `certificate.remark` says why there is none
 
     Raises
     ------
@@ -133,14 +138,17 @@ def solve(
         status=status,
         backend=answer.backend,
     )
+    if polish:
+        certificate = exact_optimum(certificate)
+        theta = theta if certificate.optimum is None else bounds.repaired(certificate.theta)
     return Solution(
         formulation=formulation,
         problem=problem,
         theta_flat=theta,
-        upper=state.upper,
-        lower=state.lower,
+        upper=certificate.upper,
+        lower=certificate.lower,
         gap=certificate.gap,
-        status=status,
+        status=certificate.status,
         backend=answer.backend,
         master=answer.master,
         cuts=last["cuts"],
