@@ -236,3 +236,19 @@ def test_lower_bound_survives_any_scaling_of_the_weights(small):
     assert bounds.lower(cuts, 2 * weights) == pytest.approx(reference, rel=1e-12)
     assert bounds.lower(cuts, np.abs(weights + 1e-3)) <= s.upper
     assert bounds.lower(cuts, np.zeros_like(weights)) == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: wb.Multiclass(np.eye(2) * 1j, [0, 1]), "complex"),
+        (lambda: wb.Multiclass(np.ma.masked_array(np.eye(2), np.eye(2) > 0), [0, 1]), "masked"),
+        (lambda: wb.Multiclass(np.eye(2) * 1e300, [0, 1]), "rescale"),
+        (lambda: wb.Multiclass(np.eye(2), [0, 1], weights=[1e308, 1e308]), "sample weight"),
+        (lambda: wb.SoftMargin(lam="1"), "lam is '1'"),
+        (lambda: wb.HardMargin(lam=1e-300), "lam is 1e-300"),
+    ],
+)
+def test_numbers_that_cannot_be_meant(make, words):
+    with pytest.raises(wb.BadInput, match=words):
+        make()

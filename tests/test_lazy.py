@@ -217,3 +217,11 @@ def test_the_layout_read_from_cvxpy():
     assert where.stop - where.start == 1
     np.testing.assert_array_equal(grown.A.toarray()[where][0, base.theta], [1, 0, 0, 2, 3])
     assert grown.b[where] == -5.0
+
+
+def test_an_unbounded_program_claims_no_bound():
+    x = cp.Variable(2)
+    problem = LazyProblem(cp.Maximize(x[0] + x[1]), [], [LazyConstraint(x, lambda v: [])])
+    assert problem.solve().upper == np.inf
+    with pytest.raises(wb.BadInput, match="gap is nan"):
+        problem.solve(gap=float("nan"))

@@ -126,6 +126,8 @@ class LazyProblem:
         BadInput : an oracle's answer that is no affine inequality in its variables
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
+        if not 0 < gap < np.inf or not 0 <= feasibility < np.inf:
+            raise BadInput(f"gap is {gap} and feasibility {feasibility}; give positive numbers such as 1e-8.")
         clock = time.perf_counter()
         base = CompiledBase(self.problem, self.cuts)
         linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed

@@ -197,6 +197,8 @@ def numerical_dual(program: ConeProgram, answer: Answer) -> float:
         return -np.inf
     curved = program.P @ x
     residual = curved + program.q + program.A.T @ z
+    if np.linalg.norm(residual) > 1e-4 * max(1.0, np.linalg.norm(program.q)):
+        return -np.inf  # no dual point at all, e.g. because the program is unbounded
     value = -(x @ curved) / 2 + residual @ x - program.b @ z
     return float(value - np.linalg.norm(residual) * (1 + 2 * np.linalg.norm(x)))
 

@@ -12,6 +12,7 @@ oracle) and `compact` (the outputs' own polynomial-size program, an independent 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 from workbench.errors import BadInput, MissingCapability
@@ -29,8 +30,8 @@ class SoftMargin:
     declare: Literal["cuts", "compact"] = "cuts"
 
     def __post_init__(self) -> None:
-        if not 0 < self.lam < float("inf"):
-            raise BadInput(f"lam is {self.lam}; the regularisation must be positive and finite, e.g. lam=0.1.")
+        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
+            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=0.1.")
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(problem.n_features,))

@@ -17,6 +17,8 @@ from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
+LARGEST = 1e100  # numbers whose squares and sums stay far from overflow
+
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """max_y ℓ(y_i, y) + ⟨W_y − W_{y_i}, x_i⟩; ties go to the lowest label."""
@@ -197,6 +199,10 @@ class Multiclass:
 
 def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
+    if np.iscomplexobj(X):
+        raise BadInput("The inputs are complex; give real features, such as their real and imaginary parts.")
+    if np.ma.is_masked(X):
+        raise BadInput("The inputs have masked entries; fill them in or drop their samples.")
     try:
         X = sparse.csr_array(X if sparse.issparse(X) else np.atleast_2d(np.asarray(X, float)), dtype=float)
     except (TypeError, ValueError) as error:
@@ -208,6 +214,8 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
         entry = int(np.flatnonzero(~np.isfinite(X.data))[0])
         row = int(np.searchsorted(X.indptr, entry, side="right") - 1)
         raise BadInput(f"Feature {X.indices[entry]} of sample {row} is {X.data[entry]}; replace or remove it.")
+    if X.nnz and np.abs(X.data).max() > LARGEST:
+        raise BadInput(f"A feature is as large as {np.abs(X.data).max():.1e}, its square overflows; rescale the data.")
     return X
 
 
@@ -230,6 +238,8 @@ def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
         raise BadInput(f"There are {n} samples but the weights have shape {checked.shape}; give one weight each.")
     if not np.isfinite(checked).all() or (checked < 0).any() or not checked.any():
         raise BadInput("Sample weights must be finite, non-negative and not all zero; correct them.")
+    if checked.max() > LARGEST:
+        raise BadInput(f"A sample weight is as large as {checked.max():.1e}; only ratios matter, divide them all.")
     return checked
 
 
