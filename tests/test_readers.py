@@ -164,3 +164,11 @@ def test_other_widths_than_the_weights(file):
         read(file("a.csv", "1,2,3,4\n"), n_inputs=2)
     with pytest.raises(BadInput, match="features up to 4 but the weights know 2"):
         read(file("a.svm", "0 4:1\n"), n_inputs=2)
+
+
+def test_a_column_called_label_wins_over_one_called_y(tmp_path):
+    path = tmp_path / "both.csv"
+    path.write_text("x,y,label\n1,2,a\n3,4,b\n5,6,a\n")
+    problem = data_problem(path)()
+    assert list(problem.classes) == ["a", "b"]
+    assert problem.n_inputs == 2

@@ -174,7 +174,7 @@ def label_column(
 ) -> int | None:
     """Which column holds the labels; None if the file has as many columns as there are inputs."""
     width = len(rows[0][1])
-    named = [j for j, name in enumerate(header or []) if name.lower() in LABEL_NAMES]
+    named = [j for name in LABEL_NAMES for j, column in enumerate(header or []) if column.lower() == name]
     if named:
         return named[0]
     if width == n_inputs:
