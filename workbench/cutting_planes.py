@@ -183,14 +183,12 @@ def generate(
     max_rounds: int | None = None,
     time_limit: float | None = None,
     observe: Observe | None = None,
-    mixing: float = 1.0,
     held: Sequence[Ints] = (),
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
     family : a `Family` (cuts of a formulation) or a `LazyFamily` (rows of any CVXPY program)
     held : rows known from before, as the family's handles
-    mixing : the oracle is asked at mixing·θ + (1 − mixing)·(best θ so far); 1 asks at the master's θ
     """
     run = Run(family, master, gap, observe)
     run.append(list(held))
@@ -201,16 +199,13 @@ def generate(
             break
         if fresh or not run.rounds:
             run.solve()
-        elif not np.array_equal(query, run.theta):
-            query = run.theta
-            continue
         elif not run.refine():
             run.state.status = "stalled"
             break
         if run.relative_gap <= gap:
             break
         run.prune()
-        query = run.theta if mixing == 1 else mixing * run.theta + (1 - mixing) * run.state.theta
+        query = run.theta
     if run.relative_gap <= gap:
         run.state.status = "optimal"
     return run.finish()

@@ -98,9 +98,6 @@ class Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
         return Interval(down(math.fsum(self.lo.ravel())), up(math.fsum(self.hi.ravel())))
 
-    def max(self) -> Interval:
-        return Interval(np.max(self.lo), np.max(self.hi))
-
 
 def as_interval(x: Any) -> Interval:
     return x if isinstance(x, Interval) else Interval(x)

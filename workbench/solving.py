@@ -89,7 +89,6 @@ def solve(
     time_limit: float | None = None,
     max_rounds: int | None = None,
     observe: Observe | None = None,
-    mixing: float = 1.0,
     polish: bool = False,
 ) -> Solution:
     """Solve to a certified relative gap.
@@ -102,7 +101,6 @@ def solve(
     master : "ascent", "gram", "compiled" or None (picked as the module's docstring says)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds)
     observe : called with a dict after each round
-    mixing : ask the oracle at mixing·θ + (1 − mixing)·(best θ so far)
     polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
         `certificate.remark` says why there is none
 
@@ -120,7 +118,7 @@ def solve(
     if getattr(formulation, "declare", "cuts") == "compact":
         answer = solve_compact(bounds, backend)
     else:
-        answer = solve_by_cuts(bounds, gap, backend, groups, master, time_limit, max_rounds, observe, mixing)
+        answer = solve_by_cuts(bounds, gap, backend, groups, master, time_limit, max_rounds, observe)
     state, last = answer.state, answer.state.history[-1]
     status = "optimal" if bounds.gap(state.upper, state.lower) <= gap else state.status
     theta, everyone = bounds.repaired(state.theta), np.arange(problem.n_samples)
@@ -184,7 +182,6 @@ def solve_by_cuts(
     time_limit: float | None,
     max_rounds: int | None,
     observe: Observe | None,
-    mixing: float,
 ) -> Answer:
     """Cut generation on the formulation's lazy declaration."""
     least = bounds.problem.least_loss
@@ -193,7 +190,7 @@ def solve_by_cuts(
     clock, cpu = time.perf_counter(), time.process_time()
     engine = make_master(kind, family, chosen)
     spent = time.perf_counter() - clock, time.process_time() - cpu
-    state = generate(family, engine, gap, max_rounds, time_limit, observe, mixing)
+    state = generate(family, engine, gap, max_rounds, time_limit, observe)
     return Answer(state, family.cuts, ", then ".join(map(versioned, state.masters)), kind, *spent)
 
 

@@ -6,7 +6,6 @@ cost matrix with zero diagonal; the argmax is a scan over k labels, so everythin
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -183,10 +182,6 @@ class Multiclass:
         X.check_format(full_check=True)  # SciPy's loops trust the indices
         y = arrays["classes"][arrays["labels"]]
         return cls(X, y, arrays["cost"], arrays["weights"], arrays["classes"])
-
-    @cached_property
-    def n_classes(self) -> int:
-        return len(self.classes)
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Multiclass:
