@@ -180,7 +180,7 @@ def test_a_missing_setting_is_named():
 def test_bundled_problems_at_their_defaults(name, n, d, k):
     problem = build(load_problem(name), {})
     assert isinstance(problem, Problem)
-    assert (problem.n_samples, problem.n_inputs, problem.n_classes) == (n, d, k)
+    assert (problem.n_samples, problem.n_inputs, len(problem.classes)) == (n, d, k)
 
 
 def test_digits_are_scaled_and_wine_is_standardised():
