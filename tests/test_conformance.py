@@ -19,7 +19,7 @@ from workbench.bounds import Bounds
 from workbench.certificate import load, verify
 from workbench.declared import written
 from workbench.registries import registry, settings_of
-from workbench.structures import Compact, CutForm, Enumerable, Kernelled, Problem, SlackArgmax
+from workbench.structures import Compact, CutForm, Enumerable, Kernelled, Problem, RunnerUp, SlackArgmax
 
 OUTPUTS = dict(registry("output").items())
 FORMULATIONS = dict(registry("formulation").items())
@@ -60,13 +60,15 @@ def test_oracles_equal_enumeration_by_score(output, seed):
         "plain": problem.argmax(w, everyone, augment=False),
         "augmented": problem.argmax(w, everyone, augment=True),
         "slack": problem.slack_argmax(w, everyone) if isinstance(problem, SlackArgmax) else None,
+        "other": problem.runner_up(w, everyone) if isinstance(problem, RunnerUp) else None,
     }
     for i in everyone:
         outputs = problem.outputs(i)
         batch = np.full(len(outputs), i)
         scores, loss = problem.features(batch, outputs) @ w, problem.loss(batch, outputs)
         true = (problem.features(np.array([i]), problem.truth[[i]]) @ w)[0]
-        values = {"plain": scores, "augmented": scores + loss, "slack": loss * (1 + scores - true)}
+        others = np.where((outputs != problem.truth[i]).any(axis=1), scores, -np.inf)
+        values = {"plain": scores, "augmented": scores + loss, "slack": loss * (1 + scores - true), "other": others}
         for kind, best in found.items():
             if best is not None:
                 at = np.flatnonzero((outputs == best[i]).all(axis=1))

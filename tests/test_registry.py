@@ -31,8 +31,10 @@ from workbench.structures import Problem
 SOFT_ONLY = {"bcfw": "needs finite prices", "subgradient": "needs finite prices"}
 MATRIX = {  # (output, formulation): which solvers refuse the pair, and why
     ("chain", "hard-margin"): SOFT_ONLY,
+    ("chain", "perceptron"): SOFT_ONLY,
     ("chain", "soft-margin"): {},
     ("multiclass", "hard-margin"): SOFT_ONLY,
+    ("multiclass", "perceptron"): SOFT_ONLY,
     ("multiclass", "soft-margin"): {},
 }
 MISFITS: dict[tuple[str, str], str] = {}  # pairs that do not fit at all, and why

@@ -76,7 +76,7 @@ class Bounds:
 
     def feasible_scale(self, theta: Floats, hinges: Interval) -> float:
         """c with c·θ feasible for hard constraints, ∞ if this θ cannot be scaled to feasibility."""
-        if self.problem.free_outputs and not self.keeps_free_outputs(theta):
+        if self.oracle.free_outputs and not self.keeps_free_outputs(theta):
             return float("inf")
         return self.formulation.feasible_scale(self.problem, float(hinges.hi.max()))
 

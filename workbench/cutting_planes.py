@@ -94,7 +94,7 @@ class Family:
     @property
     def negligible(self) -> float:
         """A hard row violated by less than this, relative to the gap asked for, is no violation."""
-        return self.bounds.problem.least_loss
+        return self.bounds.oracle.least_loss
 
     def gap(self, upper: float, lower: float) -> float:
         return self.bounds.gap(upper, lower)

@@ -115,10 +115,10 @@ class ExactBounds:
 
     def feasible_scale(self, theta: Ratios, violation: Fraction) -> Fraction | None:
         """c with c·θ feasible when θ misses no margin by more than `violation`; None if no c is known."""
-        outputs = self.oracle.outputs
-        if violation >= outputs.least_loss or outputs.free(theta, self.samples).whole.any():
+        least = self.oracle.least_loss
+        if violation >= least or self.oracle.free(theta, self.samples).whole.any():
             return None
-        return outputs.least_loss / (outputs.least_loss - max(violation, Fraction(0)))
+        return least / (least - max(violation, Fraction(0)))
 
     def gap(self, upper: Fraction | float, lower: Fraction | float) -> Fraction | float:
         """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ F(start)), absolute if all three vanish (`Bounds.gap`)."""

@@ -2,6 +2,7 @@
 
     MarginRescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩           a = −ψ_i(y),        o = ℓ_i(y)
     SlackRescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)       a = −ℓ_i(y) ψ_i(y), o = ℓ_i(y)
+    UnitMargin        h_i(w) = max_y 1[y ≠ y_i] − ⟨w, ψ_i(y)⟩       a = −ψ_i(y),        o = 1[y ≠ y_i]
 
 with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 """
@@ -9,7 +10,8 @@ with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +19,7 @@ from scipy import sparse
 from workbench.errors import MissingCapability
 from workbench.intervals import gamma
 from workbench.rationals import Entries, ExactOutputs, Ratios
-from workbench.structures import Floats, Ints, Kernel, Kernelled, SlackArgmax
+from workbench.structures import Floats, Ints, Kernel, Kernelled, RunnerUp, SlackArgmax
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,14 @@ class MarginRescaling:
     @property
     def width(self) -> int:
         return self.problem.width
+
+    @property
+    def least_loss(self) -> float:
+        return self.problem.least_loss
+
+    @property
+    def free_outputs(self) -> bool:
+        return self.problem.free_outputs
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         return self.problem.argmax(theta, samples, augment=True)
@@ -110,6 +120,45 @@ class SlackRescaling(MarginRescaling):
 
 
 @dataclass(frozen=True)
+class UnitMargin(MarginRescaling):
+    """Every output but the truth at margin 1, whatever its loss; needs the problem's `runner_up`."""
+
+    least_loss: ClassVar[float] = 1.0
+    free_outputs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, RunnerUp):
+            name = type(self.problem).__name__
+            raise MissingCapability(
+                f"unit margins need the best output but the truth and {name} has no runner_up; use hard-margin."
+            )
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        """The runner-up where it comes within 1 of the truth or passes it, else the truth."""
+        rivals, truth = self.problem.runner_up(theta, samples), self.problem.truth[samples]
+        slopes, offsets = self.rows(samples, rivals)
+        return np.where((slopes @ theta + offsets > 0)[:, None], rivals, truth)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        slopes, _ = super().rows(samples, witnesses)
+        return slopes, (witnesses != self.problem.truth[samples]).any(axis=1) + 0.0
+
+    def offset_error(self, samples: Ints) -> Floats:
+        return np.zeros(len(samples))
+
+    def exact(self) -> ExactUnit | None:
+        outputs = self.problem.exact() if hasattr(self.problem, "exact") else None
+        return ExactUnit(outputs, self.problem.truth) if hasattr(outputs, "rival") else None
+
+    def rounding(self, theta: Floats) -> Floats:
+        size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + 1
+        return 4 * gamma(2 * self.problem.terms + 8) * size
+
+    def kernel(self) -> Kernel:
+        return called_kernel(self)
+
+
+@dataclass(frozen=True)
 class ExactMargin:
     """`MarginRescaling` in rational arithmetic (contract: rationals.ExactOracle)."""
 
@@ -120,6 +169,13 @@ class ExactMargin:
 
     def highest(self, theta: Ratios, samples: Ints) -> Ratios:
         return self.outputs.margin(theta, samples)
+
+    @property
+    def least_loss(self) -> Fraction:
+        return self.outputs.least_loss
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.free(theta, samples)
 
 
 @dataclass(frozen=True)
@@ -133,6 +189,26 @@ class ExactSlack(ExactMargin):
 
     def highest(self, theta: Ratios, samples: Ints) -> Ratios:
         return self.outputs.slack(theta, samples)
+
+
+@dataclass(frozen=True)
+class ExactUnit(ExactMargin):
+    """`UnitMargin` in rational arithmetic; truth (n, width)."""
+
+    truth: Ints
+
+    least_loss: ClassVar[Fraction] = Fraction(1)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        other = (witnesses != self.truth[samples]).any(axis=1)
+        return self.outputs.slopes(samples, witnesses), Ratios(other.astype(int).astype(object), 1)
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        gains = self.outputs.rival(theta, samples)
+        return Ratios(np.maximum(gains.whole + gains.unit, 0), gains.unit)
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios:
+        return Ratios(np.zeros(len(samples), object), 1)
 
 
 def called_kernel(oracle: Any) -> Kernel:

@@ -170,11 +170,21 @@ class ExactOutputs(Protocol):
         """max of −⟨w, ψ_i(y)⟩ over the outputs of zero loss, the truth among them: ≥ 0 (m,)."""
         ...
 
+    def rival(self, w: Ratios, samples: Ints) -> Ratios:
+        """max of −⟨w, ψ_i(y)⟩ over y ≠ y_i (m,); only where the output has a `runner_up`."""
+        ...
+
 
 class ExactOracle(Protocol):
-    """A formulation's view of `ExactOutputs`: cuts ⟨a, θ⟩ + o in rational numbers."""
+    """A formulation's view of `ExactOutputs`: cuts ⟨a, θ⟩ + o in rational numbers.
+
+    least_loss : the least positive offset;  free : the greatest value of a cut of zero offset, ≥ 0 (m,)
+    """
 
     outputs: ExactOutputs
+    least_loss: Fraction
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios: ...
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
         """Slopes and offsets of the cuts with these witnesses."""

@@ -184,7 +184,7 @@ def solve_by_cuts(
     observe: Observe | None,
 ) -> Answer:
     """Cut generation on the formulation's lazy declaration."""
-    least = bounds.problem.least_loss
+    least = bounds.oracle.least_loss
     family = Family(bounds, group_count(groups, len(bounds.samples)), caution=0.1 * min(gap, 1e-4) * least)
     kind, chosen = choose(bounds, master, backend)
     clock, cpu = time.perf_counter(), time.process_time()

@@ -196,6 +196,15 @@ class SlackArgmax(Protocol):
 
 
 @runtime_checkable
+class RunnerUp(Protocol):
+    """A problem that finds the best output other than the truth (every sample has another output)."""
+
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        """argmax over y ≠ y_i of ⟨w, φ(x_i, y)⟩ for a batch, (m, width)."""
+        ...
+
+
+@runtime_checkable
 class Compact(Protocol):
     """A problem that can state its loss-augmented maximum as a convex program of polynomial size."""
 
@@ -227,12 +236,16 @@ class Oracle(Protocol):
 
     `kind` is what the search guarantees: exact, under (may miss the maximum: only lower bounds
     hold) or relaxed (maximises over more: only upper bounds of the true problem hold).
+    `least_loss` and `free_outputs` speak of its offsets as the problem's do of its losses; hard
+    constraints ask for them.
     """
 
     kind: str
     n_samples: int
     dim: int
     width: int
+    least_loss: float
+    free_outputs: bool
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         """Witnesses (m, width) maximising ⟨a_i(z), θ⟩ + o_i(z)."""

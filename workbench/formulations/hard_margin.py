@@ -55,7 +55,7 @@ class HardMargin:
         """c ≥ 1 such that c·w is feasible when w misses no margin by more than `violation`; ∞ if none is."""
         if violation <= 0:
             return 1.0
-        least = down(problem.least_loss)  # which may itself be rounded
+        least = down(self.oracle(problem).least_loss)  # which may itself be rounded
         return up(least / down(least - violation)) if violation < least else float("inf")
 
 

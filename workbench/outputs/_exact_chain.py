@@ -7,6 +7,8 @@ number over u·v·c·t, and the recursions of `_viterbi` run on Python integers:
     margin   V_t(b)    = θ_t(b) + max_a V_{t−1}(a) + A_ab,  θ augmented by the loss           O(T K²)
     slack    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab, whole costs only       O(T² K²)
     free     margin's recursion without loss, labels of positive cost forbidden
+    rival    V_t(b) over the labellings that have left the truth by t, U_t the truth's own score:
+             V_t(b) = θ_t(b) + max(max_a V_{t−1}(a) + A_ab, [b ≠ y_t] (U_{t−1} + A_{y_{t−1} b}))    O(T K²)
 
 What is forbidden or out of reach scores −F, with F beyond the spread of all scores.
 """
@@ -120,6 +122,15 @@ class ExactChain:
         unary = scores.unary + np.where(self.cost.whole[labels] > 0, np.array(scores.forbidden, object), 0)
         return Ratios(highest(unary, scores.transitions, offsets) - scores.own, scores.unit)
 
+    def rival(self, w: Ratios, samples: Ints) -> Ratios:
+        scores, offsets, labels = self.scores(w, samples)
+        floor = scores.forbidden
+        found = [
+            highest_other(scores.unary[start:stop], scores.transitions, labels[start:stop], floor)
+            for start, stop in pairwise(offsets)
+        ]
+        return Ratios(np.array(found, object) - scores.own, scores.unit)
+
     def slack(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)
         costs, floor = self.chain.levels[0][labels], scores.forbidden
@@ -142,6 +153,18 @@ def highest(unary: NDArray, transitions: NDArray, offsets: Ints) -> NDArray:
             best = (best[:, None] + transitions).max(axis=0) + here
         found[i] = best.max()
     return found
+
+
+def highest_other(unary: NDArray, transitions: NDArray, truth: Ints, floor: int) -> int:
+    """The highest score of a labelling other than `truth` of one sequence; `floor` stands for none."""
+    own, best = unary[0, truth[0]], unary[0].copy()
+    best[truth[0]] = floor
+    for here, before, label in zip(unary[1:], truth[:-1], truth[1:], strict=True):
+        leaving = own + transitions[before]
+        leaving[label] = floor
+        best = np.maximum((best[:, None] + transitions).max(axis=0), leaving) + here
+        own = own + transitions[before, label] + here[label]
+    return best.max()
 
 
 def by_total_cost(unary: NDArray, transitions: NDArray, costs: Ints, floor: int) -> NDArray:

@@ -1,8 +1,9 @@
 """Multiclass outputs in rational arithmetic: every label is looked at, on whole numbers.
 
-With gains g_i(y) = ⟨W_y − W_{y_i}, x_i⟩ the three maxima are
+With gains g_i(y) = ⟨W_y − W_{y_i}, x_i⟩ the maxima are
 
     margin  max_y ℓ_i(y) + g_i(y)      slack  max_y ℓ_i(y) (1 + g_i(y))      free  max of g_i(y), ℓ_i(y) = 0
+    rival   max of g_i(y), y ≠ y_i
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ class ExactMulticlass:
     def slack(self, w: Ratios, samples: Ints) -> Ratios:
         gains, costs, unit = self.gains(w, samples)
         return Ratios((costs * (unit + gains)).max(axis=1), unit * self.cost.unit)
+
+    def rival(self, w: Ratios, samples: Ints) -> Ratios:
+        gains, _, unit = self.gains(w, samples)
+        others = np.arange(gains.shape[1]) != self.labels[samples][:, None]
+        return Ratios(gains[others].reshape(len(gains), -1).max(axis=1), unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         gains, costs, unit = self.gains(w, samples)

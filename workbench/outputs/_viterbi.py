@@ -6,7 +6,9 @@ A batch of m sequences is stored as its letters one after the other: `scores` (N
     viterbi         V_t(b) = θ_t(b) + max_a V_{t−1}(a) + A_ab                                O(T K²)
     slack_viterbi   V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab,   O(T² K²) for 0/1 costs
                     then the level e of total cost that maximises ℓ(e) (1 − own + max_b V_T(b, e))
-    decode          both, in NumPy over all sequences at once: the route without numba
+    runner_up       V_t(b) over the labellings that have left the truth, U_t the truth's own score:
+                    V_t(b) = θ_t(b) + max(max_a V_{t−1}(a) + A_ab, [b ≠ y_t] (U_{t−1} + A_{y_{t−1} b}))   O(T K²)
+    decode          the first two, in NumPy over all sequences at once: the route without numba
 
 Ties. All of them, and the kernel, choose the lowest last label, then, going backwards, the lowest
 previous label; slack rescaling first chooses the lowest level e. No back-pointers are stored: the
@@ -106,6 +108,48 @@ def viterbi(scores: Floats, transitions: Floats, offsets: Ints, out: Ints) -> No
                 score = best[t - 1, a] + transitions[a, here]
                 if score > highest:
                     previous, highest = a, score
+            here = previous
+            out[i, t - 1] = here
+
+
+def runner_up(scores: Floats, transitions: Floats, offsets: Ints, truth: Ints, out: Ints) -> None:
+    """The best labelling but `truth` (N,) of every sequence of a batch, into `out` (m, width), prefilled with −1.
+
+    Ties: going backwards, to stay away from the truth comes before having just left it.
+    """
+    k = scores.shape[1]
+    best, own = np.empty((out.shape[1], k)), np.empty(out.shape[1])
+    for i in range(len(out)):
+        first, length = offsets[i], offsets[i + 1] - offsets[i]
+        own[0] = scores[first, truth[first]]
+        for b in range(k):
+            best[0, b] = scores[first, b] if b != truth[first] else -np.inf
+        for t in range(1, length):
+            before, label = truth[first + t - 1], truth[first + t]
+            for b in range(k):
+                arrived = own[t - 1] + transitions[before, b] if b != label else -np.inf
+                for a in range(k):
+                    arrived = max(arrived, best[t - 1, a] + transitions[a, b])
+                best[t, b] = arrived + scores[first + t, b]
+            own[t] = own[t - 1] + transitions[before, label] + scores[first + t, label]
+        here, value = 0, -np.inf
+        for b in range(k):
+            if best[length - 1, b] > value:
+                here, value = b, best[length - 1, b]
+        away = True
+        out[i, length - 1] = here
+        for t in range(length - 1, 0, -1):
+            before = truth[first + t - 1]
+            previous, highest = before, -np.inf
+            if away:
+                if here != truth[first + t]:
+                    highest = own[t - 1] + transitions[before, here]
+                stay = False
+                for a in range(k):
+                    score = best[t - 1, a] + transitions[a, here]
+                    if score > highest or (score == highest and not stay and score > -np.inf):
+                        previous, highest, stay = a, score, True
+                away = stay
             here = previous
             out[i, t - 1] = here
 

@@ -40,6 +40,7 @@ MATRIX, INDICES = "float64[:,::1]", "int64[::1]"
 SIGNATURES = {
     "viterbi": f"void({MATRIX}, {MATRIX}, {INDICES}, int64[:,::1])",
     "slack_viterbi": f"void({MATRIX}, {MATRIX}, {INDICES}, int64[:,::1], {MATRIX}, float64[::1], int64[:,::1])",
+    "runner_up": f"void({MATRIX}, {MATRIX}, {INDICES}, {INDICES}, int64[:,::1])",
 }
 
 
@@ -214,6 +215,15 @@ class Chain:
         losses = np.arange(most + 1) / self.divisors[samples][:, None]
         extra = (levels[truth], losses, np.add.reduceat(own, offsets[:-1]))
         return self.decode("slack_viterbi", scores, transitions, offsets, self.width, *extra)
+
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        unary, transitions = self.split(w)
+        at, offsets = self.positions(samples)
+        scores = np.ascontiguousarray(self.letters[at] @ unary.T)
+        out = np.full((len(samples), self.width), -1, np.int64)
+        loop = compiled(_viterbi.runner_up, SIGNATURES["runner_up"]) if available() else _viterbi.runner_up
+        loop(scores, transitions, offsets, self.labels[at], out)
+        return out
 
     @cached_property
     def levels(self) -> tuple[Ints, int]:

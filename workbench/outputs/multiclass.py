@@ -122,6 +122,11 @@ class Multiclass:
         margins = scores[np.arange(len(samples)), self.labels[samples]][:, None] - scores
         return (self.cost[self.labels[samples]] * (1 - margins)).argmax(axis=1)[:, None]
 
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        scores = self.scores(w, self.X[samples])
+        scores[np.arange(len(samples)), self.labels[samples]] = -np.inf
+        return scores.argmax(axis=1)[:, None]
+
     def outputs(self, sample: int) -> Ints:
         return np.arange(len(self.classes), dtype=np.int64)[:, None]
 

@@ -1,0 +1,35 @@
+"""The structured perceptron's reference: weights that separate the truth from every other output.
+
+The perceptron (workbench/solvers/perceptron.py) is a subgradient method on
+
+    (1/n) Σ_i [max_y ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩]
+
+(docs/mathematics.md §4; the lecture's soft-margin problem with λ = 0, ℓ = 0). Its minimum is 0, attained
+at w = 0, so that objective judges nobody. What a perceptron is judged by is whether the data are
+separable, and how well:
+
+    u = argmin ½‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ 1  for all i and y ≠ y_i
+
+the hard margin at unit losses. 1/‖u‖ is the margin of the data, and a perceptron makes at most R²‖u‖²
+mistakes, R = max ‖ψ_i(y)‖ (Novikoff 1962; Collins 2002, Theorem 1). Data that no w separates are
+refused with a Farkas ray (`NotSeparable`); regret against soft-margin weights then takes u's place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.formulations.hard_margin import HardMargin
+from workbench.oracles import UnitMargin
+
+
+@dataclass(frozen=True)
+class Separation(HardMargin):
+    """Greatest margin between the truth and every other output; the perceptron's reference."""
+
+    def oracle(self, problem: Any) -> UnitMargin:
+        return UnitMargin(problem)
+
+
+NAMES = {"perceptron": Separation}
