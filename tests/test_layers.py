@@ -28,7 +28,7 @@ FLOORS = [
     {"demo"},
     {"cli"},
 ]
-SAME_FLOOR = {("outputs", "outputs"), ("pictures", "terminal"), ("doctor", "terminal")}
+SAME_FLOOR = {("outputs", "outputs"), ("formulations", "formulations"), ("pictures", "terminal"), ("doctor", "terminal")}
 HEAVY = {"cvxpy": {"declared", "lazy", "backends", "outputs", "formulations", "doctor"}, "numba": {"compiled"}}
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
 PUBLIC_ONLY = ("problems", "figures")

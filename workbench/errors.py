@@ -49,8 +49,10 @@ class NotSeparable(CutbenchError):
     samples, outputs : the cuts with positive weight (arrays (K,), (K, width))
     weights : (K,) their weights α ≥ 0, scaled so that Σ α ℓ = 1
     norm : ‖Σ α ψ‖, numerically zero: any separating w has ‖w‖ ≥ 1/norm
+    formulation, problem : what has no solution
     """
 
-    def __init__(self, message: str, samples, outputs, weights, norm: float):
+    def __init__(self, message: str, samples, outputs, weights, norm: float, formulation, problem):
         super().__init__(message)
         self.samples, self.outputs, self.weights, self.norm = samples, outputs, weights, norm
+        self.formulation, self.problem = formulation, problem

@@ -3,6 +3,7 @@
     MarginRescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩           a = −ψ_i(y),        o = ℓ_i(y)
     SlackRescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)       a = −ℓ_i(y) ψ_i(y), o = ℓ_i(y)
     UnitMargin        h_i(w) = max_y 1[y ≠ y_i] − ⟨w, ψ_i(y)⟩       a = −ψ_i(y),        o = 1[y ≠ y_i]
+    Decoding          h_i(w) = max_y −⟨w, ψ_i(y)⟩                   a = −ψ_i(y),        o = 0
 
 with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 """
@@ -156,6 +157,26 @@ class UnitMargin(MarginRescaling):
 
     def kernel(self) -> Kernel:
         return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class Decoding(MarginRescaling):
+    """Prediction: no loss at all."""
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.argmax(theta, samples, augment=False)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        return super().rows(samples, witnesses)[0], np.zeros(len(samples))
+
+    def offset_error(self, samples: Ints) -> Floats:
+        return np.zeros(len(samples))
+
+    def exact(self) -> None:
+        return None
+
+    def kernel(self) -> Kernel:
+        return self.problem.kernel(augment=False) if isinstance(self.problem, Kernelled) else called_kernel(self)
 
 
 @dataclass(frozen=True)

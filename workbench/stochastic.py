@@ -9,6 +9,8 @@ A solver is a frozen dataclass of hyper-parameters with
                                     visits the samples in `order` and changes the arrays of the state
     report(state)                   the θ it claims
     rate(norms, prices, scale, state)   optional: its published bound on E F(θ) − F*
+    oracle(problem)                 optional: the oracle it asks, if not the formulation's
+    share(at, visits)               optional, of one that learns from mistakes (`MistakeReplay`)
 
 `sweep` is a module-level function in numba's subset: loops over numbers, nothing called but its
 arguments. Run as it is or compiled, it does the same arithmetic in the same order, so the two runs
@@ -33,7 +35,7 @@ import numpy as np
 from workbench import compiled as machine
 from workbench.bounds import Bounds
 from workbench.errors import BadInput, MissingCapability
-from workbench.structures import Cuts, Floats, Ints, Kernel, Trace
+from workbench.structures import Cuts, Floats, Ints, Kernel, Mistakes, Trace
 
 LOGGED = 1 << 22  # numbers of log kept at a time, 32 MiB
 
@@ -83,11 +85,12 @@ def run(
     bounds, state = Bounds(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
     orders = drawn(bounds.samples, np.random.default_rng(rng), order)
-    prices, width, kernel = bounds.prices.floats(), bounds.oracle.width, bounds.oracle.kernel()
+    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
     start = perf_counter()
     visit, kernel = prepared(solver.sweep, kernel, width, prices, state) if use_machine else (solver.sweep, kernel)
-    replay = Replay(bounds, use_machine) if solver.dual else None
+    replay = ledger(solver, bounds, asked, use_machine)
     compile_seconds = perf_counter() - start if use_machine else 0.0
 
     rows: list[Checkpoint] = []
@@ -121,6 +124,7 @@ def run(
         compile_seconds=compile_seconds,
         method=solver,
         formulation=formulation,
+        mistakes=replay.mistakes() if isinstance(replay, MistakeReplay) else None,
     )
 
 
@@ -245,3 +249,45 @@ class Replay:
         implied, summed = solve(-(slopes @ mu)), solve(abs(slopes) @ mu)
         size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(summed), np.finfo(float).tiny)
         return self.bounds.lower(self.cuts, mu), float(np.linalg.norm(theta - implied) / size)
+
+
+# ── replaying a log of mistakes ───────────────────────────────────────────────────────────────────
+
+
+class MistakeReplay:
+    """θ of a solver that adds ψ_i(z) whenever its answer z is not the truth, rebuilt from its log.
+
+    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.share(t, T)`: an
+    update's step for the last iterate, the part of the visits that saw it for the average.
+    """
+
+    def __init__(self, oracle: Any, share: Callable[[Ints, int], Floats], truth: Ints):
+        self.oracle, self.share, self.truth = oracle, share, truth
+        self.cuts, self.visits = Cuts(oracle.dim, oracle.width), 0
+        self.updates: list[tuple[Ints, Ints]] = []  # (visit, atom) of each chunk's mistakes
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        wrong = np.flatnonzero((witnesses != self.truth[order]).any(axis=1))
+        atoms = self.cuts.add(order[wrong], witnesses[wrong], self.oracle.rows)
+        self.updates.append((self.visits + 1 + wrong, atoms))
+        self.visits += len(order)
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """No lower bound, and how far θ is from the replayed one, relative to its size."""
+        visits, atoms = (np.concatenate(part) for part in zip(*self.updates, strict=True))
+        weights = np.bincount(atoms, self.share(visits, self.visits), len(self.cuts))
+        implied = -(self.cuts.slopes.T @ weights)
+        size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(abs(self.cuts.slopes).T @ weights))
+        return np.nan, float(np.linalg.norm(theta - implied) / max(size, np.finfo(float).tiny))
+
+    def mistakes(self) -> Mistakes:
+        atoms = np.concatenate([part for _, part in self.updates])
+        counts = np.bincount(atoms, minlength=len(self.cuts))
+        return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
+
+
+def ledger(solver: Any, bounds: Bounds, oracle: Any, compiled: bool) -> Replay | MistakeReplay | None:
+    """What repeats the solver's log, if it keeps one."""
+    if solver.dual:
+        return Replay(bounds, compiled)
+    return MistakeReplay(oracle, solver.share, bounds.problem.truth) if hasattr(solver, "share") else None

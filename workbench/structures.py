@@ -226,9 +226,9 @@ class CompactHinge(NamedTuple):
 
 @runtime_checkable
 class Kernelled(Protocol):
-    """A problem that brings its loss-augmented argmax as a `Kernel`."""
+    """A problem that brings its argmax, loss-augmented or not, as a `Kernel`."""
 
-    def kernel(self) -> Kernel: ...
+    def kernel(self, augment: bool = True) -> Kernel: ...
 
 
 class Oracle(Protocol):
@@ -421,7 +421,8 @@ class Solver(Protocol):
     sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state) : a module-level
         function in numba's subset (workbench/stochastic.py); visits the samples in `order`, logs
         witnesses[k] and, if dual, steps[k] = (γ, ρ)
-    A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional.
+    A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional,
+    and so is `oracle(problem)`, the oracle it asks if that is not the formulation's.
     """
 
     name: str
@@ -441,6 +442,14 @@ class Solver(Protocol):
         ...
 
 
+class Mistakes(NamedTuple):
+    """Updates w += ψ_i(y) at mistaken outputs, by the log: samples (K,), witnesses (K, width), counts (K,)."""
+
+    samples: Ints
+    witnesses: Ints
+    counts: Ints
+
+
 @dataclass
 class Trace:
     """What a run left behind: iterates at m checkpoints, and their grades, computed by us afterwards.
@@ -449,6 +458,7 @@ class Trace:
     bound : (m,) published bound on E F(θ) − F*, ∞ if there is none
     drift : (m,) ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by replay of the log, NaN without a dual
     method, formulation : the solver with its hyper-parameters, and what it says it minimises
+    mistakes : the updates of a solver that learns from its mistakes, else None
     """
 
     solver: str
@@ -464,3 +474,4 @@ class Trace:
     compile_seconds: float
     method: Any
     formulation: Any
+    mistakes: Mistakes | None = None

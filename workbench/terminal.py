@@ -190,7 +190,8 @@ def print_backends(rows: list[dict[str, Any]]) -> None:
 def print_verdicts(record: dict[str, Any]) -> None:
     reference, rows = record["reference"], record["learners"]
     title = f"{reference['problem']} {reference['formulation']}"
-    click.echo(f"{title}: optimum in {interval(reference)}, {reference['status']}")
+    optimum = reference["evidence"] if reference["upper"] is None else f"optimum in {interval(reference)}"
+    click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
     columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
     formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
     shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]

@@ -18,6 +18,11 @@ relative one e / max(|F|, |L|, 1e-6·F(0)). In order, the first that holds:
                          same solver if it is one of ours) all end below e∞/2.
     not converged   otherwise
 
+A solver that learns from its mistakes has no optimum to reach. It is judged by what its log allows: the
+weights it reports are the log's, their norm has not outgrown ‖Σψ‖² ≤ Σ‖ψ‖², and it made no more mistakes
+than a comparator's bound admits (workbench/solvers/perceptron.py); else it `disagrees`. Where no
+weights separate the data (`NotSeparable` in the reference's place) certified soft-margin weights compare.
+
 Why two conditions. On ill-conditioned problems clean methods stand still, too: block-coordinate
 Frank–Wolfe on badly scaled data can fall slower than t^−0.05 over a hundred passes, so a flat history
 alone proves nothing; there the clean runs stand still with it and nobody is accused. A clean run
@@ -39,9 +44,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.bounds import Bounds
+from workbench.errors import NotSeparable
 from workbench.registries import registry
+from workbench.solving import solve
 from workbench.stochastic import run
-from workbench.structures import Floats, Trace
+from workbench.structures import Floats, Ints, Trace
 
 AGREES, NOT_CONVERGED, DISAGREES = "agrees", "not converged", "disagrees"
 NOT_COMPARABLE, FAILED = "not comparable", "failed"
@@ -54,6 +61,7 @@ POWERS = np.concatenate([np.arange(0.1, 1.0, 0.1), np.arange(1.0, 3.1, 0.25)])
 NOISE = 0.01  # checkpoints are never believed to be more regular than this
 SIGNIFICANT = 10.0
 SEEDS = (101, 102)
+COMPARED = (1e-1, 1e-2, 1e-3)  # λ of soft-margin comparators
 BUDGET = 500  # passes of a clean run at most; a smaller budget only makes the judge more lenient
 
 
@@ -81,6 +89,8 @@ def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: An
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem.
     """
+    if isinstance(learned, Trace) and learned.mistakes is not None:
+        return mistaken(learned, solution)
     if isinstance(learned, Exception):
         return Verdict(FAILED, np.inf, f"The learner crashed: {type(learned).__name__}: {learned}")
     trace = learned if isinstance(learned, Trace) else None
@@ -139,6 +149,42 @@ def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: An
         DISAGREES,
         f"{far} and stays (limit {curve.limit:.1e} above L, where clean runs with its budget end at {control:.1e})",
     )
+
+
+def mistaken(trace: Trace, reference: Any) -> Verdict:
+    """The verdict on a solver that learns from its mistakes; `reference` may be a `NotSeparable`."""
+    if type(trace.formulation) is not type(reference.formulation):
+        return Verdict(NOT_COMPARABLE, np.nan, f"The learner follows {trace.formulation}, not {reference.formulation}.")
+    samples, witnesses, counts = trace.mistakes
+    slopes, _ = reference.formulation.oracle(reference.problem).rows(samples, witnesses)
+    made, squares = int(counts.sum()), float(slopes.multiply(slopes).sum(axis=1) @ counts)
+    growth = float(np.linalg.norm(slopes.T @ counts) ** 2 / max(squares, np.finfo(float).tiny))
+    bound = min(mistake_bound(u, slopes, counts, squares) for u in comparators(reference))
+    evidence = {"mistakes": made, "bound": bound, "growth": growth, "drift": float(trace.drift[-1])}
+    faults = [
+        (evidence["drift"] > DRIFT, f"The weights it reports are {evidence['drift']:.1e} away from its own updates'."),
+        (growth > 1 + DRIFT, f"Its updates were no mistakes: the squared norm grew {growth:.2g} times their squares."),
+        (made > bound * (1 + DRIFT), f"It made {made} mistakes where at most {bound:.1f} are possible."),
+    ]
+    for fault, sentence in faults:
+        if fault:
+            return Verdict(DISAGREES, np.nan, sentence, evidence)
+    return Verdict(
+        AGREES, np.nan, f"It made {made} mistakes; comparison with certified weights allows {bound:.1f}.", evidence
+    )
+
+
+def mistake_bound(u: Floats, slopes: Any, counts: Ints, squares: float) -> float:
+    """Σ_k counts_k (1 − ⟨u, ψ_k⟩)₊ + ‖u‖ √(Σ ‖ψ‖²); the slopes are −ψ."""
+    return float(np.maximum(1 + slopes @ u, 0) @ counts + np.linalg.norm(u) * np.sqrt(squares))
+
+
+def comparators(reference: Any) -> list[Floats]:
+    """Weights to compare mistakes with: the certified separating ones, or certified soft-margin ones."""
+    if not isinstance(reference, NotSeparable):
+        return [reference.theta_flat]
+    soft = registry("formulation").get("soft-margin")
+    return [solve(soft(lam=lam), reference.problem, gap=1e-3).theta_flat for lam in COMPARED]
 
 
 def history(learned: Any) -> tuple[Floats, list[Floats]]:

@@ -253,7 +253,7 @@ class Chain:
             _viterbi.decode(scores[rows], transitions, piece - piece[0], out[part], *more)
         return out
 
-    def kernel(self) -> Kernel:
+    def kernel(self, augment: bool = True) -> Kernel:
         X = self.letters
         data = (
             self.offsets,
@@ -261,7 +261,7 @@ class Chain:
             X.indices.astype(np.int64),
             X.data,
             self.labels,
-            self.cost,
+            self.cost if augment else np.zeros_like(self.cost),
             1 / self.divisors,
             self.n_inputs,
         )
@@ -329,6 +329,17 @@ class Chain:
         pieces = [slice(start, stop) for start, stop in pairwise(bounds)]
         sequences, named = [letters[piece] for piece in pieces], [labels[piece] for piece in pieces]
         return cls(sequences, named, str(arrays["loss"]), arrays["cost"], arrays["weights"], arrays["classes"])
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Chain:
+        """n sequences of letters with d features and K = `labels`, K^T ≤ 36 (benchmarks/instances.py)."""
+        longest = int(np.log(36.5) / np.log(labels))
+        lengths = 1 + rng.permutation(n) % longest
+        cost = rng.integers(1, 4, (labels, labels)) * (1 - np.eye(labels)) if rng.random() < 0.5 else None
+        weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
+        sequences, truth = [rng.normal(size=(t, d)) for t in lengths], [rng.integers(0, labels, t) for t in lengths]
+        loss = ("hamming", "hamming-normalised")[int(rng.random() < 0.5)]
+        return cls(sequences, truth, loss, cost, weights, np.arange(labels))
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Chain:

@@ -144,14 +144,14 @@ class Multiclass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)
 
-    def kernel(self) -> Kernel:
+    def kernel(self, augment: bool = True) -> Kernel:
         X = self.X
         data = (
             X.indptr.astype(np.int64),
             X.indices.astype(np.int64),
             X.data,
             self.labels,
-            self.cost,
+            self.cost if augment else np.zeros_like(self.cost),
             self.n_inputs,
         )
         return Kernel(data, argmax_into, add_slope)
@@ -187,6 +187,13 @@ class Multiclass:
         X.check_format(full_check=True)  # SciPy's loops trust the indices
         y = arrays["classes"][arrays["labels"]]
         return cls(X, y, arrays["cost"], arrays["weights"], arrays["classes"])
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Multiclass:
+        """n samples of d features and k = `labels` classes (benchmarks/instances.py)."""
+        cost = rng.uniform(0.5, 2, (labels, labels)) * (1 - np.eye(labels)) if rng.random() < 0.5 else None
+        weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
+        return cls(rng.normal(size=(n, d)), rng.integers(0, labels, n), cost, weights, np.arange(labels))
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Multiclass:
