@@ -30,6 +30,7 @@ _HOMES = {
     "Bounds": "bounds",
     "registry": "registries",
     "load_problem": "registries",
+    "nearest_matching": "outputs.matching",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
