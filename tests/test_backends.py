@@ -1,8 +1,12 @@
 """Each backend against the optimality conditions, written out here, not shared with the code under test."""
 
+import importlib
 import subprocess
 import sys
+import textwrap
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from workbench.errors import BackendFailed, CutbenchError, MissingCapability, Un
 
 pytestmark = pytest.mark.filterwarnings("error")
 
+ROOT = Path(__file__).resolve().parents[1]
 TIGHT = 1e-10
 # What asking for 1e-10 delivers on the programs below: the largest residual of the optimality conditions.
 # ECOS sees the quadratic through a cone, where a gap of ε leaves √ε in the gradient Px + q.
@@ -275,6 +280,133 @@ def test_time_limit_is_heard(name):
     hurried, patient = (backend(name).solve(program, 1e-6, time_limit=seconds) for seconds in (1e-6, 60))
     assert hurried.status != patient.status
     assert residual(program, patient) < 1e-4
+
+
+WITHOUT_CLOCK = {each for each in BACKENDS if not BACKENDS[each].clock}
+
+
+@names(WITHOUT_CLOCK)
+@pytest.mark.parametrize("lower_zero", [False, True])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_process_of_its_own_gives_the_same_answer(name, dense, lower_zero):
+    program = random_program(3, dense, lower_zero)
+    here, there = (backend(name).solve(program, TIGHT, time_limit=limit) for limit in (None, 60))
+    np.testing.assert_array_equal(here.x, there.x)
+    np.testing.assert_array_equal(here.z, there.z)
+    assert (here.status, here.iterations, here.infeasible) == (there.status, there.iterations, there.infeasible)
+    assert not there.stopped
+
+
+PLANTED = """
+import ctypes
+import os
+import time
+
+
+def hangs(program, options, warm):
+    print("about to hang")
+    ctypes.PyDLL(None).sleep(600)  # native code that keeps the interpreter's lock
+
+
+def spins(program, options, warm):
+    while True:
+        pass
+
+
+def crashes(program, options, warm):
+    ctypes.string_at(0)
+
+
+def leaves(program, options, warm):
+    os._exit(7)
+
+
+def raises(program, options, warm):
+    raise ValueError("no such cone")
+"""
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """Faulty adapters in a module that a process of its own can import, too."""
+    (tmp_path / "planted.py").write_text(PLANTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "planted", raising=False)
+    return importlib.import_module("planted")
+
+
+@pytest.mark.parametrize("fault", ["hangs", "spins"])
+def test_a_backend_that_hangs_is_killed_at_its_limit(planted, fault, capfd):
+    hanging = replace(BACKENDS["PIQP"], run=getattr(planted, fault))
+    began = time.perf_counter()
+    answer = hanging.solve(random_program(0), TIGHT, time_limit=0.3)
+    assert time.perf_counter() - began < 30
+    assert answer.status == "PIQP did not return within 0.3 s"
+    assert answer.stopped
+    assert np.isnan(answer.x).all()
+    assert capfd.readouterr().out == ""
+    assert hanging.solve(random_program(0), TIGHT, time_limit=0.3).stopped  # another process took its place
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("crashes", "its process ended with SIGSEGV"),
+        ("leaves", "its process ended with exit code 7"),
+        ("raises", "ValueError: no such cone"),
+    ],
+)
+def test_a_crash_in_native_code_leaves_us_alive(planted, fault, says):
+    faulty = replace(BACKENDS["PIQP"], run=getattr(planted, fault))
+    with pytest.raises(BackendFailed, match=rf"^PIQP failed on 12 variables and 13 rows \(.*{says}\); try another"):
+        faulty.solve(random_program(0), TIGHT, time_limit=30)
+
+
+def test_a_watched_process_ends_with_ours():
+    """Even if we are killed while it hangs: its alarm is the system's."""
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {str(ROOT / "tests")!r})
+        from test_backends import TIGHT, random_program
+        from workbench.backends import BACKENDS, watched
+        piqp = BACKENDS["PIQP"]
+        piqp.solve(random_program(0), TIGHT, time_limit=30)
+        print(watched(piqp).process.pid, flush=True)
+        time.sleep(60)
+    """
+    ours = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    with ours:
+        theirs = int(ours.stdout.readline())
+        assert Path(f"/proc/{theirs}").exists()
+        ours.kill()
+    deadline = time.monotonic() + 20
+    while alive(theirs):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_without_a_limit_no_process_is_started(monkeypatch):
+    monkeypatch.setattr("workbench.backends.watched", lambda chosen: pytest.fail("a process was asked for"))
+    for name in WITHOUT_CLOCK:
+        if BACKENDS[name].installed:
+            assert not backend(name).solve(random_program(0), TIGHT).stopped
+
+
+def test_through_cvxpy_only_a_clock_can_limit_time():
+    import cvxpy as cp
+
+    x = cp.Variable()
+    problem = cp.Problem(cp.Minimize(cp.square(x - 1)))
+    assert solve_cvxpy(problem, "CLARABEL", time_limit=60) == "optimal"
+    with pytest.raises(MissingCapability, match="PIQP has no clock that CVXPY could set; use CLARABEL or"):
+        solve_cvxpy(problem, "PIQP", time_limit=60)
 
 
 def test_solvers_are_imported_only_to_solve():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +74,7 @@ def test_solve_tells_a_reader_what_matters(cutbench):
     for part in ("iris soft-margin: 150 samples", "optimum", "gap", "rounds", "train error", "backend", "exact oracle"):
         assert part in text
     assert "cutbench verify mine/certificate.json" in text
-    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz"]
+    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal"]
 
 
 def test_a_limit_exits_with_3_and_the_remedy(cutbench):
@@ -86,7 +89,53 @@ def test_every_installed_backend_is_a_row(cutbench):
     rows = record["rows"]
     assert [row["backend"].split()[0] for row in rows] == [name for name, b in BACKENDS.items() if b.installed]
     assert max(row["lower"] for row in rows) <= min(row["upper"] for row in rows)
-    assert all(list(row) == SOLVE_FIELDS for row in rows)
+    assert all(list(row) == [*SOLVE_FIELDS, "own_status"] for row in rows)
+    assert all(row["own_status"] and row["seconds"] > 0 for row in rows)
+    text = cutbench("solve", "toy", "soft-margin", "--backend", "all", "--gap", 1e-6).stdout
+    assert "own status" in text
+    assert rows[0]["own_status"] in text
+
+
+PLANTED = """
+import ctypes
+import os
+
+
+def hangs(program, options, warm):
+    ctypes.PyDLL(None).sleep(600)
+
+
+def leaves(program, options, warm):
+    os._exit(7)
+"""
+
+
+def test_a_backend_that_hangs_or_crashes_is_a_row_and_the_others_come(cutbench, tmp_path, monkeypatch):
+    (tmp_path / "planted.py").write_text(PLANTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "planted", raising=False)
+    planted = importlib.import_module("planted")
+    chosen = {"HANGS": replace(BACKENDS["PIQP"], name="HANGS", run=planted.hangs)}
+    chosen |= {"LEAVES": replace(BACKENDS["PIQP"], name="LEAVES", run=planted.leaves), "PIQP": BACKENDS["PIQP"]}
+    for name, each in chosen.items():
+        monkeypatch.setitem(BACKENDS, name, each)
+    monkeypatch.setattr("workbench.cli.installed_backends", lambda: list(chosen))
+    words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 2)
+    hangs, leaves, piqp = json.loads(cutbench(*words, "--backend", "all", "--json").stdout)["rows"]
+    assert hangs["status"] == "limit"
+    assert re.fullmatch(r"HANGS did not return within [12](\.\d+)? s", hangs["own_status"])
+    assert hangs["lower"] is None
+    assert leaves["status"] == "failed"
+    assert leaves["evidence"].startswith("LEAVES failed on")
+    assert "exit code 7" in leaves["evidence"]
+    assert (piqp["status"], piqp["own_status"]) == ("optimal", "PIQP_SOLVED")
+    assert hangs["seconds"] >= 1.5
+    text = cutbench(*words, "--backend", "all").stdout
+    for part in ("HANGS did not return within", "LEAVES failed on", "PIQP_SOLVED"):
+        assert part in text
+    alone = cutbench(*words, "--backend", "hangs", code=3)
+    assert "not certified, limit" in alone.stdout
+    assert "limit (HANGS did not return within" in alone.stderr
 
 
 @pytest.mark.parametrize("groups", ["one", "all", "7"])
@@ -304,6 +353,24 @@ def test_a_bug_is_one_line_and_a_traceback_on_demand(cutbench, monkeypatch):
     assert "this is a bug of ours (ZeroDivisionError: division by zero)" in result.stderr
     monkeypatch.setenv("CUTBENCH_DEBUG", "1")
     assert isinstance(CliRunner().invoke(cli, ["solve", "digits", "soft-margin"]).exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("solve", "digit", "soft-margin", "--json"), 2, "did you mean 'digits'?"),
+        (("solve", "iris", "--json"), 2, "Missing argument 'FORMULATION'"),
+        (("solve", "iris", "hard-margin", "--json"), 2, "a Farkas ray"),
+        (("verify", "nothing.json", "--json"), 2, "nothing.json"),
+    ],
+)
+def test_a_failure_is_an_object_too(cutbench, words, code, says):
+    result = cutbench(*words, code=code)
+    record = json.loads(result.stdout)
+    assert list(record) == ["error", "exit_code"]
+    assert record["exit_code"] == code
+    assert says in record["error"]
+    assert result.stderr == f"cutbench: {record['error']}\n"
 
 
 def test_control_c_is_one_line_and_130(tmp_path):

@@ -14,20 +14,30 @@ and a ray z ∈ K* with Aᵀz = 0 and bᵀz < 0 (Farkas) proves that no x is fea
 holds too and both "= 0" after Aᵀz become "≥ 0": what is left over is the multiplier of the bound.
 
 An adapter only translates. It never judges an answer: the bounds do that, from the problem's own data, so a
-solver that stops early or boasts costs rounds, not truth. Solvers are imported when they first solve. ECOS
-and PIQP have no clock; their iteration limits stand in for `time_limit`.
+solver that stops early or boasts costs rounds, not truth. Solvers are imported when they first solve.
+
+A time limit goes to the solver's own clock. ECOS and PIQP have none: under a limit, and only then, they run
+in a process of their own (`Watched`), whose alarm kills it, whatever native code is doing.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import metadata, util
+from importlib import import_module, metadata, util
+from typing import BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -59,13 +69,17 @@ class ConeProgram:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the backend said; nobody trusts it. If `infeasible`, z is its ray (maximum 1) and x is nan."""
+    """What the backend said; nobody trusts it. If `infeasible`, z is its ray (maximum 1) and x is nan.
+
+    stopped : the time limit came before it had an x
+    """
 
     x: np.ndarray
     z: np.ndarray  # nan where the backend gave none; >= 0 on nonneg rows
     status: str  # the backend's own word
     infeasible: bool
     iterations: int | None
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +92,8 @@ class Backend:
     options: Callable[[float], dict]
     cones: frozenset[str]
     bounds: bool = False  # takes x >= 0 natively
-    clock: str | None = "time_limit"  # its option for seconds
+    clock: str | None = "time_limit"  # its option for seconds; None asks for a watched process
+    warms: bool = False  # a hint from before a few rows came or went saves time (measured: benchmarks/lazy.py)
 
     @property
     def version(self) -> str:
@@ -95,10 +110,10 @@ class Backend:
         time_limit: float | None = None,
         warm: Answer | None = None,
     ) -> Answer:
-        """`warm`, the answer to a program of the same shape, is a hint; OSQP, SCS and DAQP take it."""
+        """`warm`, the answer to a program of the same shape, is a hint; OSQP, SCS, DAQP and (P = 0) HiGHS take it."""
         if reason := supports(self, program):
             raise MissingCapability(reason)
-        options = self.options(tolerance)
+        options, began = self.options(tolerance), time.perf_counter()
         if time_limit is not None and self.clock:
             options[self.clock] = float(time_limit)
         if warm is not None and not (_fits(warm.x, program.q) and _fits(warm.z, program.b)):
@@ -108,7 +123,10 @@ class Backend:
             given, warm = _bounds_as_rows(program, warm)
             borrowed = slice(linear, linear + program.q.size)
         try:
-            answer = self.run(given, options, warm)
+            if time_limit is not None and not self.clock:
+                answer = watched(self).ask(given, options, warm, float(time_limit))
+            else:
+                answer = self.run(given, options, warm)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
@@ -119,7 +137,8 @@ class Backend:
         z[program.zero : linear] = np.maximum(z[program.zero : linear], 0)  # some end at −1e-17
         if answer.infeasible:
             x, z = np.full_like(x, np.nan), z / max(np.abs(z).max(initial=0), np.finfo(float).tiny)
-        return replace(answer, x=x, z=z)
+        late = time_limit is not None and time.perf_counter() - began > 0.9 * time_limit
+        return replace(answer, x=x, z=z, stopped=bool(late and not answer.infeasible and np.isnan(x).any()))
 
 
 def _fits(hint, like):
@@ -167,6 +186,144 @@ def _configure(settings, options):
     for key, value in options.items():
         setattr(settings, key, value)
     return settings
+
+
+# ── a process of its own ──────────────────────────────────────────────────────────────────────────
+
+STOPPED = "did not return within"
+_SERVE = "from workbench.backends import serve; serve()"
+
+
+class Watched:
+    """An adapter in a process of its own, which answers one program after another until its alarm kills it.
+
+    Programs and answers are npz files in the pipe, each behind its length.
+    """
+
+    def __init__(self, backend: Backend):
+        self.backend, run = backend, backend.run
+        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE, run.__module__, run.__qualname__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C is for us
+        )
+        atexit.register(self.end)
+
+    def ask(self, program: ConeProgram, options: dict, warm: Answer | None, limit: float) -> Answer:
+        """The adapter's answer; one without x if the limit came first."""
+        try:
+            _send(self.process.stdin, *_packed(program, options, warm, limit))
+            reply = _received(self.process.stdout)
+        except BrokenPipeError:
+            reply = None
+        except BaseException:
+            self.end()
+            raise
+        if reply is None:
+            self.end()
+            code = self.process.wait()
+            if code == -signal.SIGALRM:
+                return Answer(None, None, f"{self.backend.name} {STOPPED} {limit:.3g} s", False, None)
+            raise RuntimeError(
+                f"its process ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+            )
+        numbers, arrays = reply
+        if "error" in numbers:
+            raise RuntimeError(numbers["error"])
+        return Answer(arrays["x"], arrays["z"], **numbers)
+
+    def end(self) -> None:
+        """End the process, at once."""
+        atexit.unregister(self.end)
+        _WATCHED.pop(self.backend, None)
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+_WATCHED: dict[Backend, Watched] = {}
+
+
+def watched(backend: Backend) -> Watched:
+    """The process of a backend, started if there is none; starting takes half a second."""
+    if backend not in _WATCHED:
+        _WATCHED[backend] = Watched(backend)
+    return _WATCHED[backend]
+
+
+def serve() -> None:
+    """The other side of `Watched`: what a solver prints goes to stderr, and its alarm is the system's."""
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    module, name = sys.argv[1:]
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    while (request := _received(sys.stdin.buffer)) is not None:
+        program, options, warm, limit = _unpacked(*request)
+        signal.setitimer(signal.ITIMER_REAL, limit)
+        try:
+            found = getattr(import_module(module), name)(program, options, warm)
+            numbers = {"status": found.status, "infeasible": bool(found.infeasible), "iterations": found.iterations}
+            arrays = {
+                key: np.asarray([] if part is None else part, float) for key, part in (("x", found.x), ("z", found.z))
+            }
+        except BaseException as error:
+            numbers, arrays = {"error": f"{type(error).__name__}: {error}"}, {}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _send(pipe, numbers, arrays)
+
+
+def _packed(program, options, warm, limit):
+    numbers = {"limit": limit, "options": options, "warm": warm is not None, "sizes": [program.zero, program.nonneg]}
+    numbers |= {"soc": program.soc, "exp": program.exp, "lower_zero": program.lower_zero}
+    arrays = {"q": program.q, "b": program.b}
+    for name, matrix in (("P", program.P), ("A", program.A)):
+        if sparse.issparse(matrix):
+            matrix = sparse.csc_array(matrix)
+            numbers[name] = matrix.shape
+            arrays |= {f"{name}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
+        else:
+            arrays[name] = matrix
+    return numbers, arrays | ({"x": warm.x, "z": warm.z} if warm else {})
+
+
+def _unpacked(numbers, arrays):
+    def matrix(name):
+        if name in arrays:
+            return arrays[name]
+        parts = [arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr")]
+        return sparse.csc_array(tuple(parts), shape=numbers[name])
+
+    cones = *numbers["sizes"], tuple(numbers["soc"]), numbers["exp"], numbers["lower_zero"]
+    program = ConeProgram(matrix("P"), arrays["q"], matrix("A"), arrays["b"], *cones)
+    warm = Answer(arrays["x"], arrays["z"], "", False, None) if numbers["warm"] else None
+    return program, numbers["options"], warm, numbers["limit"]
+
+
+def _send(pipe: BinaryIO, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, numbers=np.frombuffer(json.dumps(numbers, default=float).encode(), np.uint8), **arrays)
+    pipe.write(struct.pack("q", buffer.tell()))
+    pipe.write(buffer.getbuffer())
+    pipe.flush()
+
+
+def _received(pipe: BinaryIO) -> tuple[dict, dict[str, np.ndarray]] | None:
+    """What `_send` sent; None if the other side is gone."""
+    head = pipe.read(8)
+    content = pipe.read(*struct.unpack("q", head)) if len(head) == 8 else b""
+    if len(head) < 8 or len(content) < struct.unpack("q", head)[0]:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return json.loads(arrays.pop("numbers").tobytes()), arrays
+
+
+# ── adapters ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _clarabel(program, options, warm):
@@ -301,7 +458,7 @@ def _highs(program, options, warm):
     """
     import highspy
 
-    (m, n), A, P = program.A.shape, _csc(program.A), _csc(sparse.tril(program.P))
+    (m, n), A, P = program.A.shape, _csc(program.A), _csc(sparse.tril(program.P) if _curved(program.P) else program.P)
     columnwise, triangular, minimise, offset, continuous = 1, 1, 1, 0.0, np.zeros(n, np.int32)
     sizes = n, m, A.nnz, P.nnz, columnwise, triangular, minimise, offset
     bounds = np.full(n, 0.0 if program.lower_zero else -np.inf), np.full(n, np.inf)
@@ -310,7 +467,10 @@ def _highs(program, options, warm):
     solver = highspy.Highs()
     options = options | {"output_flag": False, "qp_regularization_value": 1e-11 * P.diagonal().max()}
     done = [solver.setOptionValue(key, value) for key, value in options.items()]
-    done += [solver.passModel(*sizes, *vectors, *matrices, continuous), solver.run()]
+    done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]
+    if warm is not None and not P.nnz:
+        done += [solver.setBasis(_basis(program, warm))]
+    done += [solver.run()]
     status = solver.modelStatusToString(solver.getModelStatus())
     if highspy.HighsStatus.kError in done:
         raise RuntimeError(f"model status {status}")
@@ -318,6 +478,23 @@ def _highs(program, options, warm):
     prices = solver.getDualRay()[2] if infeasible else found.row_dual  # ∂ objective / ∂b, which is −z
     spent = max(info.qp_iteration_count, 0) + max(info.simplex_iteration_count, 0)
     return Answer(found.col_value, -np.asarray(prices), status, infeasible, spent)
+
+
+def _curved(P):
+    return P.nnz > 0 if sparse.issparse(P) else P.any()
+
+
+def _basis(program, warm):
+    """The simplex basis that an answer suggests: rows with a price and equations leave it, columns at 0 may."""
+    import highspy
+
+    kind, basis = highspy.HighsBasisStatus, highspy.HighsBasis()
+    priced = (warm.z > 0) | (np.arange(program.b.size) < program.zero)
+    basis.row_status = [kind.kUpper if row else kind.kBasic for row in priced.tolist()]
+    bound = (warm.x <= 0) & program.lower_zero
+    basis.col_status = [kind.kLower if column else kind.kBasic for column in bound.tolist()]
+    basis.valid = basis.alien = True  # alien: of doubtful rank, HiGHS completes it
+    return basis
 
 
 def _options(*tolerances, floor=0.0, **fixed):
@@ -350,8 +527,8 @@ _ALL = (
     Backend("ECOS", "ecos", _ecos, _ECOS, _CONIC - {"quadratic"}, clock=None),
     Backend("SCS", "scs", _scs, _SCS, _CONIC, clock="time_limit_secs"),
     Backend("PIQP", "piqp", _piqp, _PIQP, _LINEAR, bounds=True, clock=None),
-    Backend("DAQP", "daqp", _daqp, _DAQP, _LINEAR, bounds=True),
-    Backend("HIGHS", "highspy", _highs, _HIGHS, _LINEAR, bounds=True),
+    Backend("DAQP", "daqp", _daqp, _DAQP, _LINEAR, bounds=True, warms=True),
+    Backend("HIGHS", "highspy", _highs, _HIGHS, _LINEAR, bounds=True, warms=True),
 )
 BACKENDS: dict[str, Backend] = {each.name: each for each in _ALL}
 
@@ -374,15 +551,21 @@ def supports(backend: Backend, program: ConeProgram) -> str | None:
     return f"{backend.name} has no {' or '.join(lacking)} cone; use {' or '.join(able)}." if lacking else None
 
 
-def solve_cvxpy(problem, name: str = "CLARABEL", tolerance: float = 1e-10) -> str:
+def solve_cvxpy(problem, name: str = "CLARABEL", tolerance: float = 1e-10, time_limit: float | None = None) -> str:
     """Solve a fully written CVXPY problem through an installed backend; the status CVXPY ends with."""
     from cvxpy.error import SolverError
 
     chosen = backend(name)
+    options = chosen.options(tolerance)
+    if time_limit is not None:
+        if chosen.clock is None:
+            able = " or ".join(each.name for each in BACKENDS.values() if each.clock)
+            raise MissingCapability(f"{chosen.name} has no clock that CVXPY could set; use {able}, or no time limit.")
+        options[chosen.clock] = float(time_limit)
     try:
         with _aside(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the status says so
-            problem.solve(solver=chosen.name, **chosen.options(tolerance))
+            problem.solve(solver=chosen.name, **options)
     except SolverError as error:
         text = f"{chosen.name} failed on a CVXPY problem ({error}); try another backend."
         raise BackendFailed(text) from error

@@ -5,6 +5,7 @@ witness, μ), the raw data of the problem, and the interval [lower, upper] that 
 offsets are not stored: `verify` rebuilds them from the witnesses and the data, asks the oracle for
 the upper bound anew, and evaluates both sides in rational arithmetic (workbench/exact.py); in interval
 arithmetic where the output structure has no exact decoder, and then says so. It imports no solver.
+The certificate of a smooth formulation has no cuts: θ alone proves both bounds (workbench/bounds.py).
 
     proven  ⇔  the data hash to what the certificate names, the oracle is exact, the recomputed bounds
                lie within the claimed ones, and the claimed gap and optimum, if any, are right
@@ -24,6 +25,7 @@ import os
 import platform
 import re
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from importlib import metadata
@@ -33,12 +35,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.bounds import Bounds, checked_theta
-from workbench.errors import BadInput, MissingCapability, UnknownName
+from workbench.bounds import checked_theta
+from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.exact import above, below, exact_bounds, exact_optimum, parsed, text
 from workbench.intervals import up
 from workbench.registries import registry, settings_of
-from workbench.structures import Cuts, Floats, Ints
+from workbench.structures import Floats, Ints, Search
+from workbench.trees import Tree, bounds_for
 
 FORMAT = "cutbench-certificate-1"
 MOST_BYTES = 4 << 30  # of a certificate's unpacked arrays
@@ -49,7 +52,7 @@ class Certificate:
     """θ (p,), cuts with weight (samples (K,), witnesses (K, width), weights μ (K,)) and the claim.
 
     After `exact.optimum`: `optimum` is F*, `fractions` the rational μ that prove it, of which `weights`
-    are the nearest floats; or `remark` says why there is none.
+    are the nearest floats; or `remark` says why there is none. What was found by search has no cuts but a `tree`.
     """
 
     formulation: Any
@@ -67,28 +70,26 @@ class Certificate:
     optimum: Fraction | None = None
     fractions: list[Fraction] | None = None
     remark: str = ""
+    tree: Tree | None = None
 
     def recheck(self) -> tuple[float, float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
-        bounds = Bounds(self.formulation, self.problem)
+        bounds = bounds_for(self.formulation, self.problem)
         theta = checked_theta(self.theta, bounds.oracle.dim)
-        cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
-        ids = cuts.add(self.samples, self.witnesses, bounds.oracle.rows)
-        weights = np.bincount(ids, self.weights, len(cuts))
-        return bounds.lower(cuts, weights), bounds.upper(theta)
+        if isinstance(self.formulation, Search):
+            return bounds.recheck(theta, self.tree)
+        return bounds.recheck(theta, self.samples, self.witnesses, self.weights)
 
     def save(self, stem: str | Path) -> Path:
         """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path."""
-        if not hasattr(self.problem, "arrays"):
-            raise MissingCapability(
-                f"{type(self.problem).__name__} cannot be put into a certificate; give it `arrays` and `from_arrays`."
-            )
-        stem, arrays = Path(stem), self.problem.arrays()
+        stem, arrays = Path(stem), arrays_of(self.problem)
         stem.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         parts = {"theta": self.theta, "samples": self.samples, "witnesses": self.witnesses, "weights": self.weights}
         if self.fractions is not None:
             parts["fractions"] = written_fractions(self.fractions)
+        if self.tree is not None:
+            parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
         np.savez_compressed(buffer, **parts, **{f"data_{k}": v for k, v in arrays.items()})
         header = {
             "format": FORMAT,
@@ -134,11 +135,31 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
     except FileNotFoundError as error:
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
     except Exception as error:  # any damage to the files: whatever parsing it trips over is the same to the user
-        fault = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise BadInput(f"{path} is not a readable certificate ({fault}); write it again with `solve`.") from None
-    if certificate.theta.shape != (dim := certificate.formulation.oracle(problem).dim,):
+        raise BadInput(
+            f"{path} is not a readable certificate ({fault_of(error)}); write it again with `solve`."
+        ) from None
+    if certificate.theta.shape != (dim := certificate.formulation.blocks(problem).dim,):
         raise BadInput(f"{path} has {certificate.theta.size} weights but its problem needs {dim}; write it again.")
+    if isinstance(certificate.formulation, Search) and certificate.tree is None:
+        raise BadInput(f"{path} is about a search but holds no tree that proves it; write it again with `solve`.")
     return certificate, header | {"data_sha256": data_sha256(data)}
+
+
+def fault_of(error: Exception) -> str:
+    """What is wrong with a file, by what parsing it tripped over."""
+    if isinstance(error, CutbenchError):
+        return " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"its text stops making sense in line {error.lineno}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text"
+    if isinstance(error, zipfile.BadZipFile | EOFError | zlib.error):
+        return "its npz file is damaged"
+    if isinstance(error, TypeError | AttributeError):
+        return "its parts are not of the kinds they should be"
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def read_archive(path: Path) -> dict[str, NDArray]:
@@ -200,7 +221,9 @@ def checked_arrays(arrays: dict[str, NDArray], problem: Any) -> dict[str, Any]:
         fractions = parsed_fractions(arrays["fractions"])
         if len(fractions) != len(samples):
             raise BadInput(f"there are {len(samples)} cuts but {len(fractions)} fractions")
-    return {"theta": theta, "samples": samples, "witnesses": witnesses, "weights": weights, "fractions": fractions}
+    parts = {"samples": samples, "witnesses": witnesses, "weights": weights, "fractions": fractions}
+    tree = {name.removeprefix("tree_"): arrays[name] for name in arrays if name.startswith("tree_")}
+    return {"theta": theta, **parts, "tree": Tree.of_arrays(tree) if tree else None}
 
 
 def written_fractions(fractions: list[Fraction]) -> NDArray:
@@ -226,10 +249,16 @@ class Proof(NamedTuple):
     reached: Any
     gap: Any
     why: str | None
+    arithmetic: str = "rational"
 
 
 def prove(certificate: Certificate) -> Proof:
-    """Both bounds in rational arithmetic, or enclosed by intervals where there is no exact decoder."""
+    """Both bounds in rational arithmetic, or enclosed by intervals where there is no exact decoder, or a tree."""
+    if isinstance(certificate.formulation, Search):
+        bounds = bounds_for(certificate.formulation, certificate.problem)
+        lower, upper = bounds.recheck(checked_theta(certificate.theta, bounds.oracle.dim), certificate.tree)
+        reason = "the lower bound is that of a search tree, whose nodes are bounded in interval arithmetic"
+        return Proof(lower, upper, upper, bounds.gap(above(upper), lower), reason, bounds.arithmetic)
     try:
         rules, lower, reached = exact_bounds(certificate)
     except MissingCapability as refusal:
@@ -237,8 +266,9 @@ def prove(certificate: Certificate) -> Proof:
             lower, upper = certificate.recheck()
         except (IndexError, ValueError, OverflowError) as error:
             raise BadInput(f"A witness does not fit the data ({error}); write the certificate again.") from None
-        gap = Bounds(certificate.formulation, certificate.problem).gap(upper, lower)
-        return Proof(lower, upper, upper, gap, f"oracle not re-run exactly: {refusal}")
+        bounds = bounds_for(certificate.formulation, certificate.problem)
+        reason = f"oracle not re-run exactly: {refusal}"
+        return Proof(lower, upper, upper, bounds.gap(upper, lower), reason, bounds.arithmetic)
     upper = reached
     if certificate.fractions is not None:
         lower, upper = exact_optimum(rules, certificate)
@@ -249,8 +279,9 @@ def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
     """Prove the certificate at PATH again; with `data` (a problem), also that it is about these data.
 
     Returns a dict: `proven`; `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
-    `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval" with the
-    `reason`; `optimum` "p/q" if lower = upper; `oracle`, `data_matches`, `claimed`, `data_sha256`.
+    `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval", with what that assumes of
+    the machine if anything, and the `reason`; `optimum` "p/q" if lower = upper; `oracle`,
+    `data_matches`, `claimed`, `data_sha256`.
     """
     certificate, header = load(path)
     proof, exact = prove(certificate), certificate.problem.oracle_kind
@@ -268,7 +299,7 @@ def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
         "upper_exact": text(proof.upper) if rational else None,
         "gap_exact": text(proof.gap) if rational else None,
         "optimum": text(proof.lower) if rational and proof.lower == proof.upper else None,
-        "arithmetic": "rational" if rational else "interval",
+        "arithmetic": proof.arithmetic,
         "reason": proof.why,
         "oracle": exact,
         "data_matches": bool(same_data),
@@ -284,7 +315,7 @@ def claims_hold(certificate: Certificate, proof: Proof) -> bool:
     their size, the freedom that another machine's summation order needs. The claimed gap must hold
     for the proven interval or for the claimed one, which can be smaller where a bound is negative.
     """
-    claimed = Bounds(certificate.formulation, certificate.problem).gap(certificate.upper, certificate.lower)
+    claimed = bounds_for(certificate.formulation, certificate.problem).gap(certificate.upper, certificate.lower)
     slack = 0 if proof.why is None else 1e-12 * max(abs(proof.upper), abs(proof.lower))
     return (
         certificate.lower <= proof.lower + slack
@@ -293,6 +324,15 @@ def claims_hold(certificate: Certificate, proof: Proof) -> bool:
         and min(proof.gap, claimed) <= float(up(up(certificate.gap))) + slack
         and certificate.optimum in (None, proof.lower if proof.lower == proof.upper else None)
     )
+
+
+def arrays_of(problem: Any) -> dict[str, NDArray]:
+    """The raw data of a problem, or `MissingCapability`."""
+    if not hasattr(problem, "arrays"):
+        raise MissingCapability(
+            f"{type(problem).__name__} cannot be put into a certificate; give it `arrays` and `from_arrays`."
+        )
+    return problem.arrays()
 
 
 def data_sha256(arrays: dict[str, NDArray]) -> str:

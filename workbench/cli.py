@@ -15,8 +15,9 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import click
 
 import workbench.terminal as terminal
 from workbench import __version__
-from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, UnknownName
+from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable, UnknownName
 from workbench.registries import (
     KINDS,
     REQUIRED,
@@ -43,7 +44,7 @@ from workbench.registries import (
 
 BUG = 70
 INTERRUPTED = 130
-SOLVED = ("optimal", "stationary")
+SOLVED = ("optimal", "stationary", "not separable")  # the last with a Farkas ray as proof
 VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
 REMEDIES = {
     "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
@@ -68,27 +69,42 @@ class Commands(click.Group):
         return code
 
     def guarded(self, *args: Any, **extra: Any) -> int | None:
-        """The exit code; every error has become one line."""
+        """The exit code; every error has become one line, and with --json also the one object."""
+        words = args[0] if args else extra.get("args")
         try:
             return super().main(*args, standalone_mode=False, **extra)
-        except click.Abort:
-            return complain("interrupted.", INTERRUPTED)
-        except click.UsageError as error:
-            where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
-            return complain(error.format_message().rstrip(".") + f"{where}.", 2)
-        except click.ClickException as error:
-            return complain(error.format_message(), 2)
-        except CutbenchError as error:
-            return complain(str(error), error.exit_code)
-        except OSError as error:
-            return complain(f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2)
-        except ModuleNotFoundError as error:
-            if (error.name or "workbench").split(".")[0] != "workbench":
-                return complain(f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2)
-            return complain(f"This installation has no {error.name}; install cutbench again.", BUG)
         except Exception as error:
-            fault = f"{type(error).__name__}: {error}".splitlines()[0]
-            return complain(f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG)
+            sentence, code = told(error)
+            if "--json" in (sys.argv[1:] if words is None else words):
+                terminal.emit({"error": sentence, "exit_code": code})
+            return complain(sentence, code)
+
+
+class Interrupted(CutbenchError):
+    """A run that was interrupted and can be continued."""
+
+    exit_code = INTERRUPTED
+
+
+def told(error: Exception) -> tuple[str, int]:
+    """An error as one sentence, and the exit code."""
+    if isinstance(error, click.Abort):
+        return "interrupted.", INTERRUPTED
+    if isinstance(error, click.UsageError):
+        where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
+        return error.format_message().rstrip(".") + f"{where}.", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), 2
+    if isinstance(error, CutbenchError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
+    if isinstance(error, ModuleNotFoundError):
+        if (error.name or "workbench").split(".")[0] != "workbench":
+            return f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2
+        return f"This installation has no {error.name}; install cutbench again.", BUG
+    fault = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG
 
 
 def debugging() -> bool:
@@ -221,48 +237,141 @@ def solve(
     out: str | None,
     as_json: bool,
 ) -> int:
-    """Solve PROBLEM under FORMULATION to a proven gap."""
+    """Solve PROBLEM under FORMULATION to a proven gap.
+
+    Each finished round is kept in the journal of the folder: `cutbench resume` continues what was
+    interrupted, killed or ended by a limit.
+    """
     data, form, source = pair(problem, formulation, settings)
     names = {"problem": short_name(problem), "formulation": dashed(formulation)}
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
+    options = {"gap": positive("gap", gap), "time_limit": positive("time-limit", time_limit)}
+    options |= {"max_rounds": positive("max-rounds", max_rounds), "groups": groups, "polish": polish}
+    run = Run(folder, data, form, names, {"name": problem, "settings": source}, as_json)
+    with resumable(folder):
+        if backend is not None and backend.lower() == "all":
+            return run.by_all(options)
+        return run.by_one({"backend": backend, **options, "journal": folder})
+
+
+@cli.command()
+@click.argument("run")
+@click.option("--gap", type=float, help="Relative gap to prove.  [default: as it was]")
+@click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
+@click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
+@data_option
+@json_option
+def resume(run: str, gap: float | None, time_limit: float | None, max_rounds: int | None, as_json: bool) -> int:
+    """Continue an interrupted run.
+
+    RUN is the folder of a `solve` that was interrupted, killed, or ended by a limit. Problem files are
+    read again and must hold the same data. Limits given to `solve` no longer count.
+    """
+    from workbench.journal import Journal
+
     limits = {"gap": positive("gap", gap), "time_limit": positive("time-limit", time_limit)}
-    limits |= {"max_rounds": positive("max-rounds", max_rounds), "groups": groups}
+    limits |= {"max_rounds": positive("max-rounds", max_rounds)}
+    with resumable(Path(run)), Journal.resume(run) as journal:
+        words = journal.settings
+        if "name" not in words["source"]:
+            raise MissingCapability(
+                f"The run in {run} was begun in Python; go on there, with solve(…, journal=Journal.resume({run!r}))."
+            )
+        source, formulation = words["source"], words["formulation"]
+        place = Path(words["folder"], source["name"]) if is_path(source["name"]) else source["name"]
+        data = problem_of(build(load_problem(place), source.get("settings", {})), source["name"])
+        form = build(registry("formulation").get(formulation["name"]), formulation["settings"])
+        options = words["options"] | {key: value for key, value in limits.items() if value is not None}
+        if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
+            complain(f"the run in {run} is finished; this is its result.", 0)
+        names = {"problem": short_name(source["name"]), "formulation": formulation["name"]}
+        again = Run(Path(run), data, form, names, source, as_json)
+        if options["backend"] == "all":
+            return again.by_all(options, journal)
+        return again.by_one(options | {"journal": journal})
 
-    def row(name: str | None, stem: str) -> dict[str, Any]:
-        solution = solved(form, data, " ".join(names.values()), backend=name, **limits)
-        record = names | solution_record(solution, data)
-        certificate = solution.certificate
-        if polish:
-            certificate, found = polished(certificate)
-            record |= found
-        certificate.source = {"name": problem, "settings": source}
-        return record | {"certificate": terminal.shown_path(certificate.save(folder / stem))}
 
-    if backend is None or backend.lower() != "all":
-        only = row(backend, "certificate")
-        terminal.emit(only) if as_json else terminal.print_solution(only)
-        return solution_code(only)
-    rows = []
-    for name in installed_backends():
+@dataclass
+class Run:
+    """One `solve` into a folder, begun or continued."""
+
+    folder: Path
+    data: Any
+    formulation: Any
+    names: dict[str, str]
+    source: dict[str, Any]
+    as_json: bool
+
+    def row(self, stem: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Solve, leave the certificate, and say what `--json` prints."""
+        text = " ".join(self.names.values())
+        solution = solved(self.formulation, self.data, text, source=self.source, **options)
+        record = self.names | solution_record(solution, self.data)
+        if options["polish"]:
+            record |= polished(solution.certificate)
+        path = solution.certificate.save(self.folder / stem)
+        return record | {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+
+    def by_one(self, options: dict[str, Any]) -> int:
+        row = self.row("certificate", options)
+        remark = row.pop("own_status")
+        terminal.emit(row) if self.as_json else terminal.print_solution(row)
+        return solution_code(row, remark, self.folder)
+
+    def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
+        """One row a backend; the journal keeps them, so that none is computed again unless a limit ended it."""
+        from workbench.solving import journalled
+
+        words = {"source": self.source, "options": {key: options[key] for key in ("gap", "groups", "polish")}}
+        words["options"] |= {"backend": "all"}
+        with journalled(journal or self.folder, self.formulation, self.data, words) as kept:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in kept.of("row")}
+            for name in installed_backends():
+                if name not in rows or rows[name]["status"] == "limit":
+                    rows[name] = self.tried(name, options | {"backend": name})
+                    kept.append("row", {"name": name, "row": rows[name]})
+            if all(row["status"] != "limit" for row in rows.values()) and not kept.finished:
+                kept.append("end", {})
+        shown = list(rows.values())
+        record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
+        terminal.emit(record) if self.as_json else terminal.print_backends(shown)
+        return backends_code(shown)
+
+    def tried(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        began = time.perf_counter()
         try:
-            rows.append(row(name, name.lower()))
+            return self.row(name.lower(), options)
         except (BackendFailed, MissingCapability) as error:
-            rows.append({"backend": name, "status": "failed", "evidence": str(error)})
-    terminal.emit(names | {"n_samples": data.n_samples, "rows": rows}) if as_json else terminal.print_backends(rows)
-    return backends_code(rows)
+            seconds = time.perf_counter() - began
+            return {"backend": name, "status": "failed", "evidence": str(error), "seconds": seconds, "own_status": ""}
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Turn an interruption into one line that says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not (folder / "journal").is_dir():
+            raise
+        raise Interrupted(f"interrupted; `cutbench resume {terminal.shown_path(folder)}` continues.") from None
 
 
 def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
     """The problem and the formulation that the user's words mean, and the problem's settings."""
-    from workbench.structures import Problem
-
     form = registry("formulation").get(formulation)
     source = load_problem(problem)
     for_problem, for_form = parse_settings(settings, source, form)
     chosen, data = build(form, for_form), build(source, for_problem)
+    return problem_of(data, problem), chosen, for_problem
+
+
+def problem_of(data: Any, name: str) -> Any:
+    from workbench.structures import Problem
+
     if not isinstance(data, Problem):
-        raise BadInput(f"{problem} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
-    return data, chosen, for_problem
+        raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+    return data
 
 
 def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
@@ -296,23 +405,25 @@ def solution_record(solution: Any, data: Any) -> dict[str, Any]:
     return terminal.plain(record | {field: getattr(solution, field) for field in own})
 
 
-def polished(certificate: Any) -> tuple[Any, dict[str, Any]]:
-    """The certificate after `exact.optimum` and the fields that this changes; a remark goes to stderr."""
-    from workbench.exact import optimum, text
+def polished(certificate: Any) -> dict[str, Any]:
+    """The field `optimum`, a fraction or None; then a remark goes to stderr."""
+    from workbench.exact import text
 
-    new = optimum(certificate)
-    if new.optimum is None:
-        complain(new.remark, 0)
-        return new, {"optimum": None}
-    changed = {"upper": new.upper, "lower": new.lower, "gap": new.gap, "status": new.status}
-    return new, changed | {"optimum": text(new.optimum)}
+    if certificate.optimum is None:
+        complain(certificate.remark, 0)
+        return {"optimum": None}
+    return {"optimum": text(certificate.optimum)}
 
 
-def solution_code(row: dict[str, Any]) -> int:
-    """0 if solved; else 3, with the remedy on stderr."""
+def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None) -> int:
+    """0 if solved; else 3, with the remedy on stderr; `remark` is what the backend said, `run` can be resumed."""
     if row["status"] in SOLVED:
         return 0
-    return complain(f"{row['status']}: {REMEDIES.get(row['status'], 'no proof was reached')}.", 3)
+    from workbench.backends import STOPPED
+
+    said = f" ({remark})" if STOPPED in remark else ""
+    more = f"; `cutbench resume {terminal.shown_path(run)}` goes on" if run and row["status"] == "limit" else ""
+    return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 
 
 def backends_code(rows: list[dict[str, Any]]) -> int:
@@ -363,9 +474,9 @@ def crosscheck(
     if seed < 0:
         raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
     names = {"problem": short_name(problem), "formulation": dashed(formulation)}
-    reference = solved(form, data, "reference", gap=gap)
+    reference, told = referenced(form, data, gap, any(hasattr(each, "share") for each in chosen.values()))
     rows = [checked(name, learner, reference, passes, seed, tolerance) for name, learner in chosen.items()]
-    record = {"reference": names | solution_record(reference, data) | {"certificate": None}, "learners": rows}
+    record = {"reference": names | told | {"certificate": None}, "learners": rows}
     if as_json:
         terminal.emit(record)
     else:
@@ -376,6 +487,18 @@ def crosscheck(
     elif 3 in codes and 1 not in codes:
         complain("no verdict was reached on every learner; raise --passes, or see the reasons.", 3)
     return 1 if 1 in codes else max(codes)
+
+
+def referenced(form: Any, data: Any, gap: float, mistakes: bool) -> tuple[Any, dict[str, Any]]:
+    """The certified reference and its record; for solvers judged by mistakes, a Farkas ray is one, too."""
+    try:
+        reference = solved(form, data, "reference", gap=gap)
+    except NotSeparable as ray:
+        if not mistakes:
+            raise
+        told = {"n_samples": data.n_samples, "upper": None, "lower": None, "gap": None, "status": "not separable"}
+        return ray, told | {"evidence": str(ray)}
+    return reference, solution_record(reference, data)
 
 
 def chosen_learners(words: str | None, form: Any, data: Any) -> dict[str, Any]:
@@ -560,7 +683,7 @@ def doctor(as_json: bool) -> int:
 def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> int:
     """Run benchmarks of a checkout.
 
-    Without a NAME all of them.
+    Without a NAME all of them. Ends with exit code 1 if one of them has failures to report.
     """
     known = registry("benchmark")
     chosen = {name: known.get(name) for name in names or known.names()}
@@ -574,7 +697,7 @@ def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> i
             terminal.facts(results[name])
     if as_json:
         terminal.emit(results[names[0]] if len(names) == 1 else results)
-    return 0
+    return int(any(result.get("failed") for result in results.values()))
 
 
 def main() -> None:

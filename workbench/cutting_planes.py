@@ -15,6 +15,18 @@ only once; dropping at once can cycle, and near the limits of floating point so 
 Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the
 master lacks, the backend's accuracy is what is missing: its tolerance is tightened, and if that
 brings nothing new the run ends `stalled`. `limit` is a limit of rounds or time.
+
+With a journal (workbench/journal.py) each finished round is a line of kind `round`: its numbers as in
+`Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
+
+    samples, witnesses    the atoms generated since the line before; atoms are numbered as they come
+    atoms, lengths        the rows generated since then: their atoms, one row after the other
+    rows, multipliers, idle    the rows held, by number; β; rounds without weight
+    theta                 the master's θ;  best : the θ that attains `upper`, if it is another than before
+    support, weights      the atom weights that attain `lower`, where they are positive, if it rose
+
+`Run.restore` makes of them a run that goes on after that round. Slopes and offsets are no part of a
+line: they are rebuilt from the witnesses and the data, and both bounds are computed anew.
 """
 
 from __future__ import annotations
@@ -29,6 +41,7 @@ from scipy import sparse
 
 from workbench.bounds import Bounds
 from workbench.errors import BackendFailed, NotSeparable
+from workbench.journal import Journal
 from workbench.master import MasterAnswer
 from workbench.polish import farkas_ray, polished
 from workbench.structures import Cuts, Floats, Ints, Rows
@@ -53,6 +66,8 @@ class Progress:
     status: str = "limit"
     history: list[dict[str, Any]] = field(default_factory=list)
     masters: list[str] = field(default_factory=list)  # those that took part, in order
+    said: str = ""  # by the last master's solver, of itself
+    before: tuple[float, float] = (0.0, 0.0)  # seconds and CPU seconds of the sessions that the journal tells of
 
 
 class Family:
@@ -103,6 +118,10 @@ class Family:
         """The certified dual value of atom weights μ; the master's answer plays no part."""
         return self.bounds.lower(self.cuts, weights)
 
+    def feasible(self, theta: Floats) -> Floats:
+        """θ in r's domain, which a backend's answer misses by its tolerance."""
+        return self.bounds.regularizer.feasible(theta)
+
     def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
         """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
         witnesses = self.bounds.oracle.argmax(theta, self.samples)
@@ -113,6 +132,24 @@ class Family:
             truth = (witnesses == self.bounds.problem.truth[self.samples]).all(axis=1)
             atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
         return upper, atoms
+
+    def truths(self) -> list[Ints]:
+        """The rows h_i ≥ 0 of the true outputs: without them a master is unbounded where r leaves θ free."""
+        truth = self.bounds.problem.truth[self.samples]
+        ids = self.cuts.add(self.samples, truth, self.bounds.oracle.rows)
+        return [ids[members] for members in self.members]
+
+    def value(self, theta: Floats) -> float:
+        """F(θ), rounded up."""
+        return self.bounds.upper(theta)
+
+    def atoms_since(self, since: int) -> dict[str, Ints]:
+        """What `rebuild` needs of the atoms from number `since` on."""
+        return {"samples": self.cuts.samples[since:], "witnesses": self.cuts.witnesses[since:]}
+
+    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
+        """Generate these atoms again, from the data."""
+        self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""
@@ -137,7 +174,7 @@ class Family:
         flat = np.concatenate(atoms)
         spread = np.repeat(multipliers, [len(a) for a in atoms])
         share = self.share[self.position[self.cuts.samples[flat]]]
-        return np.bincount(flat, spread * share, len(self.cuts))
+        return self.bounds.balanced(self.cuts, np.bincount(flat, spread * share, len(self.cuts)))
 
     def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
         """θ and β from the active-set finish, where r is a squared norm."""
@@ -173,6 +210,8 @@ class Family:
             witnesses,
             ray[ray > 0],
             norm,
+            self.bounds.formulation,
+            problem,
         )
 
 
@@ -184,16 +223,22 @@ def generate(
     time_limit: float | None = None,
     observe: Observe | None = None,
     held: Sequence[Ints] = (),
+    journal: Journal | None = None,
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
     family : a `Family` (cuts of a formulation) or a `LazyFamily` (rows of any CVXPY program)
+    max_rounds, time_limit : from here on; one round is begun in any case
     held : rows known from before, as the family's handles
+    journal : takes each finished round; the rounds that it holds are not run again
     """
-    run = Run(family, master, gap, observe)
-    run.append(list(held))
-    query = family.start
-    while not run.rounds or (run.rounds < (max_rounds or np.inf) and run.seconds < (time_limit or np.inf)):
+    run = Run(family, master, gap, observe, journal)
+    run.restore()
+    if not run.rounds:
+        run.append(list(held))
+    query, last_round = run.theta, run.rounds + (max_rounds or np.inf)
+    run.deadline = run.seconds + (time_limit or np.inf)
+    while True:
         fresh = run.separate(query)
         if run.relative_gap <= gap:
             break
@@ -206,6 +251,8 @@ def generate(
             break
         run.prune()
         query = run.theta
+        if run.rounds >= last_round or run.left <= 0:
+            break
     if run.relative_gap <= gap:
         run.state.status = "optimal"
     return run.finish()
@@ -214,19 +261,30 @@ def generate(
 class Run:
     """The state of one cut-generation run and the steps of its loop."""
 
-    def __init__(self, family: Any, master: Any, gap: float, observe: Observe | None):
-        self.family, self.master, self.observe, self.gap = family, master, observe, gap
+    def __init__(
+        self, family: Any, master: Any, gap: float, observe: Observe | None = None, journal: Journal | None = None
+    ):
+        self.family, self.master, self.observe, self.journal, self.gap = family, master, observe, journal, gap
         self.started, self.oracle_seconds, self.master_seconds = time.perf_counter(), 0.0, 0.0
+        self.cpu_started, self.deadline = time.process_time(), np.inf
         self.state = Progress(family.start, family.start, masters=[master.name])
         self.theta = family.start
         self.held: list[Ints] = []  # the atoms of each row that the master holds
         self.idle: Ints = np.empty(0, np.int64)
         self.dropped: set[bytes] = set()
+        self.numbers: Ints = np.empty(0, np.int64)  # of the rows held, counted as they came
+        self.appended, self.fresh = 0, list[Ints]()  # how many rows there were, and those no journal has yet
+        self.journalled, self.best = 0, None  # how many atoms the journal has, and which θ
         self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * gap, TIGHTEST), False, 0, False
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds until the time limit."""
+        return self.deadline - self.seconds
 
     @property
     def relative_gap(self) -> float:
@@ -235,6 +293,7 @@ class Run:
     def separate(self, query: Floats) -> bool:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were any."""
         clock = time.perf_counter()
+        query = self.family.feasible(query)
         upper, atoms = self.family.separate(query)
         self.oracle_seconds += time.perf_counter() - clock
         if upper < self.state.upper:
@@ -252,6 +311,9 @@ class Run:
         if atoms:
             self.master.append(self.family.rows(atoms))
             self.held += atoms
+            self.fresh += atoms
+            self.numbers = np.concatenate([self.numbers, self.appended + np.arange(len(atoms))])
+            self.appended += len(atoms)
             self.idle = np.concatenate([self.idle, np.zeros(len(atoms), np.int64)])
             self.polished = False
 
@@ -276,15 +338,31 @@ class Run:
         """Solve the master and update the lower bound."""
         clock = time.perf_counter()
         left = self.state.upper - self.state.lower
-        answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE)
+        limit = max(self.left, 1e-3) if np.isfinite(self.deadline) else None
+        answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE, limit)
         self.master_seconds += time.perf_counter() - clock
+        self.state.said = answer.status
+        if answer.stopped:  # what is proven so far stays
+            self.deadline = self.seconds
+            return
         self.family.check(self.held, answer)
-        if not np.isfinite(answer.theta).all():
+        if np.isfinite(answer.theta).all():
+            self.accept(answer)
+        elif self.succeed():
+            self.solve()
+        else:
             raise BackendFailed(
                 f"{self.master.name} returned no weights in round {self.rounds + 1} "
                 f"({answer.status}); try another backend."
             )
-        self.accept(answer)
+
+    def succeed(self) -> bool:
+        """Give the rows to the next master in line, if there is one."""
+        if (stronger := self.master.stronger()) is None:
+            return False
+        self.master, self.tolerance = stronger, max(0.1 * self.gap, TIGHTEST)
+        self.state.masters.append(stronger.name)
+        return True
 
     def accept(self, answer: MasterAnswer) -> None:
         """Take θ and row multipliers, from whatever source, through the bounds and into the record."""
@@ -313,11 +391,8 @@ class Run:
             self.polished = True
             self.accept(proposal)
             return True
-        if self.tolerance <= TIGHTEST:
-            if (stronger := self.master.stronger()) is None:
-                return False
-            self.master, self.tolerance = stronger, max(0.1 * self.gap, TIGHTEST)
-            self.state.masters.append(stronger.name)
+        if self.tolerance <= TIGHTEST and not self.succeed():
+            return False
         self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
         self.solve()
         return True
@@ -330,16 +405,28 @@ class Run:
             self.dropped |= {self.held[j].tobytes() for j in np.flatnonzero(idle)}
             self.master.keep(stay)
             self.held, self.idle = [self.held[j] for j in stay], self.idle[stay]
-            self.multipliers = self.multipliers[stay]
+            self.multipliers, self.numbers = self.multipliers[stay], self.numbers[stay]
 
     def finish(self) -> Progress:
         """The state, its last round brought up to date with the oracle's last answer."""
+        if not self.state.history:  # a limit came before the first round's end
+            self.state.history.append(self.entry(0))
         last = self.state.history[-1]
         last |= {"upper": self.state.upper, "gap": self.relative_gap, "seconds": self.seconds}
+        if self.journal and self.state.status != "limit" and not self.journal.finished:
+            self.journal.append("end", {"status": self.state.status} | last)
         return self.state
 
     def record(self, active: int) -> None:
-        entry = {
+        entry = self.entry(active)
+        self.state.history.append(entry)
+        if self.journal:
+            self.checkpoint(entry)
+        if self.observe:
+            self.observe(entry)
+
+    def entry(self, active: int) -> dict[str, Any]:
+        return {
             "round": self.rounds,
             "upper": self.state.upper,
             "lower": self.state.lower,
@@ -350,6 +437,55 @@ class Run:
             "oracle_seconds": self.oracle_seconds,
             "master_seconds": self.master_seconds,
         }
-        self.state.history.append(entry)
-        if self.observe:
-            self.observe(entry)
+
+    def checkpoint(self, entry: dict[str, Any]) -> None:
+        """The round as a line of the journal; see the module's docstring."""
+        state = {"tolerance": self.tolerance, "polished": self.polished, "masters": self.state.masters}
+        state["cpu_seconds"] = time.process_time() - self.cpu_started
+        arrays = self.family.atoms_since(self.journalled)
+        arrays |= {"atoms": joined(self.fresh), "lengths": np.array([len(a) for a in self.fresh], np.int64)}
+        arrays |= {"rows": self.numbers, "multipliers": self.multipliers, "idle": self.idle, "theta": self.theta}
+        if self.state.theta is not self.best:
+            arrays["best"] = self.best = self.state.theta
+        if self.rose:
+            arrays["support"] = np.flatnonzero(self.state.weights)
+            arrays["weights"] = self.state.weights[arrays["support"]]
+        self.journal.append("round", entry | {"state": state}, **arrays)
+        self.fresh, self.journalled = [], self.journalled + len(arrays["samples"])
+
+    def restore(self) -> None:
+        """Stand where the journal's last round ended."""
+        lines = self.journal.of("round") if self.journal else []
+        if not lines:
+            return
+        rows: list[Ints] = []
+        last: dict[str, Any] = {}  # of each array the last one written
+        for line in lines:
+            arrays = line.arrays()
+            self.family.rebuild(arrays["samples"], arrays["witnesses"])
+            rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
+            last |= arrays
+        history = [dict(line.numbers) for line in lines]
+        state = [entry.pop("state") for entry in history][-1]
+        for _ in state["masters"][1:]:
+            self.master = self.master.stronger() or self.master
+        self.append([rows[k] for k in last["rows"]])
+        self.dropped = {rows[k].tobytes() for k in np.setdiff1d(np.arange(len(rows)), last["rows"])}
+        self.numbers, self.appended, self.fresh, self.journalled = last["rows"], len(rows), [], len(self.family.cuts)
+        self.idle, self.multipliers, self.rose = last["idle"], last["multipliers"], "support" in arrays
+        self.master.warm(self.multipliers)
+        self.tolerance, self.polished, self.rounds = state["tolerance"], state["polished"], history[-1]["round"]
+        self.theta, self.best = last["theta"], last["best"]
+        self.state = Progress(self.best, self.theta, history=history, masters=state["masters"])
+        self.state.upper = self.family.value(self.best)
+        if "support" in last:
+            self.state.weights = np.bincount(last["support"], last["weights"], len(self.family.cuts))
+            self.state.lower = self.family.lower(self.state.weights, None)
+        self.state.before = history[-1]["seconds"], state["cpu_seconds"]
+        self.started, self.cpu_started = self.started - history[-1]["seconds"], self.cpu_started - state["cpu_seconds"]
+        self.oracle_seconds, self.master_seconds = history[-1]["oracle_seconds"], history[-1]["master_seconds"]
+        self.prune()
+
+
+def joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -18,7 +18,7 @@ Nothing a master returns is believed: `Bounds` recomputes both sides from β, θ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,12 +32,16 @@ if TYPE_CHECKING:  # CVXPY takes a second to import and the Gram master does wit
     from workbench.declared import CompiledBase
 
 
+SMALLEST = 1e-5  # below which an optimal value is no unit: early masters may have 0
+
+
 @dataclass(frozen=True)
 class MasterAnswer:
     """θ (p,), row multipliers β (rows,) and what the backend said; a `ray` if it claims infeasibility.
 
     dual : the Lagrangian's least value near x at the backend's multipliers, numerical; for bases whose
         conjugate has no closed form
+    stopped : the time limit came before there was an answer
     """
 
     theta: Floats
@@ -45,13 +49,15 @@ class MasterAnswer:
     status: str
     ray: bool = False
     dual: float = -np.inf
+    stopped: bool = False
 
 
 class Master:
     """Keeps the rows; its children solve.
 
-    solve(tolerance, slack) : `tolerance` is a backend's own; `slack` is how far the answer's dual value
-        may stay below the master's optimum, for those that can stop early
+    solve(tolerance, slack, time_limit) : `tolerance` is a backend's own; `slack` is how far the answer's
+        dual value may stay below the master's optimum, for those that can stop early; `time_limit` in
+        seconds is the backend's, a sweep of the ascent is never cut short
     heirs : makers of stronger, costlier masters, in order
     """
 
@@ -79,6 +85,9 @@ class Master:
         master.heirs = rest
         return master
 
+    def warm(self, multipliers: Floats) -> None:
+        """Start from these β, of the rows held; for masters that can."""
+
     def keep(self, index: Ints) -> None:
         kept = self.rows.take(index)
         Master.__init__(self, self._slopes.dim, self.name)
@@ -86,18 +95,48 @@ class Master:
 
 
 class CompiledMaster(Master):
-    """The primal master over a compiled CVXPY base."""
+    """The primal master over a compiled CVXPY base; the last answer is a hint to backends that gain by one.
+
+    size : the last optimal value; once the tolerance is tightened the program is put in its units, since
+        backends take tolerances partly as absolute ones;  coarse : the tolerance before that
+    """
 
     def __init__(self, base: CompiledBase, backend: Backend):
         super().__init__(len(base.theta), backend.name)
         self.base, self.backend = base, backend
+        self.last: Answer | None = None  # without the rows' multipliers, which come and go with them
+        self.multipliers: Floats = np.empty(0)
+        self.size, self.coarse = 1.0, 0.0
 
-    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
-        program, where = self.base.extended(self.rows)
-        answer = self.backend.solve(program, tolerance)
-        multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0)
-        dual = numerical_dual(program, answer)
-        return MasterAnswer(answer.x[self.base.theta], multipliers, answer.status, answer.infeasible, dual)
+    def append(self, rows: Rows) -> None:
+        super().append(rows)
+        self.multipliers = np.concatenate([self.multipliers, np.zeros(len(rows.offsets))])
+
+    def keep(self, index: Ints) -> None:
+        super().keep(index)
+        self.multipliers = self.multipliers[index]
+
+    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+        given, where = self.base.extended(self.rows)
+        self.coarse = max(self.coarse, tolerance)
+        size = self.size if tolerance < self.coarse else 1.0
+        program = replace(given, P=given.P / size, q=given.q / size)
+        answer = self.backend.solve(program, tolerance, time_limit, self.hint(where.start, size))
+        answer = replace(answer, z=answer.z * size)
+        self.multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0)
+        self.last = replace(answer, z=np.delete(answer.z, where))
+        dual = numerical_dual(given, answer)
+        size = abs(dual + self.base.offset)
+        self.size = size if SMALLEST < size < np.inf else self.size
+        theta = answer.x[self.base.theta]
+        return MasterAnswer(theta, self.multipliers, answer.status, answer.infeasible, dual, answer.stopped)
+
+    def hint(self, split: int, size: float) -> Answer | None:
+        """The last answer over the rows of now, which stand behind the first `split` of the base."""
+        if self.last is None or not self.backend.warms:
+            return None
+        z = self.last.z
+        return replace(self.last, z=np.concatenate([z[:split], self.multipliers, z[split:]]) / size)
 
 
 class GramMaster(Master):
@@ -121,18 +160,18 @@ class GramMaster(Master):
         super().keep(index)
         self.gram = self.gram[np.ix_(index, index)]
 
-    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         hard = len(self.prices) == 0
-        answer, beta = (self.homogeneous if hard else self.priced)(tolerance)
+        answer, beta = (self.homogeneous if hard else self.priced)(tolerance, time_limit)
         theta = -(self.rows.slopes.T @ beta) / self.curvature
-        if hard:
+        if hard and not answer.stopped:
             square = float(theta @ theta) * self.curvature
             if square <= 0:
                 return MasterAnswer(theta, beta, answer.status, ray=True)
             beta, theta = beta / square, theta / square
-        return MasterAnswer(theta, beta, answer.status)
+        return MasterAnswer(theta, beta, answer.status, stopped=answer.stopped)
 
-    def priced(self, tolerance: float) -> tuple[Answer, Floats]:
+    def priced(self, tolerance: float, time_limit: float | None) -> tuple[Answer, Floats]:
         # β_r = p_g α_r keeps the variables of order one whatever the number of samples.
         price = self.prices[self.rows.groups]
         scale = max(1.0, float(np.max(np.diag(self.gram) * price**2, initial=0.0)) / self.curvature)
@@ -145,10 +184,10 @@ class GramMaster(Master):
             nonneg=0,
             lower_zero=True,
         )
-        answer = self.backend.solve(program, tolerance)
+        answer = self.backend.solve(program, tolerance, time_limit)
         return answer, np.maximum(np.nan_to_num(answer.x), 0) * price
 
-    def homogeneous(self, tolerance: float) -> tuple[Answer, Floats]:
+    def homogeneous(self, tolerance: float, time_limit: float | None) -> tuple[Answer, Floats]:
         scale = float(np.mean(np.diag(self.gram))) or 1.0
         program = ConeProgram(
             P=self.gram / scale,
@@ -159,7 +198,7 @@ class GramMaster(Master):
             nonneg=0,
             lower_zero=True,
         )
-        answer = self.backend.solve(program, tolerance)
+        answer = self.backend.solve(program, tolerance, time_limit)
         return answer, np.maximum(np.nan_to_num(answer.x), 0)
 
 
@@ -176,11 +215,14 @@ class AscentMaster(Master):
         super().append(rows)
         self.beta = np.concatenate([self.beta, np.zeros(len(rows.offsets))])
 
+    def warm(self, multipliers: Floats) -> None:
+        self.beta = multipliers
+
     def keep(self, index: Ints) -> None:
         super().keep(index)
         self.beta = self.beta[index]
 
-    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         rows = self.rows
         self.beta, gap = ascend(rows, self.prices, self.curvature, self.beta, slack, self.rng)
         return MasterAnswer(-(rows.slopes.T @ self.beta) / self.curvature, self.beta, f"gap {gap:.1e}")

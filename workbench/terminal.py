@@ -133,7 +133,12 @@ def facts(record: Mapping[str, Any]) -> None:
     for key, value in flat.items():
         click.echo(f"  {key:<{longest}}  {value:.6g}" if isinstance(value, float) else f"  {key:<{longest}}  {value}")
     for rows in (value for key, value in record.items() if key not in flat and value):
-        table(list(rows[0]), [list(row.values()) for row in rows])
+        table(list(rows[0]), [[cell(value) for value in row.values()] for row in rows])
+
+
+def cell(value: Any) -> str:
+    """A number to three digits, anything else as it is."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 # ── readable text ──────────────────────────────────────────────────────────────────────────────────
@@ -164,7 +169,7 @@ def print_solution(row: dict[str, Any]) -> None:
     lines = {
         "optimum": f"in {interval(row)}",
         "exactly": row.get("optimum") and shortened(row["optimum"]),
-        "gap": f"{small(row['gap'])} relative, {row['status']}",
+        "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         "train error": f"{100 * row['train_error']:.2f} %",
         "backend": f"{row['backend']}, {row['oracle']} oracle",
@@ -178,10 +183,10 @@ def print_solution(row: dict[str, Any]) -> None:
 
 
 def print_backends(rows: list[dict[str, Any]]) -> None:
-    columns = ["backend", "status", "gap", "lower", "upper", "seconds", "certificate"]
+    columns = ["backend", "status", "gap", "lower", "upper", "own_status", "seconds", "certificate"]
     formats = {"gap": small, "lower": below, "upper": above, "seconds": "{:.2f}".format}
     shown = [[formats.get(key, str)(row[key]) if key in row else "" for key in columns] for row in rows]
-    table(columns, shown)
+    table([column.replace("_", " ") for column in columns], shown)
     for row in rows:
         if row["status"] == "failed":
             click.echo(f"{row['backend']}: {row['evidence']}")
