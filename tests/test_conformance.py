@@ -18,12 +18,17 @@ from workbench.backends import solve_cvxpy
 from workbench.bounds import Bounds
 from workbench.certificate import load, verify
 from workbench.declared import written
-from workbench.registries import registry, settings_of
+from workbench.registries import misfit, registry, settings_of
 from workbench.structures import Compact, CutForm, Enumerable, Kernelled, Problem, RunnerUp, SlackArgmax
 
 OUTPUTS = dict(registry("output").items())
 FORMULATIONS = dict(registry("formulation").items())
-PAIRS = list(itertools.product(OUTPUTS, FORMULATIONS))
+FITTING = [  # the others are pinned, with their reasons, in tests/test_registry.py
+    (output, name)
+    for output, name in itertools.product(OUTPUTS, FORMULATIONS)
+    if misfit(FORMULATIONS[name](), OUTPUTS[output].tiny(np.random.default_rng(0))) is None
+]
+PAIRS = [pair for pair in FITTING if isinstance(FORMULATIONS[pair[1]](), CutForm)]
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -132,7 +137,6 @@ def test_the_loop_reaches_the_written_optimum(output, name, seed):
     kind = FORMULATIONS[name]
     strength = {"lam": float(10.0 ** rng.uniform(-2, 1))} if "lam" in settings_of(kind) else {}
     formulation = kind(**strength)
-    assert isinstance(formulation, CutForm)
     program, _ = written(formulation, problem)
     status = solve_cvxpy(program, "CLARABEL")
     settings = [{"groups": "all"}, {"groups": "one"}, {"master": "compiled"}]
@@ -197,7 +201,7 @@ def test_weak_duality_at_random_points(output, name, seed):
         assert lower <= bounds.upper(scale * rng.normal(size=bounds.oracle.dim))
 
 
-@pytest.mark.parametrize(("output", "name"), PAIRS)
+@pytest.mark.parametrize(("output", "name"), FITTING)
 def test_certificates_round_trip(output, name, tmp_path):
     for seed in range(10):
         problem, _ = tiny(output, seed)

@@ -36,7 +36,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import down, up
 from workbench.lifting import dependent_row, solve_whole
 from workbench.rationals import Entries, Ratios, common, product, ratios
-from workbench.structures import Floats, Ints
+from workbench.structures import Floats, Ints, SmoothForm
 
 GRID = 128  # bits of α
 MOST_UNKNOWNS = 600  # beyond which the rational system takes minutes
@@ -55,6 +55,8 @@ class ExactBounds:
     """
 
     def __init__(self, formulation: Any, problem: Any):
+        if isinstance(formulation, SmoothForm):
+            raise MissingCapability("its terms hold exp and log, which have no rational values")
         floats = formulation.oracle(problem)
         self.oracle = floats.exact() if hasattr(floats, "exact") else None
         if self.oracle is None:
@@ -105,7 +107,9 @@ class ExactBounds:
         return value - self.regularizer.conjugate(push.fractions())
 
     def upper(self, theta: Ratios) -> Fraction | float:
-        """F(θ), after scaling θ to feasibility if the constraints are hard; ∞ if that cannot be done."""
+        """F(θ), after moving θ into r's domain and scaling it to margins if hard; ∞ if that cannot be done."""
+        point = self.regularizer.feasible(theta.fractions())
+        theta = theta if (point == theta.fractions()).all() else common(list(point))
         values = self.oracle.highest(theta, self.samples)
         if self.prices.hard:
             scale = self.feasible_scale(theta, Fraction(int(values.whole.max()), values.unit))
@@ -129,6 +133,21 @@ class ExactBounds:
             start = self.upper(common(list(self.regularizer.argmin(common([Fraction(0)] * self.dim).fractions()))))
             size = max(size, Fraction(1, 10**6) * abs(start)) if start < INFINITE else size
         return (upper - lower) / size if size else upper - lower
+
+
+def sharpened(certificate: Any, gap: float) -> Any:
+    """A certificate whose bounds are the rational ones, for a run that floating point's own rounding stopped.
+
+    The same certificate where the output structure brings no exact arithmetic.
+    """
+    try:
+        rules, lower, upper = exact_bounds(certificate)
+    except MissingCapability:
+        return certificate
+    reached = above(rules.gap(upper, lower))
+    found = {"lower": max(below(lower), certificate.lower), "upper": min(above(upper), certificate.upper)}
+    status = "optimal" if reached <= gap else certificate.status
+    return replace(certificate, **found, gap=min(reached, certificate.gap), status=status)
 
 
 def exact_bounds(certificate: Any) -> tuple[ExactBounds, Fraction | float, Fraction | float]:

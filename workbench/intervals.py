@@ -35,8 +35,8 @@ def up(x: Any) -> Any:
 
 
 def positive(x: Any) -> Any:
-    """max(x, 0), for floats, fractions and intervals alike."""
-    return (x + abs(x)) / 2
+    """max(x, 0), entry by entry, for floats, fractions and intervals alike."""
+    return Interval(positive(x.lo), positive(x.hi)) if isinstance(x, Interval) else np.maximum(x, 0)
 
 
 class Interval:

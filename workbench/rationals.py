@@ -162,6 +162,10 @@ class ExactOutputs(Protocol):
         """max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ (m,)."""
         ...
 
+    def augmented(self, w: Ratios, samples: Ints, table: Ratios) -> Ratios:
+        """max_y Σ_t table[t, y_t] − ⟨w, ψ_i(y)⟩ (m,), t the places of the batch; only of `Labelled` problems."""
+        ...
+
     def slack(self, w: Ratios, samples: Ints) -> Ratios:
         """max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩) (m,); only where the output has a `slack_argmax`."""
         ...

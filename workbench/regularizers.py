@@ -1,12 +1,14 @@
 """Regularizers r with the closed forms that a certified bound needs.
 
-    value(θ)       r(θ), +∞ outside its domain
+    value(θ)       r(θ) at a feasible θ
     conjugate(s)   r*(s) = max over θ of ⟨s, θ⟩ − r(θ)
     argmin(s)      a θ that attains r*(s), i.e. minimises r(θ) − ⟨s, θ⟩
+    feasible(θ)    a point of r's domain, θ itself if it is one
     curvature      μ > 0 if r(θ) = μ/2 ‖θ‖² exactly (the dual is then a QP over a Gram matrix), else None
+    free           entries of θ that r leaves free up to a box: dual weights are worth balancing there
 
-`value` and `conjugate` use only + − × / abs sum, so they run unchanged on float arrays, on
-`Interval`s (a proven enclosure) and on object arrays of `Fraction` (exact, after `over(Fraction)`).
+All but `argmin` use only + − × / abs max sum, so they run unchanged on float arrays, on `Interval`s (a
+proven enclosure) and on object arrays of `Fraction` (exact, after `over(Fraction)`).
 """
 
 from __future__ import annotations
@@ -14,12 +16,41 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
+from workbench.intervals import Interval, positive
+from workbench.structures import Ints
+
+NONE: Ints = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True)
 class Regularizer:
+    curvature = None
+    free = NONE
+
     def over(self, number: type) -> Any:
         """The same regularizer with its constants in another arithmetic, e.g. `Fraction`."""
-        return replace(self, **{f.name: number(getattr(self, f.name)) for f in fields(self)})
+        return replace(self, **{f.name: converted(getattr(self, f.name), number) for f in fields(self)})
+
+    def feasible(self, x: Any) -> Any:
+        return x
+
+
+def converted(constant: Any, number: type) -> Any:
+    """Numbers, arrays of them and regularizers in another arithmetic; sizes and masks stay as they are."""
+    if isinstance(constant, Regularizer):
+        return constant.over(number)
+    if isinstance(constant, tuple):
+        return tuple(converted(each, number) for each in constant)
+    if isinstance(constant, np.ndarray) and constant.dtype != bool:
+        return np.array([*map(number, constant.tolist()), None], object)[:-1]
+    return constant if isinstance(constant, int | np.ndarray) else number(constant)
+
+
+def greatest(x: Any) -> Any:
+    """The greatest entry."""
+    return Interval(x.lo.max(), x.hi.max()) if isinstance(x, Interval) else x.max()
 
 
 @dataclass(frozen=True)
@@ -40,3 +71,141 @@ class SquaredNorm(Regularizer):
 
     def argmin(self, s: Any) -> Any:
         return s / self.lam
+
+
+@dataclass(frozen=True)
+class ElasticNet(Regularizer):
+    """r(w) = λ₂‖w‖² + λ₁‖w‖₁;  r*(s) = Σ (|s|−λ₁)₊²/(4λ₂);  argmin sign(s)(|s|−λ₁)₊/(2λ₂)."""
+
+    lam2: Any
+    lam1: Any
+
+    def value(self, w: Any) -> Any:
+        return (w * w).sum() * self.lam2 + abs(w).sum() * self.lam1
+
+    def conjugate(self, s: Any) -> Any:
+        beyond = positive(abs(s) - self.lam1)
+        return (beyond * beyond).sum() / self.lam2 / 4
+
+    def argmin(self, s: Any) -> Any:
+        return np.sign(s) * positive(abs(s) - self.lam1) / (2 * self.lam2)
+
+
+@dataclass(frozen=True)
+class Box(Regularizer):
+    """r(b) = 0, with r*(s) = β‖s‖₁ as on |b_k| ≤ β.
+
+    For coordinates that nothing penalises: the formulation proves that an optimum lies in the box. Only the
+    lower bound needs it; F is what it is outside, too.
+    """
+
+    bound: Any
+
+    def value(self, b: Any) -> Any:
+        return (b * 0).sum()
+
+    def conjugate(self, s: Any) -> Any:
+        return abs(s).sum() * self.bound
+
+    def argmin(self, s: Any) -> Any:
+        return np.sign(s) * self.bound
+
+
+@dataclass(frozen=True)
+class Simplex(Regularizer):
+    """r(v) = 0 on v ≥ 0, Σ v = 1, v_S = 0 off the live entries;  r*(s) = max_S s_S over these, at a vertex."""
+
+    live: Any  # (m,) bool
+
+    def value(self, v: Any) -> Any:
+        return (v * 0).sum()
+
+    def conjugate(self, s: Any) -> Any:
+        return greatest(s[self.live])
+
+    def argmin(self, s: Any) -> Any:
+        """The mean of the vertices that attain r*."""
+        best, v = np.flatnonzero(self.live & (s == s[self.live].max())), s * 0
+        v[best] += 1
+        return v / len(best)
+
+    def feasible(self, v: Any) -> Any:
+        """v₊ / Σ v₊, uniform where that is 0/0."""
+        kept = positive(v) * self.live
+        total = kept.sum()
+        if (total.lo if isinstance(total, Interval) else total) > 0:
+            return kept / total
+        return (kept * 0 + 1) * self.live / self.live.sum()
+
+
+@dataclass(frozen=True)
+class CountedCosts(Regularizer):
+    """r(v) = (K/2) Σ n_S (1 − v_S)² on v ≥ 0, v_S = 0 where n_S = 0  (docs/mathematics.md §5).
+
+    r*(s) = Σ Kn/2 ((1 + s/(Kn))₊² − 1) over n_S > 0, attained at v = (1 + s/(Kn))₊.
+    """
+
+    K: Any
+    n: Any  # (m,)
+
+    @property
+    def live(self) -> Any:
+        return np.array([each > 0 for each in self.n], bool)
+
+    def value(self, v: Any) -> Any:
+        short = 1 - v[self.live]
+        return (short * short * self.n[self.live]).sum() * self.K / 2
+
+    def conjugate(self, s: Any) -> Any:
+        kn = self.n[self.live] * self.K
+        reach = positive(s[self.live] / kn + 1)
+        return ((reach * reach - 1) * kn).sum() / 2
+
+    def argmin(self, s: Any) -> Any:
+        v = s * 0
+        v[self.live] = positive(s[self.live] / (self.n[self.live] * self.K) + 1)
+        return v
+
+    def feasible(self, v: Any) -> Any:
+        return positive(v) * self.live
+
+
+@dataclass(frozen=True)
+class Stacked(Regularizer):
+    """r(θ) = Σ_j r_j(θ_j) over consecutive blocks of the given sizes."""
+
+    sizes: tuple[int, ...]
+    parts: tuple[Regularizer, ...]
+
+    def blocks(self, x: Any) -> list[Any]:
+        ends = np.cumsum(self.sizes)
+        return [x[end - size : end] for size, end in zip(self.sizes, ends, strict=True)]
+
+    @property
+    def free(self) -> Ints:
+        """The entries of boxes."""
+        starts = np.cumsum((0, *self.sizes))
+        boxes = [
+            np.arange(start, start + size)
+            for start, size, part in zip(starts, self.sizes, self.parts, strict=False)
+            if isinstance(part, Box)
+        ]
+        return np.concatenate(boxes) if boxes else NONE
+
+    def value(self, x: Any) -> Any:
+        return sum((part.value(block) for part, block in self.pairs(x)), start=0)
+
+    def conjugate(self, s: Any) -> Any:
+        return sum((part.conjugate(block) for part, block in self.pairs(s)), start=0)
+
+    def argmin(self, s: Any) -> Any:
+        return np.concatenate([part.argmin(block) for part, block in self.pairs(s)])
+
+    def feasible(self, x: Any) -> Any:
+        found = [part.feasible(block) for part, block in self.pairs(x)]
+        if isinstance(x, Interval):
+            return Interval(np.concatenate([each.lo for each in found]), np.concatenate([each.hi for each in found]))
+        return np.concatenate(found)
+
+    def pairs(self, x: Any) -> list[tuple[Regularizer, Any]]:
+        return list(zip(self.parts, self.blocks(x), strict=True))

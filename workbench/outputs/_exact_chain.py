@@ -111,11 +111,15 @@ class ExactChain:
         )
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
-        scores, offsets, labels = self.scores(w, samples)
+        at, offsets = self.chain.positions(samples)
         shares = np.repeat(self.shares[samples], np.diff(offsets))
-        losses = self.cost.whole[labels] * shares[:, None] * scores.unit
-        scores = scores.times(self.cost.unit * self.lcm)
-        return Ratios(highest(scores.unary + losses, scores.transitions, offsets) - scores.own, scores.unit)
+        losses = self.cost.whole[self.chain.labels[at]] * shares[:, None]
+        return self.augmented(w, samples, Ratios(losses, self.cost.unit * self.lcm))
+
+    def augmented(self, w: Ratios, samples: Ints, table: Ratios) -> Ratios:
+        scores, offsets, _ = self.scores(w, samples)
+        added, scores = table.whole * scores.unit, scores.times(table.unit)
+        return Ratios(highest(scores.unary + added, scores.transitions, offsets) - scores.own, scores.unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)

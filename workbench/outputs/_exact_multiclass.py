@@ -53,6 +53,10 @@ class ExactMulticlass:
         gains, costs, unit = self.gains(w, samples)
         return Ratios((costs * unit + gains * self.cost.unit).max(axis=1), unit * self.cost.unit)
 
+    def augmented(self, w: Ratios, samples: Ints, table: Ratios) -> Ratios:
+        gains, _, unit = self.gains(w, samples)
+        return Ratios((table.whole * unit + gains * table.unit).max(axis=1), unit * table.unit)
+
     def slack(self, w: Ratios, samples: Ints) -> Ratios:
         gains, costs, unit = self.gains(w, samples)
         return Ratios((costs * (unit + gains)).max(axis=1), unit * self.cost.unit)

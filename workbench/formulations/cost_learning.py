@@ -1,0 +1,165 @@
+"""Cost learning (McDowell 2014; docs/mathematics.md §5): how much each class of errors should cost, learned.
+
+θ = (w, b, v): feature weights, label biases, cost weights (one per error class S of a factoring).
+
+    (1)   min  λ₂‖w‖² + λ₁‖w‖₁ + Σ_i h_i(θ)                              v ≥ 0, Σ v = 1      simplex
+    (10)  min  λ₂‖w‖² + λ₁‖w‖₁ + Σ_i h_i(θ) + (K/2) Σ_S n_S (1 − v_S)²    v ≥ 0               normalized
+
+    h_i(θ) = max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩
+
+The source's (10) has −K⟨v, n⟩ + (K/2)‖v‖²_n in place of the last term; the constant (K/2)Σ n_S between
+them makes the objective non-negative, so that relative gaps mean something. Both are jointly convex
+in θ: costs are linear in v. With d = Σ α(φ(y) − φ(y_i)), q_S = Σ α c_S, and Σ α(l(y) − l(y_i)) = 0 the duals are
+
+    (1)   −Σ_j (|d_j| − λ₁)₊²/(4λ₂) + K min_S q_S          (10)   −Σ_j … + (K/2) Σ_S [n_S − (n_S − q_S)₊²/n_S]
+
+and at an optimum  (1) v_S > 0 ⇒ q_S is least;   (10) v_S = (1 − q_S/n_S)₊.
+
+**The box.** b is free, up to a constant added to all of it. With F₀ = F(0, 0, v) at one v, ρ = √(F₀/λ₂) ≥ ‖w*‖ and
+P_y = Σ p_i over the samples that hold label y: changing one y to k in each of them gives
+b_k − b_y ≤ F₀/P_y + 2ρ max‖φ‖. A label k that no sample holds may be raised to min_y b_y − 2ρ max‖φ‖ − K T max v
+without ever being chosen, T the longest sample. So all differences of some optimal b are at most
+β = F₀/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. The conjugate then pays β‖Σ α(l(y) − l(y_i))‖₁
+for what `Bounds.balanced` leaves of that sum, some 10⁻¹⁵.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from workbench.costs import COUNTS, Classes, LearnedCost, checked_positive, classes_of, label_counts, reachable
+from workbench.errors import BadInput
+from workbench.intervals import up
+from workbench.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
+from workbench.structures import Blocks, Floats, Prices
+
+Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
+Counts = Literal["expected", "logical", "logical-max", "none", "total"]
+
+
+@dataclass(frozen=True)
+class CostSettings:
+    """The settings of everything about costs; `lam2`, `lam1`, `K` as in the source."""
+
+    lam2: float = 0.1
+    lam1: float = 0.0
+    K: float = 1.0
+    factoring: Factoring = "unordered"
+
+    def __post_init__(self) -> None:
+        checked_positive(lam2=self.lam2, K=self.K)
+        if isinstance(self.lam1, bool) or not isinstance(self.lam1, int | float) or not 0 <= self.lam1 <= 1e100:
+            raise BadInput(f"lam1 is {self.lam1!r}; it must be a number from 0 to 1e100, e.g. lam1=0.")
+
+    def classes(self, problem: Any) -> Classes:
+        """The error classes, names and all."""
+        return classes_of(problem, self.factoring)
+
+
+@dataclass(frozen=True)
+class CostLearning(CostSettings):
+    """What both objectives share."""
+
+    def blocks(self, problem: Any) -> Blocks:
+        d, k, m = self.oracle(problem).sizes
+        return Blocks(w=(d,), b=(k,), v=(m,))
+
+    def oracle(self, problem: Any) -> LearnedCost:
+        return LearnedCost(problem, self.classes(problem), float(self.K))
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices(problem.weights, 1.0)
+
+    def regularizer(self, problem: Any) -> Stacked:
+        parts = ElasticNet(float(self.lam2), float(self.lam1)), Box(self.box(problem)), self.costs(problem)
+        return Stacked(self.oracle(problem).sizes, parts)
+
+    def box(self, problem: Any) -> float:
+        """β of the docstring, rounded up."""
+        counts = label_counts(problem)
+        if (counts == 0).all():
+            raise BadInput("All sample weights are 0; give at least one a positive weight.")
+        number, places = problem.places(np.arange(problem.n_samples))
+        holds = np.zeros((problem.n_samples, len(problem.classes)))
+        holds[number, problem.labels[places]] = 1
+        shares = problem.weights @ holds
+        longest, size = float(np.bincount(number).max()), float(problem.magnitude.max())
+        at_start, most = self.start(problem)
+        slack = 4 * math.sqrt(at_start / self.lam2) * size + self.K * longest * most
+        return float(up((at_start / shares[shares > 0].min() + slack) * (1 + 1e-9)))
+
+    def start(self, problem: Any) -> tuple[float, float]:
+        """A bound on F(0, 0, v) at one v, and one on max v at an optimum."""
+        raise NotImplementedError
+
+    def costs(self, problem: Any) -> Regularizer:
+        """r of v."""
+        raise NotImplementedError
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        import cvxpy as cp
+
+        d, k, m = self.oracle(problem).sizes
+        w, b, v, xi = cp.Variable(d), cp.Variable(k), cp.Variable(m), cp.Variable(cuts.groups)
+        objective = self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi
+        cost, domain = self.cost_program(problem, v)
+        return cp.Problem(cp.Minimize(objective + cost), [*domain, cp.sum(b) == 0, *cuts([w, b, v], xi)])
+
+    def cost_program(self, problem: Any, v: Any) -> tuple[Any, list[Any]]:
+        """r of v, and its domain, in CVXPY."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SimplexCostLearning(CostLearning):
+    """Objective (1): costs share a total of K."""
+
+    def start(self, problem: Any) -> tuple[float, float]:
+        """v ≤ 1, so no more than K per place."""
+        return self.K * float(label_counts(problem).sum()), 1.0
+
+    def costs(self, problem: Any) -> Simplex:
+        live = reachable(problem, self.classes(problem))
+        if not live.any():
+            raise BadInput("Only one label occurs with positive weight, so no error can be learned from; add others.")
+        return Simplex(live)
+
+    def cost_program(self, problem: Any, v: Any) -> tuple[Any, list[Any]]:
+        import cvxpy as cp
+
+        unreachable = np.flatnonzero(~self.costs(problem).live)
+        return 0, [v >= 0, cp.sum(v) == 1] + ([v[unreachable] == 0] if len(unreachable) else [])
+
+
+@dataclass(frozen=True)
+class NormalizedCostLearning(CostLearning):
+    """Objective (10): each cost falls from 1 as its errors approach the number n_S to be expected."""
+
+    counts: Counts = "expected"
+
+    def expected(self, problem: Any) -> Floats:
+        """n (m,), 0 for classes that no error can reach."""
+        classes = self.classes(problem)
+        return COUNTS[self.counts](problem, classes) * reachable(problem, classes)
+
+    def start(self, problem: Any) -> tuple[float, float]:
+        """At v = 0 only (K/2) Σ n_S is left; v* ≤ 1, for beyond both terms grow."""
+        return self.K / 2 * float(self.expected(problem).sum()), 1.0
+
+    def costs(self, problem: Any) -> CountedCosts:
+        return CountedCosts(float(self.K), self.expected(problem))
+
+    def cost_program(self, problem: Any, v: Any) -> tuple[Any, list[Any]]:
+        import cvxpy as cp
+
+        n = self.expected(problem)
+        unreachable = np.flatnonzero(n == 0)
+        domain = [v >= 0] + ([v[unreachable] == 0] if len(unreachable) else [])
+        return self.K / 2 * cp.sum(cp.multiply(n, cp.square(1 - v))), domain
+
+
+NAMES = {"simplex-cost-learning": SimplexCostLearning, "normalized-cost-learning": NormalizedCostLearning}

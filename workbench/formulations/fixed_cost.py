@@ -1,0 +1,72 @@
+"""Costs given for each class of errors: the inner program of the alternating variants, and the plain SVM with biases.
+
+    min over (w, b)   λ₂‖w‖² + λ₁‖w‖₁ + Σ_i max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩
+
+(docs/mathematics.md §5). v = 1 for every class is the margin-rescaled SVM that cost learning is compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.costs import FixedCost, folds_of, label_counts
+from workbench.errors import BadInput
+from workbench.formulations.cost_learning import CostLearning
+from workbench.regularizers import Box, ElasticNet, Stacked
+from workbench.structures import Blocks, Prices
+
+
+@dataclass(frozen=True)
+class FixedCostLearning(CostLearning):
+    """Fixed cost weights v, one per error class (1 by default); without part `left_out` of `parts` if there are any."""
+
+    v: tuple[float, ...] | None = None
+    parts: int = 0
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.v is not None:
+            v = np.asarray(self.v, float)
+            if v.ndim != 1 or not np.isfinite(v).all() or (v < 0).any():
+                raise BadInput(f"The costs are {self.v!r}; give one finite number from 0 on for each error class.")
+            object.__setattr__(self, "v", tuple(v.tolist()))
+        if not (self.parts == self.left_out == 0 or (0 <= self.left_out < self.parts and self.parts > 1)):
+            raise BadInput(f"part {self.left_out} of {self.parts} does not exist; count parts from 0, at least two.")
+
+    def oracle(self, problem: Any) -> FixedCost:
+        classes = self.classes(problem)
+        v = np.ones(len(classes.names)) if self.v is None else np.array(self.v)
+        if len(v) != len(classes.names):
+            raise BadInput(f"There are {len(v)} costs for {len(classes.names)} error classes; give one for each.")
+        return FixedCost(problem, classes, float(self.K), v)
+
+    def blocks(self, problem: Any) -> Blocks:
+        d, k, _ = self.oracle(problem).sizes
+        return Blocks(w=(d,), b=(k,))
+
+    def prices(self, problem: Any) -> Prices:
+        kept = folds_of(problem, self.parts) != self.left_out if self.parts else 1.0
+        return Prices(problem.weights * kept, 1.0)
+
+    def regularizer(self, problem: Any) -> Stacked:
+        sizes = self.oracle(problem).sizes[:2]
+        return Stacked(sizes, (ElasticNet(float(self.lam2), float(self.lam1)), Box(self.box(problem))))
+
+    def start(self, problem: Any) -> tuple[float, float]:
+        most = max(self.oracle(problem).v, default=0.0)
+        return self.K * most * float(label_counts(problem).sum()), most
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        import cvxpy as cp
+
+        d, k, _ = self.oracle(problem).sizes
+        w, b, xi = cp.Variable(d), cp.Variable(k), cp.Variable(cuts.groups)
+        objective = self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi
+        return cp.Problem(cp.Minimize(objective), [cp.sum(b) == 0, *cuts([w, b], xi)])
+
+
+NAMES = {"fixed-cost": FixedCostLearning}

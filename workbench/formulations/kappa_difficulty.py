@@ -1,0 +1,71 @@
+"""Costs set by difficulty instead of learned: the alternating variants (McDowell 2014, §2; docs/mathematics.md §5).
+
+    (w, b) ← argmin λ₂‖w‖² + λ₁‖w‖₁ + Σ_i max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩
+    v ← step(D(w, b), v)
+
+for a measure D of how hard each error class is and a step that turns it into costs on the simplex
+(workbench/difficulty.py): the source's 3 steps × 3 measures, and its two further leads as measures. There is
+no joint objective, hence no certificate of the whole; each inner program has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from workbench.costs import reachable
+from workbench.difficulty import FOLDS, MEASURES, STEPS, Model
+from workbench.formulations.cost_learning import CostSettings
+from workbench.formulations.fixed_cost import FixedCostLearning
+from workbench.structures import Blocks, Floats
+
+Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
+Step = Literal["cosine", "dot", "inverted"]
+
+
+@dataclass(frozen=True)
+class KappaDifficulty(CostSettings):
+    """Cost weights follow a measure of difficulty; alternates until they settle or repeat."""
+
+    difficulty: Difficulty = "kappa"
+    step_rule: Step = "cosine"
+
+    monotone: ClassVar[bool] = False
+
+    def blocks(self, problem: Any) -> Blocks:
+        return self.fixed(self.start(problem)).blocks(problem)
+
+    def start(self, problem: Any) -> Floats:
+        """Equal costs on all classes that an error can reach."""
+        live = reachable(problem, self.classes(problem))
+        return live / max(live.sum(), 1)
+
+    def surrogate(self, problem: Any, state: Floats) -> FixedCostLearning:
+        return self.fixed(state, FOLDS if self.difficulty == "non-generalisability" else 0)
+
+    def fixed(self, v: Floats, folds: int = 0, fold: int = 0) -> FixedCostLearning:
+        """The inner program at costs v, perhaps without a fold of the samples."""
+        return FixedCostLearning(self.lam2, self.lam1, self.K, self.factoring, tuple(v.tolist()), folds, fold)
+
+    def step(
+        self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
+    ) -> tuple[Floats, dict[str, Any]]:
+        classes = self.classes(problem)
+        D = MEASURES[self.difficulty](self.model(problem, theta, state), self, state, solve)
+        v = STEPS[self.step_rule](D, state, reachable(problem, classes))
+        return v, {"v": state.tolist(), "difficulty": D.tolist()}
+
+    def model(self, problem: Any, theta: Floats, state: Floats) -> Model:
+        """What θ predicts on all samples."""
+        oracle = self.fixed(state).oracle(problem)
+        w, b, _ = oracle.split(theta)
+        return Model(problem, oracle.classes, w, b, oracle.decode(theta, np.arange(problem.n_samples)))
+
+    def value(self, problem: Any, theta: Floats) -> float:
+        return float("nan")
+
+
+NAMES = {"kappa-difficulty": KappaDifficulty}
