@@ -239,3 +239,13 @@ def test_chains_learn_costs_too(tmp_path):
         solution = wb.solve(formulation, problem, gap=1e-8)
         assert solution.status == "optimal"
         assert wb.verify(solution.certificate.save(tmp_path / "c"))["proven"]
+
+
+def test_predictions_use_the_biases():
+    problem = clouds()
+    solution = wb.solve(wb.NormalizedCostLearning(lam2=5.0, factoring="constant", counts="none"), problem, gap=1e-6)
+    w, b = solution.theta["w"], solution.theta["b"]
+    scores = problem.X @ w.reshape(3, 4).T
+    assert (problem.predict(w, problem.X, b) == (scores + b).argmax(axis=1)).all()
+    assert ((scores + b).argmax(axis=1) != scores.argmax(axis=1)).any()
+    assert solution.train_error == pytest.approx((problem.predict(w, problem.X, b) != problem.labels).mean())

@@ -15,21 +15,33 @@ FLOORS = [
     {"errors"},
     {"structures", "intervals"},
     {"rationals"},
-    {"lifting", "regularizers", "oracles", "compiled"},
+    {"lifting", "regularizers", "oracles", "likelihoods", "compiled"},
+    {"costs"},
+    {"difficulty"},
     {"outputs", "formulations", "solvers", "learners"},
     {"bounds", "exact", "backends", "readers", "datasets"},
     {"registries"},
-    {"certificate", "declared", "polish", "ascent"},
+    {"certificate", "journal", "declared", "polish", "ascent"},
     {"master"},
-    {"cutting_planes"},
+    {"cutting_planes", "smooth", "majorize"},
     {"solving", "stochastic", "lazy"},
     {"verdicts"},
     {"pictures", "doctor", "terminal"},
     {"demo"},
     {"cli"},
 ]
-SAME_FLOOR = {("outputs", "outputs"), ("formulations", "formulations"), ("pictures", "terminal"), ("doctor", "terminal")}
-HEAVY = {"cvxpy": {"declared", "lazy", "backends", "outputs", "formulations", "doctor"}, "numba": {"compiled"}}
+SAME_FLOOR = {
+    ("outputs", "outputs"),
+    ("formulations", "formulations"),
+    ("solvers", "solvers"),
+    ("smooth", "cutting_planes"),
+    ("pictures", "terminal"),
+    ("doctor", "terminal"),
+}
+HEAVY = {
+    "cvxpy": {"declared", "lazy", "backends", "likelihoods", "outputs", "formulations", "doctor"},
+    "numba": {"compiled"},
+}
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
 PUBLIC_ONLY = ("problems", "figures")
 

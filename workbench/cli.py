@@ -621,8 +621,8 @@ def predict(result: str, data: str, as_json: bool) -> int:
     if not isinstance(problem, Multiclass):
         raise MissingCapability(f"{path} is about {type(problem).__name__} outputs; predict reads tables only.")
     table = read(data, problem.n_inputs)
-    weights = certificate.formulation.blocks(problem).split(certificate.theta)["w"]
-    predictions = problem.predict(weights, table.X)
+    parts = certificate.formulation.blocks(problem).split(certificate.theta)
+    predictions = problem.predict(parts["w"], table.X, parts.get("b"))
     error = error_rate(predictions, table.y, problem.classes)
     if as_json:
         terminal.emit({"n_samples": len(predictions), "predictions": predictions, "error": error})
@@ -630,6 +630,8 @@ def predict(result: str, data: str, as_json: bool) -> int:
     click.echo("\n".join(map(str, predictions)))
     if error is not None:
         click.echo(f"{100 * error:.2f} % of {len(predictions)} differ from the labels in {data}", err=True)
+    elif table.y is not None and (strange := set(table.y.tolist()) - set(problem.classes.tolist())):
+        click.echo(f"not compared with the labels in {data}: the weights do not know {min(strange)!r}", err=True)
     return 0
 
 

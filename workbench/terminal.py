@@ -167,11 +167,13 @@ def print_registries(entries: list[dict[str, Any]], pairs: Sequence[Any]) -> Non
 def print_solution(row: dict[str, Any]) -> None:
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
-        "optimum": f"in {interval(row)}",
+        "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
+        if row["lower_kind"] == "none"
+        else f"in {interval(row)}",
         "exactly": row.get("optimum") and shortened(row["optimum"]),
         "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
-        "train error": f"{100 * row['train_error']:.2f} %",
+        **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",
@@ -190,6 +192,11 @@ def print_backends(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["status"] == "failed":
             click.echo(f"{row['backend']}: {row['evidence']}")
+
+
+def train_loss(loss: float) -> dict[str, str]:
+    """The mean loss on the training samples; a share, in per cent, unless it exceeds 1."""
+    return {"train error": f"{100 * loss:.2f} %"} if loss <= 1 else {"train loss": f"{loss:.4g}"}
 
 
 def print_verdicts(record: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
 from workbench.outputs._exact_chain import ExactChain
+from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._sequences import checked_labels, checked_sequences
 from workbench.outputs.multiclass import checked_cost, checked_weights
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
@@ -189,12 +190,20 @@ class Chain:
         """(N, K) what each label at each position adds to the loss."""
         return self.cost[self.labels] * np.repeat(1 / self.divisors, self.lengths)[:, None]
 
-    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+    @property
+    def inputs(self) -> sparse.csr_array:
+        return self.letters
+
+    def places(self, samples: Ints) -> tuple[Ints, Ints]:
+        at, offsets = self.positions(samples)
+        return np.repeat(np.arange(len(samples)), np.diff(offsets)), np.arange(len(self.labels))[at]
+
+    def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
         unary, transitions = self.split(w)
         at, offsets = self.positions(samples)
         scores = self.letters[at] @ unary.T if not isinstance(at, slice) else self.letters @ unary.T
-        if augment:
-            scores += self.augmentation[at]
+        if augment is not False:
+            scores += self.augmentation[at] if augment is True else augment
         return self.decode("viterbi", scores, transitions, offsets, self.width)
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
@@ -265,10 +274,11 @@ class Chain:
             1 / self.divisors,
             self.n_inputs,
         )
-        return Kernel(data, _viterbi.argmax_into, _viterbi.add_slope)
+        most = 2 * int((np.diff(X.indptr[self.offsets]) + self.lengths).max())
+        return Kernel(data, _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into, most)
 
-    def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any]) -> list[NDArray]:
-        """The labels (T,) of the highest score for each of `sequences`, (T, p) each."""
+    def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
+        """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to each label's."""
         letters, offsets = checked_sequences(sequences)
         if letters.shape[1] != self.n_inputs:
             raise BadInput(
@@ -277,7 +287,8 @@ class Chain:
             )
         unary, transitions = self.split(w)
         lengths = np.diff(offsets)
-        best = self.decode("viterbi", letters @ unary.T, transitions, offsets, int(lengths.max()))
+        scores = letters @ unary.T + (0.0 if bias is None else bias)
+        best = self.decode("viterbi", scores, transitions, offsets, int(lengths.max()))
         return [self.classes[row[:length]] for row, length in zip(best, lengths, strict=True)]
 
     def exact(self) -> ExactChain:
@@ -300,6 +311,10 @@ class Chain:
     def describe(self, sample: int, output: Ints) -> str:
         names = [str(c) for c in self.classes[output[: self.lengths[sample]]]]
         return f'labels "{"".join(names)}"' if all(len(c) == 1 for c in names) else f"labels {' '.join(names)}"
+
+    def marginals(self) -> ForwardBackward:
+        """The likelihood of its labellings, by sum-product."""
+        return ForwardBackward(self)
 
     def compact(self, w: Any) -> CompactHinge:
         return _messages.compact(self, w)
@@ -343,7 +358,7 @@ class Chain:
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Chain:
-        """A random instance small enough to enumerate, for the conformance tests: T ≤ 3, K ≤ 3."""
+        """A random instance small enough to enumerate, for the conformance tests: T ≤ 3, K ≤ 3, two labels occur."""
         n, p, k = int(rng.integers(2, 5)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
         lengths = rng.integers(1, 4, n)
         sequences = [rng.normal(size=(t, p)) for t in lengths]
@@ -351,7 +366,10 @@ class Chain:
             sequences = [np.round(2 * s) for s in sequences]
         cost = None if rng.random() < 0.5 else rng.integers(1, 4, (k, k)) * (1 - np.eye(k))
         loss = ("hamming", "hamming-normalised")[rng.integers(2)]
-        return cls(sequences, [rng.integers(0, k, t) for t in lengths], loss, cost, classes=np.arange(k))
+        labels = [rng.integers(0, k, t) for t in lengths]
+        if len(np.unique(np.concatenate(labels))) == 1:
+            labels[-1][-1] = (labels[-1][-1] + 1) % k
+        return cls(sequences, labels, loss, cost, classes=np.arange(k))
 
 
 NAMES = {"chain": Chain}

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
+from workbench.outputs._marginals import Softmax
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 LARGEST = 1e100  # numbers whose squares and sums stay far from overflow
@@ -43,6 +44,18 @@ def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None
         for j in range(indptr[i], indptr[i + 1]):
             theta[out[0] * p + indices[j]] += scale * values[j]
             theta[truth[i] * p + indices[j]] -= scale * values[j]
+
+
+def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+    """The entries of φ(x_i, out) − φ(x_i, y_i) into (indices, values); their number."""
+    indptr, columns, entries, truth, _, p = data
+    count = 0
+    if out[0] != truth[i]:
+        for j in range(indptr[i], indptr[i + 1]):
+            indices[count], values[count] = out[0] * p + columns[j], entries[j]
+            indices[count + 1], values[count + 1] = truth[i] * p + columns[j], -entries[j]
+            count += 2
+    return count
 
 
 class Multiclass:
@@ -94,7 +107,7 @@ class Multiclass:
         self.n_samples, self.n_inputs = self.X.shape
         self.n_features = len(self.classes) * self.n_inputs
         self.truth = self.labels[:, None]
-        self.terms = self.n_inputs + 2
+        self.terms = int(np.diff(self.X.indptr).max()) + 2
         self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()
         self.max_loss: Floats = self.cost[self.labels].max(axis=1)
         used = self.cost[np.unique(self.labels)]
@@ -113,9 +126,18 @@ class Multiclass:
         """⟨w, φ(x, y)⟩ for every label, (m, k)."""
         return X @ w.reshape(-1, self.n_inputs).T
 
-    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+    def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
         scores = self.scores(w, self.X[samples])
-        return (scores + self.cost[self.labels[samples]] if augment else scores).argmax(axis=1)[:, None]
+        if augment is not False:
+            scores += self.cost[self.labels[samples]] if augment is True else augment
+        return scores.argmax(axis=1)[:, None]
+
+    @property
+    def inputs(self) -> sparse.csr_array:
+        return self.X
+
+    def places(self, samples: Ints) -> tuple[Ints, Ints]:
+        return np.arange(len(samples)), samples
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
         scores = self.scores(w, self.X[samples])
@@ -130,12 +152,12 @@ class Multiclass:
     def outputs(self, sample: int) -> Ints:
         return np.arange(len(self.classes), dtype=np.int64)[:, None]
 
-    def predict(self, w: Floats, inputs: ArrayLike | Any) -> NDArray:
-        """The label of the highest score for each row of `inputs` (m, p)."""
+    def predict(self, w: Floats, inputs: ArrayLike | Any, bias: Floats | None = None) -> NDArray:
+        """The label of the highest score for each row of `inputs` (m, p); `bias` (k,) adds to each label's."""
         X = checked_inputs(inputs)
         if X.shape[1] != self.n_inputs:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}.")
-        return self.classes[self.scores(w, X).argmax(axis=1)]
+        return self.classes[(self.scores(w, X) + (0.0 if bias is None else bias)).argmax(axis=1)]
 
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
@@ -154,7 +176,11 @@ class Multiclass:
             self.cost if augment else np.zeros_like(self.cost),
             self.n_inputs,
         )
-        return Kernel(data, argmax_into, add_slope)
+        return Kernel(data, argmax_into, add_slope, slope_into, 2 * int(np.diff(X.indptr).max()))
+
+    def marginals(self) -> Softmax:
+        """The likelihood of its labels."""
+        return Softmax(self)
 
     def compact(self, w: Any) -> CompactHinge:
         """All outputs in one stacked constraint: ξ_i ≥ ℓ_i(y) + ⟨W_y − W_{y_i}, x_i⟩ for every y."""
