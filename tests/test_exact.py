@@ -19,10 +19,10 @@ from workbench.exact import ExactBounds, above, below, text
 from workbench.lifting import dependent_row, reconstructed, solve_whole
 from workbench.rationals import Entries, common, pieces, product, ratios
 from workbench.registries import registry
-from workbench.structures import Cuts, SlackArgmax
+from workbench.structures import CutForm, Cuts, SlackArgmax
 
 OUTPUTS = dict(registry("output").items())
-FORMULATIONS = dict(registry("formulation").items())
+FORMULATIONS = {name: kind for name, kind in registry("formulation").items() if isinstance(kind(), CutForm)}
 PAIRS = list(itertools.product(OUTPUTS, FORMULATIONS))
 BLOCKS, PER_BLOCK = 4, 50
 

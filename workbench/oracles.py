@@ -56,6 +56,9 @@ class MarginRescaling:
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         return self.problem.argmax(theta, samples, augment=True)
 
+    def decode(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.argmax(theta, samples, augment=False)
+
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         truth = self.problem.truth[samples]
         slopes = self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
@@ -78,6 +81,9 @@ class MarginRescaling:
         """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
         return 2 * gamma(2 * self.problem.terms + 8) * size
+
+    def reach(self, samples: Ints) -> Floats:
+        return 2 * self.problem.magnitude[samples]
 
     def kernel(self) -> Kernel:
         if isinstance(self.problem, Kernelled):
@@ -115,6 +121,9 @@ class SlackRescaling(MarginRescaling):
 
     def rounding(self, theta: Floats) -> Floats:
         return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)
+
+    def reach(self, samples: Ints) -> Floats:
+        return super().reach(samples) * self.problem.max_loss[samples]
 
     def kernel(self) -> Kernel:
         return called_kernel(self)
@@ -164,7 +173,7 @@ class Decoding(MarginRescaling):
     """Prediction: no loss at all."""
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
-        return self.problem.argmax(theta, samples, augment=False)
+        return self.decode(theta, samples)
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         return super().rows(samples, witnesses)[0], np.zeros(len(samples))
@@ -245,4 +254,9 @@ def called_kernel(oracle: Any) -> Kernel:
         slopes, _ = oracle.rows(np.array([i]), out[None, :])
         theta[slopes.indices] += scale * slopes.data
 
-    return Kernel((), argmax_into, add_slope)
+    def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+        slopes, _ = oracle.rows(np.array([i]), out[None, :])
+        indices[: slopes.nnz], values[: slopes.nnz] = slopes.indices, slopes.data
+        return slopes.nnz
+
+    return Kernel((), argmax_into, add_slope, slope_into, oracle.dim)

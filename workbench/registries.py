@@ -19,7 +19,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -238,7 +238,8 @@ def settings_of(obj: Any) -> dict[str, Setting]:
     Parameters of other types (arrays, say) are no settings: they can be given in Python only.
     """
     try:
-        hints = get_type_hints(obj.__init__ if inspect.isclass(obj) else obj)
+        own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields', wherever they are inherited
+        hints = get_type_hints(obj.__init__ if own else obj)
     except (NameError, AttributeError) as error:
         raise BadInput(f"A type hint of {obj.__name__} means nothing ({error}); import what it names.") from error
     found = {}
@@ -337,8 +338,12 @@ def compatibility() -> list[Pair]:
 
 def misfit(formulation: Any, problem: Any) -> str | None:
     """Why the formulation cannot work on the problem, or None."""
+    from workbench.structures import Majorized, SmoothForm
+
+    ask = formulation.terms if isinstance(formulation, SmoothForm) else None
+    ask = formulation.start if isinstance(formulation, Majorized) else ask or formulation.oracle
     try:
-        formulation.oracle(problem)
+        ask(problem)
     except MissingCapability as refusal:
         return str(refusal)
     return None

@@ -6,31 +6,46 @@ The master is chosen by what the regularizer, the prices and the backend offer:
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     anything else                                  → CompiledMaster (the CVXPY declaration)
 
+Other kinds have no master but a loop of their own: a search branches and bounds (workbench/branch_and_bound.py), a
+smooth form descends by L-BFGS and Newton steps (workbench/smooth.py) or, if a backend is named, asks that
+backend for the CVXPY declaration's optimum.
+
 The default backend is the first installed of PREFERRED.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import metadata
+from inspect import isclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.backends import BACKENDS, Backend, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.bounds import Bounds
-from workbench.certificate import Certificate
+from workbench.bounds import Bounds, SmoothBounds
+from workbench.branch_and_bound import search
+from workbench.certificate import Certificate, arrays_of, data_sha256, name_of, versions
 from workbench.compiled import available
 from workbench.cutting_planes import Family, Observe, Progress, generate
-from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable
 from workbench.exact import optimum as exact_optimum
+from workbench.exact import sharpened
+from workbench.journal import Journal
+from workbench.majorize import alternate
 from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
-from workbench.structures import CutForm, Cuts, Floats
+from workbench.smooth import descend
+from workbench.structures import CutForm, Cuts, Floats, Majorized, Search, SmoothForm
+from workbench.trees import CappedBounds, Tree, bounds_for
 
-PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "SCS", "ECOS")}
+PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
@@ -40,6 +55,7 @@ class Solution:
 
     theta : blocks of θ by name;  theta_flat : θ (p,);  gap : relative, see `Bounds.gap`
     status : optimal (gap reached), stalled (the backend can give no more) or limit
+    own_status : the backend's own word in the last round; nothing rests on it
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
     """
 
@@ -63,6 +79,7 @@ class Solution:
     certificate: Certificate
     history: list[dict[str, Any]] = field(default_factory=list)
     lower_kind: str = "dual"
+    own_status: str = ""
 
     @property
     def theta(self) -> dict[str, Floats]:
@@ -90,6 +107,8 @@ def solve(
     max_rounds: int | None = None,
     observe: Observe | None = None,
     polish: bool = False,
+    journal: str | Path | Journal | None = None,
+    source: dict[str, Any] | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -99,26 +118,37 @@ def solve(
     backend : CLARABEL, ECOS, OSQP, PIQP, SCS, …; None picks one
     groups : rows a round: "all" (n-slack), "one" (one-slack) or a number; None means all
     master : "ascent", "gram", "compiled" or None (picked as the module's docstring says)
-    time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds)
+    time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
     polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
         `certificate.remark` says why there is none
+    journal : a folder where each finished round is kept (workbench/journal.py), or a `Journal`: a run that
+        was ended before its time goes on with `journal=Journal.resume(folder)`
+    source : where the problem comes from (`name`, `settings`), for the certificate and the journal
 
     Raises
     ------
     NotSeparable : hard margins on data that no weights separate
     MissingCapability, BadInput, BackendFailed : one sentence each
     """
-    if not (isinstance(gap, int | float) and 0 < gap < np.inf):
-        raise BadInput(f"The gap is {gap}; ask for a positive number such as 1e-9.")
-    if not isinstance(formulation, CutForm):
+    check_words(formulation, problem, gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+    if isinstance(formulation, Majorized):
+        words = {"gap": gap, "backend": backend, "groups": groups, "master": master, "source": source}
+        return solve_alternating(formulation, problem, words, time_limit, max_rounds, observe)
+    if not isinstance(formulation, CutForm | SmoothForm | Search):
         raise MissingCapability(f"{type(formulation).__name__} cannot be solved; `cutbench list` names those that can.")
     cpu, clock = time.process_time(), time.perf_counter()
-    bounds = Bounds(formulation, problem)
-    if getattr(formulation, "declare", "cuts") == "compact":
-        answer = solve_compact(bounds, backend)
+    bounds = bounds_for(formulation, problem)
+    words = {"gap": gap, "backend": backend, "groups": groups, "master": master, "polish": polish}
+    kept = journalled(journal, formulation, problem, {"source": source or {}, "options": words})
+    if isinstance(bounds, CappedBounds):
+        answer = solve_search(bounds, gap, backend, groups, master, time_limit, max_rounds, observe, kept)
+    elif isinstance(bounds, SmoothBounds):
+        answer = solve_smooth(bounds, gap, backend, groups, master, time_limit, max_rounds, observe, kept)
+    elif getattr(formulation, "declare", "cuts") == "compact":
+        answer = solve_compact(bounds, backend, time_limit, kept)
     else:
-        answer = solve_by_cuts(bounds, gap, backend, groups, master, time_limit, max_rounds, observe)
+        answer = solve_by_cuts(bounds, gap, backend, groups, master, time_limit, max_rounds, observe, kept)
     state, last = answer.state, answer.state.history[-1]
     status = "optimal" if bounds.gap(state.upper, state.lower) <= gap else state.status
     theta, everyone = bounds.repaired(state.theta), np.arange(problem.n_samples)
@@ -135,7 +165,14 @@ def solve(
         gap=bounds.gap(state.upper, state.lower),
         status=status,
         backend=answer.backend,
+        source=source or {},
+        remark="" if answer.tree is None else "the proof is a search tree, which yields no fraction",
+        tree=answer.tree,
     )
+    if answer.tree is not None:
+        polish = False
+    elif status == "stalled":
+        certificate = sharpened(certificate, gap)
     if polish:
         certificate = exact_optimum(certificate)
         theta = theta if certificate.optimum is None else bounds.repaired(certificate.theta)
@@ -151,15 +188,124 @@ def solve(
         master=answer.master,
         cuts=last["cuts"],
         rounds=last["round"],
-        seconds=time.perf_counter() - clock - answer.compile_seconds,
-        cpu_seconds=time.process_time() - cpu - answer.compile_cpu_seconds,
+        seconds=state.before[0] + time.perf_counter() - clock - answer.compile_seconds,
+        cpu_seconds=state.before[1] + time.process_time() - cpu - answer.compile_cpu_seconds,
         compile_seconds=answer.compile_seconds,
         oracle_seconds=last["oracle_seconds"],
         master_seconds=last["master_seconds"],
-        train_error=float(problem.loss(everyone, problem.argmax(theta, everyone, augment=False)).mean()),
+        train_error=float(problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean()),
         certificate=certificate,
         history=state.history,
+        own_status=state.said,
     )
+
+
+def solve_alternating(
+    formulation: Any,
+    problem: Any,
+    words: dict[str, Any],
+    time_limit: float | None,
+    max_rounds: int | None,
+    observe: Observe | None,
+) -> Solution:
+    """The alternation to its end; bounds are those of its inner programs, of the whole there are none."""
+    cpu, clock = time.process_time(), time.perf_counter()
+    found = alternate(formulation, problem, partial(solve, **words), max_rounds, time_limit, observe)
+    inner = found.inner
+    return Solution(
+        formulation=formulation,
+        problem=problem,
+        theta_flat=inner.theta_flat,
+        upper=formulation.value(problem, inner.theta_flat),
+        lower=np.nan,
+        gap=np.nan,
+        status=found.status,
+        backend=inner.backend,
+        master=inner.master,
+        cuts=inner.cuts,
+        rounds=len(found.history),
+        seconds=time.perf_counter() - clock,
+        cpu_seconds=time.process_time() - cpu,
+        compile_seconds=0.0,
+        oracle_seconds=inner.oracle_seconds,
+        master_seconds=inner.master_seconds,
+        train_error=inner.train_error,
+        certificate=inner.certificate,
+        history=found.history,
+        lower_kind="none",
+        own_status=f"cycle of {found.cycle}" if found.cycle else "",
+    )
+
+
+def check_words(formulation: Any, problem: Any, **numbers: Any) -> None:
+    """`BadInput` for arguments that no route could use."""
+    if isclass(formulation) or hasattr(formulation, "truth"):
+        raise BadInput("solve takes a formulation, then a problem; write for example solve(SoftMargin(), problem).")
+    if isclass(problem) or not hasattr(problem, "truth"):
+        thing = f"class {problem.__name__}" if isclass(problem) else type(problem).__name__
+        raise BadInput(f"The problem is a {thing}; give an output structure with data, e.g. Multiclass(X, y).")
+    examples = {"gap": "1e-9", "time_limit": "60", "max_rounds": "100"}
+    for name, value in numbers.items():
+        if value is None and name != "gap":
+            continue
+        kinds = int | np.integer if name == "max_rounds" else int | float | np.number
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < np.inf:
+            what = "whole number" if name == "max_rounds" else "number"
+            raise BadInput(f"{name} is {value!r}; give a positive {what} such as {examples[name]}.")
+
+
+@contextmanager
+def journalled(
+    journal: str | Path | Journal | None, formulation: Any, problem: Any, words: dict[str, Any]
+) -> Iterator[Journal | None]:
+    """The journal of this very run, begun or continued; one that holds nothing to go on from is not left behind.
+
+    words : `source` and `options` of the run, for its first line
+    """
+    if journal is None:
+        yield None
+        return
+    with opened(journal, formulation, problem, words) as kept:
+        try:
+            yield kept
+        except CutbenchError as error:
+            if isinstance(error, NotSeparable) or not kept.entries:
+                kept.discard()
+            raise
+
+
+def opened(journal: str | Path | Journal, formulation: Any, problem: Any, words: dict[str, Any]) -> Journal:
+    """The journal of a run with these words: a new one in a folder, or the one that is given.
+
+    Raises `BadInput` if the one that is given is about other data or another formulation.
+    """
+    named = {"name": name_of("formulation", formulation), "settings": asdict(formulation)}
+    settings = {"command": "solve", "folder": os.getcwd(), **words, "formulation": named}
+    settings |= {"data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}
+    if not isinstance(journal, Journal):
+        return Journal.create(journal, settings)
+    with journal.closed_on_error():
+        same_run(journal, settings)
+    return journal
+
+
+def same_run(journal: Journal, settings: dict[str, Any]) -> None:
+    """`BadInput` unless what is to be continued is what the journal is about."""
+    old, new = journal.settings, settings
+    if old["data_sha256"] != new["data_sha256"]:
+        raise BadInput(
+            f"The data have changed since the run in {journal.run} began (sha256 {new['data_sha256'][:12]}… instead "
+            f"of {old['data_sha256'][:12]}…); restore them, or solve again into another folder."
+        )
+    for what, before, now in (
+        ("formulation", old["formulation"], new["formulation"]),
+        ("groups", old["options"]["groups"], new["options"]["groups"]),
+    ):
+        if before != now:
+            raise BadInput(
+                f"The run in {journal.run} has the {what} {before}, not {now}; continue it with these, or solve into "
+                f"another folder."
+            )
 
 
 class Answer(NamedTuple):
@@ -171,6 +317,7 @@ class Answer(NamedTuple):
     master: str
     compile_seconds: float
     compile_cpu_seconds: float
+    tree: Tree | None = None
 
 
 def solve_by_cuts(
@@ -182,15 +329,21 @@ def solve_by_cuts(
     time_limit: float | None,
     max_rounds: int | None,
     observe: Observe | None,
+    journal: AbstractContextManager[Journal | None],
 ) -> Answer:
     """Cut generation on the formulation's lazy declaration."""
     least = bounds.oracle.least_loss
     family = Family(bounds, group_count(groups, len(bounds.samples)), caution=0.1 * min(gap, 1e-4) * least)
     kind, chosen = choose(bounds, master, backend)
+    others = [] if backend else [BACKENDS[each] for each in PREFERRED["compiled"] if BACKENDS[each].installed]
     clock, cpu = time.perf_counter(), time.process_time()
     engine = make_master(kind, family, chosen)
+    if kind == "compiled":
+        engine.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = time.perf_counter() - clock, time.process_time() - cpu
-    state = generate(family, engine, gap, max_rounds, time_limit, observe)
+    with journal as kept:
+        held = family.truths() if len(bounds.regularizer.free) else []
+        state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept)
     return Answer(state, family.cuts, ", then ".join(map(versioned, state.masters)), kind, *spent)
 
 
@@ -201,13 +354,28 @@ def versioned(master: str) -> str:
     return f"cutbench {metadata.version('cutbench')} {master}"
 
 
-def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
+def solve_compact(
+    bounds: Bounds, backend: str | None, time_limit: float | None, journal: AbstractContextManager[Journal | None]
+) -> Answer:
     """The compact declaration, solved by CVXPY as it stands and certified by the same bounds."""
+    return in_one_go(journal, partial(solved_compact, bounds, backend, time_limit))
+
+
+def in_one_go(journal: AbstractContextManager[Journal | None], route: Callable[[], Answer]) -> Answer:
+    """A route without rounds of cuts: a journal only says that it began, and that it ended."""
+    with journal as kept:
+        answer = route()
+        if kept and not kept.finished:
+            kept.append("end", {"status": answer.state.status} | answer.state.history[-1])
+    return answer
+
+
+def solved_compact(bounds: Bounds, backend: str | None, time_limit: float | None) -> Answer:
     clock, cpu = time.perf_counter(), time.process_time()
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
     spent = time.perf_counter() - clock, time.process_time() - cpu
     chosen = find_backend(backend or "CLARABEL")
-    status = solve_cvxpy(program, chosen.name)
+    status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
     if w.value is None:
         raise BackendFailed(f"{chosen.name} ended the compact program with {status!r}; try another backend.")
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
@@ -215,7 +383,7 @@ def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
     ids = cuts.add(samples, witnesses, bounds.oracle.rows)
     mu = np.bincount(ids, weights, len(cuts))
     theta = np.asarray(w.value, float)
-    state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled")
+    state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled", said=status)
     seconds = time.perf_counter() - clock - spent[0]
     sizes = {"cuts": len(cuts), "active": int((mu > 0).sum())}
     times = {"seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds}
@@ -224,12 +392,90 @@ def solve_compact(bounds: Bounds, backend: str | None) -> Answer:
     return Answer(state, cuts, versioned(chosen.name), "compact", *spent)
 
 
+def solve_smooth(
+    bounds: SmoothBounds,
+    gap: float,
+    backend: str | None,
+    groups: int | str | None,
+    master: str | None,
+    time_limit: float | None,
+    max_rounds: int | None,
+    observe: Observe | None,
+    journal: AbstractContextManager[Journal | None],
+) -> Answer:
+    """Our own descent, or a backend on the declaration; either is certified by the bounds at its θ."""
+    if groups is not None or master is not None:
+        name = type(bounds.formulation).__name__
+        raise BadInput(f"{name} has no cuts, so groups and master mean nothing; leave them out.")
+    if backend is not None:
+        return in_one_go(journal, partial(solved_declaration, bounds, backend, time_limit))
+    return in_one_go(journal, partial(descended, bounds, gap, max_rounds, time_limit, observe))
+
+
+def descended(
+    bounds: SmoothBounds, gap: float, max_rounds: int | None, time_limit: float | None, observe: Observe | None
+) -> Answer:
+    state = descend(bounds, gap, max_rounds, time_limit, observe)
+    own = f", then {versioned('newton')}" if "newton" in state.masters else ""
+    return uncut(bounds, state, f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs", 0.0, 0.0)
+
+
+def solved_declaration(bounds: SmoothBounds, backend: str, time_limit: float | None) -> Answer:
+    clock, cpu = time.perf_counter(), time.process_time()
+    program, variable = bounds.formulation.program(bounds.problem)
+    spent = time.perf_counter() - clock, time.process_time() - cpu
+    chosen = find_backend(backend)
+    status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
+    if variable.value is None:
+        raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
+    theta = np.asarray(variable.value, float)
+    lower, upper = bounds.recheck(theta)
+    state = Progress(theta, theta, upper=upper, lower=lower, status="stalled", said=status)
+    seconds = time.perf_counter() - clock - spent[0]
+    ends = {"upper": upper, "lower": lower, "gap": bounds.gap(upper, lower), "cuts": 0, "active": 0}
+    state.history.append({"round": 1, **ends, "seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds})
+    return uncut(bounds, state, versioned(chosen.name), "declared", *spent)
+
+
+def uncut(bounds: SmoothBounds, state: Progress, backend: str, master: str, *spent: float) -> Answer:
+    """An answer without cuts."""
+    return Answer(state, Cuts(bounds.oracle.dim, bounds.problem.width), backend, master, *spent)
+
+
+def solve_search(
+    bounds: CappedBounds,
+    gap: float,
+    backend: str | None,
+    groups: int | str | None,
+    master: str | None,
+    time_limit: float | None,
+    max_rounds: int | None,
+    observe: Observe | None,
+    journal: AbstractContextManager[Journal | None],
+) -> Answer:
+    """Our own branch and bound; its tree proves the lower bound."""
+    if not backend is groups is master is None:
+        name = type(bounds.formulation).__name__
+        raise MissingCapability(f"{name} is solved by a search of our own; leave out backend, groups and master.")
+    return in_one_go(journal, partial(searched, bounds, gap, max_rounds, time_limit, observe))
+
+
+def searched(
+    bounds: CappedBounds, gap: float, max_rounds: int | None, time_limit: float | None, observe: Observe | None
+) -> Answer:
+    found = search(bounds, gap, max_rounds, time_limit, observe)
+    state = Progress(found.theta, found.theta, upper=found.upper, lower=found.lower, status=found.status)
+    state.history.extend(found.history)
+    empty = Cuts(bounds.oracle.dim, bounds.problem.width)
+    name = versioned("branch and bound")
+    return Answer(state, empty, name, "search", found.compile_seconds, found.compile_cpu_seconds, found.tree)
+
+
 def group_count(groups: int | str | None, n: int) -> int:
     """The number of groups that `groups` asks for among n samples."""
-    words = {None: n, "all": n, "one": 1}
-    count = words.get(groups, groups)
+    count = {None: n, "all": n, "one": 1}.get(groups, groups)
     try:
-        count = int(count)
+        count = 0 if isinstance(count, bool | float) else int(count)
     except (TypeError, ValueError):
         count = 0
     if count < 1:

@@ -21,7 +21,7 @@ Letters: n samples, d features, K cuts, m rows of a batch, p = dim θ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -112,17 +112,21 @@ class Rows(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """A problem's argmax and feature map as two plain functions over arrays.
+    """A problem's argmax and feature map as plain functions over arrays.
 
     argmax_into(data, theta, i, out) -> value of h_i(θ), writes the witness into `out` (width,);
-    add_slope(data, i, out, scale, theta) adds scale · a_i(out) to θ in place.
-    Both stay within what numba compiles, so `run` may compile them or call them as they are: the
+    add_slope(data, i, out, scale, theta) adds scale · a_i(out) to θ in place;
+    slope_into(data, i, out, indices, values) -> count, optional, writes the entries of a_i(out), at most
+    `most` of them; entries with the same index add up.
+    All stay within what numba compiles, so `run` may compile them or call them as they are: the
     arithmetic, hence the run, is the same to the last bit.
     """
 
     data: tuple[Any, ...]
     argmax_into: Callable[..., float]
     add_slope: Callable[..., None]
+    slope_into: Callable[..., int] | None = None
+    most: int = 0
 
 
 # ── problems ──────────────────────────────────────────────────────────────────────────────────────
@@ -164,8 +168,11 @@ class Problem(Protocol):
         """ℓ_i(y) ≥ 0 for a batch, (m,); zero at the truth."""
         ...
 
-    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
-        """argmax_y ⟨w, φ(x_i, y)⟩ [+ ℓ_i(y) if augment] for a batch, (m, width)."""
+    def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
+        """argmax_y ⟨w, φ(x_i, y)⟩ [+ ℓ_i(y) if augment] for a batch, (m, width).
+
+        A `Labelled` problem also takes a table in place of the loss, see there.
+        """
         ...
 
     def describe(self, sample: int, output: Ints) -> str:
@@ -186,12 +193,36 @@ class Enumerable(Protocol):
         ...
 
 
+def enumerated(problem: Enumerable, samples: Ints) -> tuple[Ints, Ints]:
+    """All (sample, output) pairs, sample by sample: (m,) and (m, width)."""
+    outputs = [problem.outputs(i) for i in samples]
+    return np.repeat(samples, [len(each) for each in outputs]), np.concatenate(outputs)
+
+
 @runtime_checkable
 class SlackArgmax(Protocol):
     """A problem with an oracle for slack rescaling."""
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
         """argmax_y ℓ_i(y)(1 − ⟨w, ψ_i(y)⟩) for a batch, (m, width)."""
+        ...
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """A problem whose outputs are labels at places: one place a sample, or one a position of a sequence.
+
+    Row r of `inputs` (N, p) is the input at place r, labels[r] its true label as an index into `classes`.
+    An output row holds the labels of its sample's places in order, then padding. `argmax` takes for
+    `augment` also a table (P, k): what each label at each place of the batch adds to the score.
+    """
+
+    classes: NDArray
+    labels: Ints
+    inputs: sparse.csr_array
+
+    def places(self, samples: Ints) -> tuple[Ints, Ints]:
+        """(number in the batch, place) of all P places of a batch, in order."""
         ...
 
 
@@ -211,6 +242,25 @@ class Compact(Protocol):
     def compact(self, w: Any) -> CompactHinge:
         """The hinge terms h_i as a CVXPY program in the variable w (d,)."""
         ...
+
+
+@runtime_checkable
+class Marginals(Protocol):
+    """A problem that sums over all its outputs without listing them.
+
+    One that cannot may say why in a few words, as a class attribute `no_marginals`.
+    """
+
+    def marginals(self) -> Terms:
+        """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (workbench/likelihoods.py)."""
+        ...
+
+
+class LogPartition(NamedTuple):
+    """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
+
+    values: Any
+    constraints: list[Any]
 
 
 class CompactHinge(NamedTuple):
@@ -267,8 +317,16 @@ class Oracle(Protocol):
         """The same cuts and maxima in rational arithmetic (`rationals.ExactOracle`), or None."""
         ...
 
+    def decode(self, theta: Floats, samples: Ints) -> Ints:
+        """What θ predicts, (m, width)."""
+        ...
+
     def rounding(self, theta: Floats) -> Floats:
         """(n,) by how much rounding may have let `argmax` miss h_i(θ)."""
+        ...
+
+    def reach(self, samples: Ints) -> Floats:
+        """(m,) bound on ‖a_i(z)‖₁ over all z."""
         ...
 
     def kernel(self) -> Kernel: ...
@@ -386,29 +444,122 @@ class CutForm(Protocol):
         ...
 
 
+class Terms(Protocol):
+    """What a smooth formulation asks of a problem: its terms h_i, convex and differentiable, and their gradients.
+
+    kind : "exact"; what `evaluate` computes is h_i up to rounding
+    width : 0; a term needs no witness, its gradient belongs to θ itself
+    assumption : what the bounds on rounding take for granted of the machine, in words
+    """
+
+    kind: str
+    n_samples: int
+    dim: int
+    width: int
+    assumption: str
+
+    def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
+        """h_i(θ) for a batch (m,), and Σ_k weights_k ∇h_k(θ) (p,)."""
+        ...
+
+    def errors(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, float]:
+        """Bounds on the rounding errors of `evaluate`: in each value (m,), in the gradient's Euclidean norm."""
+        ...
+
+    def decode(self, theta: Floats, samples: Ints) -> Ints:
+        """What θ predicts, (m, width of the problem)."""
+        ...
+
+    def norms(self) -> Floats:
+        """(n,) bounds on ‖∇h_i(θ)‖ over all θ."""
+        ...
+
+    def kernel(self) -> Kernel:
+        """`argmax_into` returns h_i(θ) and leaves in `data` what `add_slope` adds the gradient from.
+
+        A gradient is a slope: ⟨∇h_i(θ), ·⟩ is the highest cut at θ, so solvers need not know the difference.
+        """
+        ...
+
+    def hinges(self, theta: Any) -> tuple[Any, list[Any]]:
+        """h (n,) as a convex CVXPY expression in the variable θ (p,), and the constraints that it needs."""
+        ...
+
+
 @runtime_checkable
 class SmoothForm(Protocol):
-    """min r(θ) + smooth convex terms, with value, gradient and a dual bound at any θ (CRF)."""
+    """min r(θ) + Σ p_i h_i(θ) with smooth h_i and r = μ/2 ‖θ‖² (`curvature` μ), said in both ways, too."""
 
-    def value_and_gradient(self, problem: Any, theta: Floats) -> tuple[float, Floats]: ...
+    def blocks(self, problem: Any) -> Blocks: ...
 
-    def dual(self, problem: Any, theta: Floats) -> float: ...
+    def regularizer(self, problem: Any) -> Any: ...
+
+    def prices(self, problem: Any) -> Prices: ...
+
+    def terms(self, problem: Any) -> Terms: ...
+
+    def program(self, problem: Any) -> tuple[Any, Any]:
+        """The cp.Problem and its variable θ (p,)."""
+        ...
 
 
 @runtime_checkable
 class Majorized(Protocol):
-    """A non-convex objective with a convex majorant at each θ, itself a CutForm (latent, self-paced)."""
+    """Alternates between a convex program at fixed state and a step of the state (workbench/majorize.py).
 
-    def majorant(self, problem: Any, theta: Floats) -> tuple[CutForm, Any]: ...
+    The state is one float array: completed latent variables, selected samples, costs. If the convex
+    programs majorise one objective, `monotone` says so and the loop holds it to that.
+    """
+
+    monotone: bool
+
+    def start(self, problem: Any) -> Floats:
+        """The first state."""
+        ...
+
+    def surrogate(self, problem: Any, state: Floats) -> CutForm:
+        """The convex program in θ at this state."""
+        ...
+
+    def step(
+        self, problem: Any, theta: Floats, state: Floats, solve: Callable[[CutForm], Any]
+    ) -> tuple[Floats, dict[str, Any]]:
+        """The next state, and what to put on record about it; `solve` answers further convex programs."""
+        ...
+
+    def value(self, problem: Any, theta: Floats) -> float:
+        """The objective at θ, NaN if the alternation has none."""
+        ...
 
 
 @runtime_checkable
 class Search(Protocol):
-    """A combinatorial problem with convex relaxations that bound it at each node (exact selection)."""
+    """min ½‖θ‖² + Σ_i min(c_i h_i(θ), κ_i): terms that may be given up at a charge, found by exhaustive search."""
 
-    def relaxation(self, problem: Any, node: Any) -> tuple[CutForm, Any]: ...
+    def blocks(self, problem: Any) -> Blocks: ...
 
-    def branch(self, problem: Any, node: Any, theta: Floats) -> Iterable[Any]: ...
+    def regularizer(self, problem: Any) -> Any:
+        """½‖θ‖²."""
+        ...
+
+    def prices(self, problem: Any) -> Prices:
+        """The samples' shares p_i; c_i and κ_i are proportional to them."""
+        ...
+
+    def oracle(self, problem: Any) -> Oracle:
+        ...
+
+    def every(self, problem: Any, samples: Ints) -> tuple[Ints, Ints]:
+        """All witnesses of all terms of `samples`, sample by sample: samples (R,) and witnesses (R, width)."""
+        ...
+
+    def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
+        """c (n,) and κ (n,), exactly."""
+        ...
+
+    def mixed_program(self, problem: Any) -> tuple[Any, Any, Any]:
+        """The mixed-integer cp.Problem, its variable θ (p,) and its binary selection v (n,)."""
+        ...
 
 
 # ── runs ──────────────────────────────────────────────────────────────────────────────────────────
@@ -454,7 +605,8 @@ class Mistakes(NamedTuple):
 class Trace:
     """What a run left behind: iterates at m checkpoints, and their grades, computed by us afterwards.
 
-    passes, oracle_calls, seconds : (m,);  thetas : (m, p);  upper, lower : (m,), NaN without a dual
+    passes, oracle_calls, seconds : (m,);  thetas : (m, p);  upper : (m,)
+    lower : (m,), NaN without a dual, unless the terms are smooth: then θ proves it
     bound : (m,) published bound on E F(θ) − F*, ∞ if there is none
     drift : (m,) ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by replay of the log, NaN without a dual
     method, formulation : the solver with its hyper-parameters, and what it says it minimises

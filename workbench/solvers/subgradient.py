@@ -29,7 +29,7 @@ import numpy as np
 
 from workbench.errors import BadInput
 from workbench.regularizers import SquaredNorm
-from workbench.structures import CutForm, Floats, Ints
+from workbench.structures import CutForm, Floats, Ints, SmoothForm
 
 
 class State(NamedTuple):
@@ -76,10 +76,12 @@ class Subgradient:
             raise BadInput(f"batch is {self.batch}; visit at least one sample a step, batch=1.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
+        kind = isinstance(formulation, CutForm | SmoothForm)
+        quadratic = kind and isinstance(formulation.regularizer(problem), SquaredNorm)
         if not quadratic:
             return (
-                f"subgradient needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
+                f"subgradient needs cuts or smooth terms, and the regularizer λ/2 ‖w‖²; "
+                f"{type(formulation).__name__} has another form."
             )
         if formulation.prices(problem).hard:
             return "subgradient needs finite prices and hard constraints have none; use the soft margin."

@@ -1,0 +1,62 @@
+"""Conditional random field: regularised conditional likelihood (Lafferty, McCallum & Pereira 2001).
+
+    min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights
+
+    h_i(w) = log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ = −log q_i(y_i),    q_i(y) ∝ exp⟨w, φ(x_i, y)⟩
+
+On `multiclass` this is multinomial logistic regression. Its dual is over one distribution per sample,
+
+    max over q   Σ_i p_i H(q_i) − ‖Σ_i p_i E_{q_i} ψ_i‖²/(2λ),       H entropy, ψ_i(y) = φ(x_i, y_i) − φ(x_i, y),
+
+and the model's own distributions at any w give the value F(w) − ‖∇F(w)‖²/(2λ) (docs/mathematics.md §4),
+so a certificate needs w and nothing else. No loss appears: labels are predicted by the highest score.
+
+The declaration is an exponential-cone program (ECOS, CLARABEL, SCS): all outputs written out, or one
+message per position and label for chains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from workbench.errors import BadInput
+from workbench.likelihoods import Enumerated
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Marginals, Prices, Terms
+
+
+@dataclass(frozen=True)
+class CRF:
+    """Conditional random field with regularisation `lam` = λ > 0."""
+
+    lam: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
+            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=0.1.")
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(self.lam)
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices.of_mean(problem.weights)
+
+    def terms(self, problem: Any) -> Terms:
+        """By the problem's own marginals, or by listing its outputs where it has none."""
+        return problem.marginals() if isinstance(problem, Marginals) else Enumerated(problem)
+
+    def program(self, problem: Any) -> tuple[Any, Any]:
+        import cvxpy as cp
+
+        w = cp.Variable(problem.n_features)
+        values, constraints = self.terms(problem).hinges(w)
+        risk = self.prices(problem).floats() @ values
+        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk), constraints), w
+
+
+NAMES = {"crf": CRF}

@@ -1,0 +1,274 @@
+"""Sum-product where `Viterbi` is max-product: likelihoods of labels and of label sequences.
+
+    Softmax          log Σ_y exp⟨W_y, x⟩                                                          O(K p)
+    ForwardBackward  α_1(b) = θ_1(b),   α_t(b) = θ_t(b) + log Σ_a exp(α_{t−1}(a) + A_ab),
+                     log Z = log Σ_b exp α_T(b),  θ_t(b) = ⟨W_b, x_t⟩                             O(T K²)
+
+Forward in logarithms: no score overflows, and none that matters is lost. Backward in probabilities:
+with the shares s_t(a | b) = exp(α_{t−1}(a) + A_ab)/Σ_a′ exp(α_{t−1}(a′) + A_a′b), which the forward pass
+has in hand,
+
+    q_T(b) = exp(α_T(b) − log Z),     q_t(a, b) = s_t(a | b) q_t(b),     q_{t−1}(a) = Σ_b q_t(a, b):
+
+derivatives of the nested log-sum-exps by the chain rule, all of them in [0, 1], and no second
+exponential. The classical messages β_t appear nowhere (Rabiner 1989 has both passes in products).
+
+Each is written twice: in NumPy over a whole batch, sequences longest first, and as the kernel's loop over
+one sample, in numba's subset; on words both take about the same time, so the batch needs no compiling.
+The rounding errors of either are bounded in workbench/likelihoods.py.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+from workbench.intervals import TINY, gamma
+from workbench.likelihoods import Likelihood, Sizes
+from workbench.structures import Floats, Ints, Kernel, LogPartition
+
+CHUNK = 4_000_000  # shares that a batch may hold at once
+
+
+def score_sizes(rows: Any, W: Floats) -> tuple[Floats, Floats]:
+    """For ⟨W_b, x⟩, one row x each: bounds on |score| over all b (m,), and on its rounding error."""
+    counts = np.diff(rows.indptr)
+    largest = (abs(rows) @ np.abs(W).T).max(axis=1) * (1 + 2 * gamma(counts + 2)) + (counts + 1) * TINY
+    return largest, gamma(counts + 2) * largest + (counts + 1) * TINY
+
+
+# ── labels ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Softmax(Likelihood):
+    """The likelihood of a `Multiclass` problem: multinomial logistic regression."""
+
+    def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
+        X, every = self.problem.X[samples], np.arange(len(samples))
+        scores, truth = self.problem.scores(theta, X), self.problem.labels[samples]
+        greatest, own = scores.max(axis=1), scores[every, truth]
+        shares = np.exp(scores - greatest[:, None])
+        sums = shares.sum(axis=1)
+        shares /= sums[:, None]
+        shares[every, truth] -= 1
+        return greatest + np.log(sums) - own, (X.T @ (shares * weights[:, None])).T.ravel()
+
+    def sizes(self, theta: Floats, samples: Ints) -> Sizes:
+        k, m = len(self.problem.classes), len(samples)
+        largest, error = score_sizes(self.problem.X[samples], theta.reshape(k, -1))
+        one = np.ones(m, np.int64)
+        return Sizes(error, largest + np.log(k) + 1, one, k * one, m + 8)
+
+    def kernel(self) -> Kernel:
+        X, k = self.problem.X, len(self.problem.classes)
+        indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+        data = (*indices, X.data, self.problem.labels, self.problem.n_inputs, np.zeros(k))
+        return Kernel(data, softmax_into, add_softmax)
+
+    def declared(self, w: Any) -> LogPartition:
+        import cvxpy as cp
+
+        W = cp.reshape(w, (len(self.problem.classes), self.problem.n_inputs), order="C")
+        return LogPartition(cp.log_sum_exp(self.problem.X @ W.T, axis=1), [])
+
+
+def softmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """h_i(W); leaves q in the scratch array at the end of `data`."""
+    indptr, indices, values, truth, p, shares = data
+    greatest, total = -np.inf, 0.0
+    for label in range(len(shares)):
+        score = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            score += theta[label * p + indices[j]] * values[j]
+        shares[label] = score
+        greatest = max(greatest, score)
+    own = shares[truth[i]]
+    for label in range(len(shares)):
+        shares[label] = exp(shares[label] - greatest)
+        total += shares[label]
+    for label in range(len(shares)):
+        shares[label] /= total
+    return greatest + log(total) - own
+
+
+def add_softmax(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · ∇h_i at the weights of the last `softmax_into`."""
+    indptr, indices, values, truth, p, shares = data
+    for label in range(len(shares)):
+        share = scale * (shares[label] - (1.0 if label == truth[i] else 0.0))
+        for j in range(indptr[i], indptr[i + 1]):
+            theta[label * p + indices[j]] += share * values[j]
+
+
+# ── chains ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ForwardBackward(Likelihood):
+    """The likelihood of a `Chain`: a linear-chain conditional random field."""
+
+    def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
+        chain = self.problem
+        at, offsets = chain.positions(samples)
+        W, A = chain.split(theta)
+        letters, truth, weight = chain.letters[at], chain.labels[at], np.repeat(weights, np.diff(offsets))
+        scores = np.ascontiguousarray(letters @ W.T)
+        partition, shares, pairs = sum_product(scores, A, offsets, weights)
+        later = np.ones(len(truth), bool)
+        later[offsets[:-1]] = False
+        later = np.flatnonzero(later)
+        own = scores[np.arange(len(truth)), truth]
+        own[later] += A[truth[later - 1], truth[later]]
+        shares[np.arange(len(truth)), truth] -= 1
+        np.subtract.at(pairs, (truth[later - 1], truth[later]), weight[later])
+        unary = (letters.T @ (shares * weight[:, None])).T
+        return partition - np.add.reduceat(own, offsets[:-1]), np.concatenate([unary.ravel(), pairs.ravel()])
+
+    def sizes(self, theta: Floats, samples: Ints) -> Sizes:
+        chain, k = self.problem, self.problem.n_classes
+        at, offsets = chain.positions(samples)
+        W, A = chain.split(theta)
+        largest, error = (np.add.reduceat(each, offsets[:-1]) for each in score_sizes(chain.letters[at], W))
+        steps = np.diff(offsets)
+        numbers = largest + steps * (np.abs(A).max() + np.log(k)) + 1
+        return Sizes(error, numbers * (1 + gamma(steps + 8)), steps, np.full(len(samples), k), int(steps.sum()) + 8)
+
+    def kernel(self) -> Kernel:
+        chain, X = self.problem, self.problem.letters
+        k, longest = chain.n_classes, chain.width
+        indices = chain.offsets, X.indptr.astype(np.int64), X.indices.astype(np.int64)
+        scratch = np.zeros((longest, k)), np.zeros((longest, k, k))
+        return Kernel((*indices, X.data, chain.labels, chain.n_inputs, *scratch), sequence_into, add_sequence)
+
+    def declared(self, w: Any) -> LogPartition:
+        """One message per position and label, m_t(a) ≥ θ_t(a) + log Σ_b exp(A_ab + m_{t+1}(b)); log Z at the head."""
+        import cvxpy as cp
+
+        chain, k = self.problem, self.problem.n_classes
+        first, last = chain.offsets[:-1], chain.offsets[1:] - 1
+        inner = np.setdiff1d(np.arange(len(chain.labels)), last)
+        W = cp.reshape(w[: k * chain.n_inputs], (k, chain.n_inputs), order="C")
+        A, scores = cp.reshape(w[k * chain.n_inputs :], (k, k), order="C"), chain.letters @ W.T
+        message = cp.Variable((len(chain.labels), k))
+        constraints = [message[last] >= scores[last]]
+        if len(inner):
+            follow, repeat = np.kron(np.ones((len(inner), 1)), np.eye(k)), np.repeat(inner + 1, k)
+            onward = cp.log_sum_exp(follow @ A + message[repeat], axis=1)
+            constraints.append(message[inner] >= scores[inner] + cp.reshape(onward, (len(inner), k), order="C"))
+        return LogPartition(cp.log_sum_exp(message[first], axis=1), constraints)
+
+
+def sum_product(scores: Floats, A: Floats, offsets: Ints, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """log Z (m,), the label marginals q_t(b) (N, K), and Σ_i weights_i Σ_t q_t(a, b) (K, K).
+
+    scores (N, K), A (K, K), offsets (m + 1,) where each sequence of the batch starts.
+    """
+    lengths, k = np.diff(offsets), scores.shape[1]
+    partition, marginals, pairs = np.empty(len(lengths)), np.empty_like(scores), np.zeros((k, k))
+    order = np.argsort(-lengths, kind="stable")
+    while len(order):
+        take = max(1, CHUNK // int(lengths[order[0]] * k * k))
+        now, order = order[:take], order[take:]
+        partition[now] = sweep(scores, A, offsets[now], lengths[now], weights[now], marginals, pairs)
+    return partition, marginals, pairs
+
+
+def sweep(
+    scores: Floats, A: Floats, starts: Ints, lengths: Ints, weights: Floats, marginals: Floats, pairs: Floats
+) -> Floats:
+    """log Z of sequences that stand longest first; fills their `marginals` and adds to `pairs`.
+
+    Those alive at position t are the first `live` ones.
+    """
+    alpha, shares = scores[starts], []
+    for t in range(1, int(lengths[0])):
+        live = int(np.searchsorted(-lengths, -t, side="left"))
+        joint = alpha[:live, :, None] + A
+        greatest = joint.max(axis=1)
+        joint -= greatest[:, None, :]
+        np.exp(joint, out=joint)
+        sums = joint.sum(axis=1)
+        joint /= sums[:, None, :]
+        shares.append(joint)
+        alpha[:live] = scores[starts[:live] + t] + (greatest + np.log(sums))
+    greatest = alpha.max(axis=1)
+    q = np.exp(alpha - greatest[:, None])
+    sums = q.sum(axis=1)
+    q /= sums[:, None]
+    for t in range(len(shares), 0, -1):
+        joint = shares.pop()
+        live = len(joint)
+        marginals[starts[:live] + t] = q[:live]
+        joint *= q[:live, None, :]
+        pairs += (weights[:live] @ joint.reshape(live, -1)).reshape(pairs.shape)
+        q[:live] = joint.sum(axis=2)
+    marginals[starts] = q
+    return greatest + np.log(sums)
+
+
+def sequence_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """h_i(w); leaves q_t(b) and q_t(a, b) in the two scratch arrays at the end of `data`."""
+    offsets, indptr, indices, values, truth, p, single, pair = data
+    first, length, k = offsets[i], offsets[i + 1] - offsets[i], single.shape[1]
+    W, A = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k))
+    greatest, sums = np.zeros(k), np.zeros(k)
+    own = 0.0
+    for t in range(length):
+        alpha, label = single[t], truth[first + t]
+        alpha[:] = 0.0
+        for j in range(indptr[first + t], indptr[first + t + 1]):
+            column, value = W[:, indices[j]], values[j]
+            for b in range(k):
+                alpha[b] += column[b] * value
+        own += alpha[label]
+        if t > 0:
+            own += A[truth[first + t - 1], label]
+            before, joint = single[t - 1], pair[t]
+            greatest[:], sums[:] = -np.inf, 0.0
+            for a in range(k):
+                for b in range(k):
+                    joint[a, b] = before[a] + A[a, b]
+                    greatest[b] = max(greatest[b], joint[a, b])
+            for a in range(k):
+                for b in range(k):
+                    joint[a, b] = exp(joint[a, b] - greatest[b])
+                    sums[b] += joint[a, b]
+            for b in range(k):
+                alpha[b] += greatest[b] + log(sums[b])
+            for a in range(k):
+                for b in range(k):
+                    joint[a, b] /= sums[b]
+    q, highest, total = single[length - 1], -np.inf, 0.0
+    for b in range(k):
+        highest = max(highest, q[b])
+    for b in range(k):
+        q[b] = exp(q[b] - highest)
+        total += q[b]
+    for b in range(k):
+        q[b] /= total
+    for t in range(length - 1, 0, -1):
+        q, before, joint = single[t], single[t - 1], pair[t]
+        for a in range(k):
+            before[a] = 0.0
+            for b in range(k):
+                joint[a, b] *= q[b]
+                before[a] += joint[a, b]
+    return highest + log(total) - own
+
+
+def add_sequence(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · ∇h_i at the weights of the last `sequence_into`."""
+    offsets, indptr, indices, values, truth, p, single, pair = data
+    first, k = offsets[i], single.shape[1]
+    for t in range(offsets[i + 1] - first):
+        label = truth[first + t]
+        for b in range(k):
+            share = scale * (single[t, b] - (1.0 if b == label else 0.0))
+            for j in range(indptr[first + t], indptr[first + t + 1]):
+                theta[b * p + indices[j]] += share * values[j]
+        if t > 0:
+            for a in range(k):
+                for b in range(k):
+                    theta[k * p + a * k + b] += scale * pair[t, a, b]
+            theta[k * p + truth[first + t - 1] * k + label] -= scale
