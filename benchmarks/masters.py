@@ -56,7 +56,7 @@ class RebuiltMaster(Master):
         super().__init__(family.cuts.dim, name)
         self.family, self.written = family, written
 
-    def solve(self, tolerance: float, slack: float) -> MasterAnswer:
+    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         cuts = self.written(self.family.prices, self.rows)
         program = self.family.bounds.formulation.program(self.family.bounds.problem, cuts)
         status = solve_cvxpy(program, self.name, tolerance)

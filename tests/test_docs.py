@@ -22,7 +22,7 @@ from workbench.registries import CHECKOUT, compatibility, load_file, present, re
 from workbench.structures import CutForm
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
@@ -43,16 +43,22 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 # ── README: code ──────────────────────────────────────────────────────────────────────────────────
 
-TOLD = [(j, code) for j, (kind, code) in enumerate(blocks("README.md")) if kind == "python" and "print(" in code]
+TOLD = [
+    (name, j, code)
+    for name in ("README.md", "docs/lazy.md")
+    for j, (kind, code) in enumerate(blocks(name))
+    if kind == "python" and "print(" in code
+]
 
 
-@pytest.mark.parametrize(("position", "code"), TOLD, ids=[f"block {j}" for j, _ in TOLD])
-def test_code_prints_what_stands_below_it(position, code, capsys):
+@pytest.mark.parametrize(("name", "position", "code"), TOLD, ids=[f"{name} block {j}" for name, j, _ in TOLD])
+def test_code_prints_what_stands_below_it(name, position, code, capsys):
     """Words and optima to all printed digits; gaps below 1e-9 and excesses, given to two, to a quarter."""
-    pytest.importorskip("sklearn")
-    kind, told = blocks("README.md")[position + 1]
+    if "sklearn" in code:
+        pytest.importorskip("sklearn")
+    kind, told = blocks(name)[position + 1]
     assert kind == "text"
-    exec(compile(code, "README.md", "exec"), {})
+    exec(compile(code, name, "exec"), {})
     printed = capsys.readouterr().out
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", told)
     for ours, theirs in zip(NUMBER.findall(printed), NUMBER.findall(told), strict=True):

@@ -195,6 +195,36 @@ def test_bad_oracles_are_one_sentence(oracle, words):
         LazyProblem(cp.Minimize(cp.sum_squares(x)), [], [LazyConstraint(x, oracle)]).solve()
 
 
+@pytest.mark.parametrize("attribute", ["nonneg", "nonpos", "PSD", "symmetric"])
+def test_attributes_that_replace_a_variable_are_refused(attribute):
+    x = cp.Variable((2, 2), **{attribute: True})
+    with pytest.raises(wb.BadInput, match=f"attribute {attribute}, .* write it as a constraint"):
+        LazyProblem(cp.Minimize(cp.sum(x)), [], [LazyConstraint(x, lambda v: [])])
+
+
+@pytest.mark.parametrize("backend", ["HIGHS", "DAQP", "CLARABEL", "PIQP"])
+def test_a_hint_changes_the_way_not_the_answer(backend):
+    """Backends that gain by the last answer get it, rows that came and went since included; the others do not."""
+    if not BACKENDS[backend].installed:
+        pytest.xfail(f"{backend} is not installed")
+    problem, repair, _ = chebyshev(3)
+    warmed = problem.solve(gap=1e-4, backend=backend, repair=repair)
+    hints, solve = [], type(BACKENDS[backend]).solve
+
+    def watched(self, program, tolerance, time_limit=None, warm=None):
+        hints.append(warm)
+        assert warm is None or warm.z.shape == program.b.shape
+        return solve(self, program, tolerance, time_limit, None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(BACKENDS[backend]), "solve", watched)
+        problem, repair, _ = chebyshev(3)
+        cold = problem.solve(gap=1e-4, backend=backend, repair=repair)
+    assert warmed.status == cold.status == "optimal"
+    assert warmed.upper == pytest.approx(cold.upper, rel=3e-4)
+    assert [hint is not None for hint in hints] == [False] + [BACKENDS[backend].warms] * (len(hints) - 1)
+
+
 def test_contradictory_rows_are_named():
     x = cp.Variable()
     with pytest.raises(wb.BadInput, match="no feasible point"):

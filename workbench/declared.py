@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.backends import ConeProgram
-from workbench.structures import Floats, Rows
+from workbench.structures import Floats, Ints, Rows, enumerated
 
 
 class LazyCuts:
@@ -42,24 +42,28 @@ class LazyCuts:
 
 
 class WrittenCuts(LazyCuts):
-    """The family written out: Rows as one stacked CVXPY constraint."""
+    """The family written out: Rows as one stacked CVXPY constraint, kept in `constraints` for its dual values."""
 
     def __init__(self, prices: Floats, rows: Rows):
         super().__init__(prices)
         self.rows = rows
+        self.constraints: list[cp.Constraint] = []
 
     def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]:
         self.theta, self.xi = list(theta), xi
         value = self.rows.slopes @ cp.hstack(self.theta) + self.rows.offsets
-        return [value <= 0] if xi is None else [value <= self.rows.membership(self.groups) @ xi]
+        self.constraints = [value <= (0 if xi is None else self.rows.membership(self.groups) @ xi)]
+        return self.constraints
 
 
 def written(formulation: Any, problem: Any) -> tuple[cp.Problem, WrittenCuts]:
-    """The program with every cut of every output in one stacked constraint (enumerable outputs only)."""
+    """The program with every cut of every output in one stacked constraint (enumerable outputs only).
+
+    Samples of price 0 are no part of F: at price ∞ theirs would be constraints like any other's.
+    """
     oracle, prices = formulation.oracle(problem), formulation.prices(problem)
-    outputs = [problem.outputs(i) for i in range(problem.n_samples)]
-    samples = np.repeat(np.arange(problem.n_samples), [len(o) for o in outputs])
-    slopes, offsets = oracle.rows(samples, np.concatenate(outputs))
+    samples, outputs = enumerated(problem, np.flatnonzero(prices.weights > 0))
+    slopes, offsets = oracle.rows(samples, outputs)
     groups = np.full(len(samples), -1) if prices.hard else samples
     cuts = WrittenCuts(np.empty(0) if prices.hard else prices.floats(), Rows(slopes, offsets, groups))
     return formulation.program(problem, cuts), cuts
@@ -82,32 +86,41 @@ class CompiledBase:
             soc=tuple(dims.soc),
             exp=dims.exp,
         )
+        self.parts = cut(sparse.csr_array(self.cone.A), dims.zero + dims.nonneg)
         # (c, d, A, b) or (P, c, d, A, b): d is the objective's constant
         self.offset = float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3])
         self.theta = np.concatenate([np.arange(v.size) + columns[v.id] for v in cuts.theta])
         self.xi = np.empty(0, np.int64) if cuts.xi is None else np.arange(cuts.xi.size) + columns[cuts.xi.id]
 
-    def native(self, rows: Rows) -> sparse.csr_array:
-        """The rows over the columns of x: a at θ's columns and −1 at ξ_g's."""
-        m, n = len(rows.offsets), len(self.cone.q)
-        slopes = sparse.coo_array(rows.slopes)
+    def native(self, rows: Rows) -> tuple[Ints, Ints, Floats]:
+        """The rows over the columns of x, a at θ's and −1 at ξ_g's, as CSR: lengths, columns, values."""
         held = np.flatnonzero(rows.groups >= 0)
-        entries = np.concatenate([slopes.data, -np.ones(len(held))])
-        where = (
-            np.concatenate([slopes.coords[0], held]),
-            np.concatenate([self.theta[slopes.coords[1]], self.xi[rows.groups[held]]]),
-        )
-        return sparse.csr_array((entries, where), shape=(m, n))
+        ends, lengths = rows.slopes.indptr[1:][held], np.diff(rows.slopes.indptr)
+        lengths[held] += 1
+        columns = np.insert(self.theta[rows.slopes.indices], ends, self.xi[rows.groups[held]])
+        return lengths, columns, np.insert(rows.slopes.data, ends, -1.0)
 
     def extended(self, rows: Rows) -> tuple[ConeProgram, slice]:
-        """The cone program with the rows spliced in, and where they stand."""
-        native, offsets = self.native(rows), rows.offsets
-        base, split = self.cone, self.cone.zero + self.cone.nonneg
-        A = sparse.csr_array(base.A)
+        """The cone program with the rows spliced in, and where they stand.
+
+        Arrays are joined by hand: SciPy's stacking takes longer than many a solver on a few hundred rows.
+        """
+        base, m = self.cone, len(rows.offsets)
+        split = base.zero + base.nonneg
+        (above, below), middle = self.parts, self.native(rows)
+        lengths, columns, values = (np.concatenate(each) for each in zip(above, middle, below, strict=True))
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        A = sparse.csr_array((values, columns, ends), shape=(len(lengths), len(base.q)))
         grown = replace(
             base,
-            A=sparse.csc_array(sparse.vstack([A[:split], native, A[split:]])),
-            b=np.concatenate([base.b[:split], -offsets, base.b[split:]]),
-            nonneg=base.nonneg + len(offsets),
+            A=sparse.csc_array(A),
+            b=np.concatenate([base.b[:split], -rows.offsets, base.b[split:]]),
+            nonneg=base.nonneg + m,
         )
-        return grown, slice(split, split + len(offsets))
+        return grown, slice(split, split + m)
+
+
+def cut(A: sparse.csr_array, split: int) -> list[tuple[Ints, Ints, Floats]]:
+    """The rows before `split` and from it on, each as CSR: lengths, columns, values."""
+    at, lengths = A.indptr[split], np.diff(A.indptr)
+    return [(lengths[:split], A.indices[:at], A.data[:at]), (lengths[split:], A.indices[at:], A.data[at:])]

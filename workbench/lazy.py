@@ -21,12 +21,13 @@ the upper bound, as does `repair`, if given: a function from the variables' valu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.reductions.cvx_attr2constr import convex_attributes
 from scipy import sparse
 
 from workbench.backends import BACKENDS
@@ -35,7 +36,7 @@ from workbench.cutting_planes import Observe, generate
 from workbench.declared import CompiledBase, LazyCuts
 from workbench.errors import BadInput
 from workbench.master import CompiledMaster, MasterAnswer
-from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
+from workbench.structures import Floats, Ints, Rows
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,12 @@ class LazyProblem:
             self.sign = -1.0
         if not written.is_dcp():
             raise BadInput("The objective and constraints are not convex by CVXPY's rules; see problem.is_dcp().")
-        self.objective = objective
+        if named := convex_attributes(self.variables):
+            raise BadInput(
+                f"A variable has the attribute {named[0]}, which CVXPY compiles to another variable; "
+                f"write it as a constraint, such as x >= 0 for nonneg."
+            )
+        self.objective, self.constraints = objective, list(constraints)
         self.cuts, self.problem = cuts, cp.Problem(objective, [*constraints, *cuts(self.variables)])
         self.pool = Pool(sum(v.size for v in self.variables))
         starts = np.cumsum([0, *(v.size for v in self.variables)])
@@ -160,14 +166,15 @@ class LazyProblem:
             part = np.reshape(x[self.place[variable.id]], variable.shape, order="F")
             variable.save_value(part if variable.shape else part[()])
 
-    def violated(self) -> Iterable[tuple[sparse.csr_array, Floats]]:
-        """Rows (A, b) with Ax + b ≤ 0, from every oracle at the variables' present values."""
+    def violated(self) -> Iterator[Row]:
+        """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
         for family in self.lazy:
             members = family.members()
             for answer in family.oracle(*(v.value for v in members)) or ():
-                yield self.row(answer, members)
+                yield from self.read(answer, members)
 
-    def row(self, answer: Any, members: tuple[cp.Variable, ...]) -> tuple[sparse.csr_array, Floats]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[Row]:
+        """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
         if not (isinstance(answer, tuple) and len(answer) == 2):
@@ -176,7 +183,7 @@ class LazyProblem:
                 f"⟨a, x⟩ + b <= 0, or CVXPY inequalities."
             )
         parts = [answer[0]] if len(members) == 1 else list(answer[0])
-        row = np.zeros((1, self.pool.dim))
+        row = np.zeros(self.pool.dim)
         for variable, part in zip(members, parts, strict=True):
             part = part.toarray() if sparse.issparse(part) else np.asarray(part, float)
             if part.size != variable.size:
@@ -184,13 +191,14 @@ class LazyProblem:
                     f"A lazy constraint's row has {part.size} coefficients for {variable.name()} of size "
                     f"{variable.size}; return one for each entry."
                 )
-            row[0, self.place[variable.id]] += np.reshape(part, variable.shape).ravel(order="F")
-        offset = np.atleast_1d(np.asarray(answer[1], float))
-        if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.shape == (1,)):
+            row[self.place[variable.id]] += np.reshape(part, variable.shape).ravel(order="F")
+        offset = np.asarray(answer[1], float).ravel()
+        if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.size == 1):
             raise BadInput("A lazy constraint's oracle returned a row that is not finite; correct the oracle.")
-        return sparse.csr_array(row), offset
+        columns = np.flatnonzero(row)
+        return [Row(columns, row[columns], float(offset[0]))]
 
-    def extracted(self, expression: cp.Expression) -> tuple[sparse.csr_array, Floats]:
+    def extracted(self, expression: cp.Expression) -> list[Row]:
         """The rows of an affine expression that is to be ≤ 0: its Jacobian and its value at 0."""
         if not expression.is_affine() or any(v.id not in self.place for v in expression.variables()):
             raise BadInput(
@@ -202,41 +210,60 @@ class LazyProblem:
             A[:, self.place[variable.id]] = jacobian.T
             x[self.place[variable.id]] = np.ravel(variable.value, order="F")
         A = sparse.csr_array(A)
-        return A, np.ravel(expression.value, order="F") - A @ x
+        offsets, ends = np.ravel(expression.value, order="F") - A @ x, A.indptr
+        return [
+            Row(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
+            for start, stop, b in zip(ends, ends[1:], offsets, strict=False)
+        ]
+
+
+class Row(NamedTuple):
+    """⟨a, x⟩ + b ≤ 0: the columns where a is not 0, its values there, and b."""
+
+    columns: Ints
+    values: Floats
+    offset: float
+
+    def at(self, x: Floats) -> float:
+        """⟨a, x⟩ + b."""
+        return float(self.values @ x[self.columns]) + self.offset
 
 
 class Pool:
     """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
 
     def __init__(self, dim: int):
-        self.dim, self.slopes, self.offsets = dim, GrownRows(dim), Grown(np.empty(0))
-        self.index: dict[bytes, int] = {}
+        self.dim, self.rows = dim, list[Row]()
+        self.index: dict[tuple[bytes, bytes, float], int] = {}
 
     def handles(self) -> list[Ints]:
-        return [np.array([k]) for k in range(len(self.index))]
+        return [np.array([k]) for k in range(len(self.rows))]
 
-    def add(self, A: sparse.csr_array, b: Floats) -> list[Ints]:
-        handles = []
-        for j in range(A.shape[0]):
-            row = sparse.csr_array(A[[j]])
-            key = row.indices.astype(np.int64).tobytes() + row.data.tobytes() + b[j].tobytes()
-            number = self.index.setdefault(key, len(self.index))
-            if number == len(self.offsets.view):
-                self.slopes.extend(row)
-                self.offsets.extend(b[[j]])
-            handles.append(np.array([number]))
-        return handles
+    def add(self, row: Row) -> Ints:
+        key = (row.columns.tobytes(), row.values.tobytes(), row.offset)
+        number = self.index.setdefault(key, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(row)
+        return np.array([number])
+
+    def take(self, handles: list[Ints]) -> Rows:
+        """The rows of these handles, as a master takes them."""
+        taken = [self.rows[handle[0]] for handle in handles]
+        ends = np.cumsum([0, *(len(row.columns) for row in taken)])
+        data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
+        slopes = sparse.csr_array(data, shape=(len(taken), self.dim))
+        return Rows(slopes, np.array([row.offset for row in taken]), np.full(len(taken), -1))
 
 
 class LazyFamily:
     """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
 
-    hard, proven, n_groups, negligible = True, False, 0, 1.0
+    hard, proven, n_groups = True, False, 0
     suspect = "the oracles and the base"
 
     def __init__(self, problem: LazyProblem, offset: float, feasibility: float, repair: Any):
         self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair
-        self.scale = 0.0
+        self.negligible = 1.0  # that size of a violation which matters as much as the gap: at most the optimum's own
 
     @property
     def start(self) -> Floats:
@@ -244,18 +271,22 @@ class LazyFamily:
         parts = [np.zeros(v.size) if v.value is None else np.ravel(v.value, order="F") for v in self.problem.variables]
         return np.concatenate(parts).astype(float)
 
+    def feasible(self, x: Floats) -> Floats:
+        """x as it is: the base's constraints have no closed-form projection."""
+        return x
+
     def separate(self, x: Floats) -> tuple[float, list[Ints]]:
         problem = self.problem
         problem.assign(x)
         handles: list[Ints] = []
         violation = 0.0
-        for A, b in problem.violated():
-            violation = max(violation, float((A @ x + b).max(initial=0.0)))
-            handles += problem.pool.add(A, b)
+        for row in problem.violated():
+            violation = max(violation, row.at(x))
+            handles.append(problem.pool.add(row))
         if self.repair:
             self.assign_repaired()
             violation = 0.0
-        violation = max(violation, *(float(np.max(c.violation())) for c in problem.problem.constraints))
+        violation = max([violation, *(float(np.max(c.violation())) for c in problem.constraints)])
         value = problem.sign * float(problem.objective.value) if violation <= self.feasibility else np.inf
         return value, handles
 
@@ -270,18 +301,18 @@ class LazyFamily:
         if self.repair:
             self.assign_repaired()
         x = self.start
-        return max((float((A @ x + b).max(initial=0.0)) for A, b in self.problem.violated()), default=0.0)
+        return max([0.0, *(row.at(x) for row in self.problem.violated())])
 
     def rows(self, handles: list[Ints]) -> Rows:
-        ids = np.array([h[0] for h in handles], np.int64)
-        pool = self.problem.pool
-        return Rows(sparse.csr_array(pool.slopes.view[ids]), pool.offsets.view[ids], np.full(len(ids), -1))
+        return self.problem.pool.take(handles)
 
     def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
         return multipliers
 
     def lower(self, weights: Floats, answer: MasterAnswer) -> float:
-        return answer.dual + self.offset
+        value = answer.dual + self.offset
+        self.negligible = min(abs(value), 1.0) or 1.0
+        return value
 
     def gap(self, upper: float, lower: float) -> float:
         if not np.isfinite(upper - lower):
