@@ -224,18 +224,23 @@ def generate(
     observe: Observe | None = None,
     held: Sequence[Ints] = (),
     journal: Journal | None = None,
+    warm: tuple[Floats, Floats] | None = None,
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
     family : a `Family` (cuts of a formulation) or a `LazyFamily` (rows of any CVXPY program)
     max_rounds, time_limit : from here on; one round is begun in any case
     held : rows known from before, as the family's handles
+    warm : multipliers of the rows in `held`, and the θ to ask the oracle at first
     journal : takes each finished round; the rounds that it holds are not run again
     """
     run = Run(family, master, gap, observe, journal)
     run.restore()
     if not run.rounds:
         run.append(list(held))
+        if warm is not None:
+            run.master.warm(warm[0])
+            run.theta = warm[1]
     query, last_round = run.theta, run.rounds + (max_rounds or np.inf)
     run.deadline = run.seconds + (time_limit or np.inf)
     while True:
@@ -387,10 +392,11 @@ class Run:
 
     def refine(self) -> bool:
         """No row is missing: get more accuracy from the active-set finish, a tighter or a stronger master."""
-        if not self.polished and (proposal := self.family.polish(self.held, self.multipliers)):
+        if not self.polished:
             self.polished = True
-            self.accept(proposal)
-            return True
+            if proposal := self.family.polish(self.held, self.multipliers) or self.master.finish():
+                self.accept(proposal)
+                return True
         if self.tolerance <= TIGHTEST and not self.succeed():
             return False
         self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False

@@ -26,6 +26,7 @@ from scipy import sparse
 
 from workbench.ascent import ascend, prepare
 from workbench.backends import Answer, Backend, ConeProgram
+from workbench.polish import finished
 from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
 
 if TYPE_CHECKING:  # CVXPY takes a second to import and the Gram master does without
@@ -85,6 +86,10 @@ class Master:
         master.heirs = rest
         return master
 
+    def finish(self) -> MasterAnswer | None:
+        """The last answer to machine accuracy, by the rows that hold with equality; None if that leads nowhere."""
+        return None
+
     def warm(self, multipliers: Floats) -> None:
         """Start from these β, of the rows held; for masters that can."""
 
@@ -130,6 +135,18 @@ class CompiledMaster(Master):
         self.size = size if SMALLEST < size < np.inf else self.size
         theta = answer.x[self.base.theta]
         return MasterAnswer(theta, self.multipliers, answer.status, answer.infeasible, dual, answer.stopped)
+
+    def finish(self) -> MasterAnswer | None:
+        program, where = self.base.extended(self.rows)
+        if self.last is None:
+            return None
+        z = np.concatenate([self.last.z[: where.start], self.multipliers, self.last.z[where.start :]])
+        found = finished(program, self.last.x, z, self.size)
+        if found is None:
+            return None
+        x, z = found
+        answer = replace(self.last, x=x, z=z)
+        return MasterAnswer(x[self.base.theta], z[where], "active set", dual=numerical_dual(program, answer))
 
     def hint(self, split: int, size: float) -> Answer | None:
         """The last answer over the rows of now, which stand behind the first `split` of the base."""

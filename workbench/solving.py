@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.ascent import Blocks
 from workbench.backends import BACKENDS, Backend, solve_cvxpy
 from workbench.backends import backend as find_backend
 from workbench.bounds import Bounds, SmoothBounds
@@ -46,6 +47,7 @@ from workbench.structures import CutForm, Cuts, Floats, Majorized, Search, Smoot
 from workbench.trees import CappedBounds, Tree, bounds_for
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
+HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
@@ -334,16 +336,19 @@ def solve_by_cuts(
     """Cut generation on the formulation's lazy declaration."""
     least = bounds.oracle.least_loss
     family = Family(bounds, group_count(groups, len(bounds.samples)), caution=0.1 * min(gap, 1e-4) * least)
-    kind, chosen = choose(bounds, master, backend)
-    others = [] if backend else [BACKENDS[each] for each in PREFERRED["compiled"] if BACKENDS[each].installed]
+    kind, chosen = choose(bounds, family.n_groups, master, backend)
+    others = [] if backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
     clock, cpu = time.perf_counter(), time.process_time()
+    blocks = Blocks(family, gap) if kind == "dual-block" else None
     engine = make_master(kind, family, chosen)
     if kind == "compiled":
         engine.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = time.perf_counter() - clock, time.process_time() - cpu
     with journal as kept:
-        held = family.truths() if len(bounds.regularizer.free) else []
-        state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept)
+        held, warm = family.truths() if len(bounds.regularizer.free) else [], None
+        if blocks and not (kept and kept.entries):
+            held, warm, time_limit = blocks.run(time_limit)
+        state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept, warm)
     return Answer(state, family.cuts, ", then ".join(map(versioned, state.masters)), kind, *spent)
 
 
@@ -483,11 +488,12 @@ def group_count(groups: int | str | None, n: int) -> int:
     return min(count, n)
 
 
-def choose(bounds: Bounds, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
+def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
     """The kind of master and its backend, as the module's docstring says."""
     quadratic = getattr(bounds.regularizer, "curvature", None) is not None
     ascent = quadratic and not bounds.prices.hard
     fits = {"ascent": ascent and name is None, "gram": quadratic, "compiled": True}
+    fits["dual-block"] = fits["ascent"] and groups == len(bounds.samples)
     given = find_backend(name) if name else None
     if kind is None and given is None:
         kind = "ascent" if ascent and available() else "gram" if quadratic else "compiled"
@@ -498,7 +504,7 @@ def choose(bounds: Bounds, kind: str | None, name: str | None) -> tuple[str, Bac
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
             f"regularizer, and ascent that, finite prices and no backend."
         )
-    if kind != "ascent" and given is None:
+    if kind not in ("ascent", "dual-block") and given is None:
         given = first_installed(kind)
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
@@ -514,7 +520,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     bounds = family.bounds
     if kind == "gram":
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
-    if kind == "ascent":
+    if kind in ("ascent", "dual-block"):
         master = AscentMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim)
         kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
         able = [(each, first_installed(each)) for each in kinds]
