@@ -202,8 +202,8 @@ def enumeration(bounds: Bounds, size: float = 1.0) -> Enumeration:
                 return Enumeration(status=status, backend=name)
             continue
         weights = np.bincount(ids, np.maximum(family.constraints[0].dual_value, 0) * size, len(cuts))
-        theta = np.concatenate([np.ravel(variable.value) for variable in family.theta])
-        ends = bounds.lower(cuts, weights), bounds.upper(theta)
+        theta = family.units * np.concatenate([np.ravel(variable.value) for variable in family.theta])
+        ends = bounds.lower(cuts, bounds.balanced(cuts, weights)), bounds.upper(theta)
         if not best.backend or bounds.gap(ends[1], ends[0]) < bounds.gap(best.upper, best.lower):
             best = Enumeration(float(scaled.value) * size, *ends, status, name)
         if bounds.gap(best.upper, best.lower) <= TOLERANCE:

@@ -16,6 +16,7 @@ stands; what that returns decides what becomes of it:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,17 +29,28 @@ from workbench.structures import Floats, Ints, Rows, enumerated
 
 
 class LazyCuts:
-    """The family ξ_g ≥ ⟨a, θ⟩ + o of a declaration, before any of its rows is known."""
+    """The family ξ_g ≥ ⟨a, θ⟩ + o of a declaration, before any of its rows is known.
+
+    A declaration may be written in other units, for the backend's sake: θ = units · its variables, one
+    unit a variable, and ξ = unit · its own; rows and multipliers are converted.
+    """
 
     def __init__(self, prices: Floats):
         self.prices, self.groups = prices, len(prices)
         self.theta: list[cp.Variable] = []
         self.xi: cp.Variable | None = None
+        self.units, self.unit = np.empty(0), 1.0
 
-    def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]:
-        self.theta, self.xi = list(theta), xi
+    def __call__(
+        self, theta: list[cp.Variable], xi: cp.Variable | None = None, units: Sequence[float] = (), unit: float = 1.0
+    ) -> list[cp.Constraint]:
+        self.remember(theta, xi, units, unit)
         # CVXPY compiles only variables that occur, and b may occur in lazy rows alone.
         return [0 * cp.sum(variable) <= 1 for variable in self.theta]
+
+    def remember(self, theta: list[cp.Variable], xi: cp.Variable | None, units: Sequence[float], unit: float) -> None:
+        self.theta, self.xi, self.unit = list(theta), xi, unit
+        self.units = np.repeat(np.asarray(units or np.ones(len(theta))), [each.size for each in theta])
 
 
 class WrittenCuts(LazyCuts):
@@ -49,10 +61,12 @@ class WrittenCuts(LazyCuts):
         self.rows = rows
         self.constraints: list[cp.Constraint] = []
 
-    def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]:
-        self.theta, self.xi = list(theta), xi
-        value = self.rows.slopes @ cp.hstack(self.theta) + self.rows.offsets
-        self.constraints = [value <= (0 if xi is None else self.rows.membership(self.groups) @ xi)]
+    def __call__(
+        self, theta: list[cp.Variable], xi: cp.Variable | None = None, units: Sequence[float] = (), unit: float = 1.0
+    ) -> list[cp.Constraint]:
+        self.remember(theta, xi, units, unit)
+        value = self.rows.slopes @ cp.multiply(self.units, cp.hstack(self.theta)) + self.rows.offsets
+        self.constraints = [value <= (0 if xi is None else self.rows.membership(self.groups) @ (unit * xi))]
         return self.constraints
 
 
@@ -91,6 +105,11 @@ class CompiledBase:
         self.offset = float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3])
         self.theta = np.concatenate([np.arange(v.size) + columns[v.id] for v in cuts.theta])
         self.xi = np.empty(0, np.int64) if cuts.xi is None else np.arange(cuts.xi.size) + columns[cuts.xi.id]
+        self.units, self.unit = cuts.units, cuts.unit
+
+    def read(self, x: Floats) -> Floats:
+        """θ of a solution x."""
+        return x[self.theta] * self.units
 
     def native(self, rows: Rows) -> tuple[Ints, Ints, Floats]:
         """The rows over the columns of x, a at θ's and −1 at ξ_g's, as CSR: lengths, columns, values."""
@@ -98,7 +117,8 @@ class CompiledBase:
         ends, lengths = rows.slopes.indptr[1:][held], np.diff(rows.slopes.indptr)
         lengths[held] += 1
         columns = np.insert(self.theta[rows.slopes.indices], ends, self.xi[rows.groups[held]])
-        return lengths, columns, np.insert(rows.slopes.data, ends, -1.0)
+        values = rows.slopes.data * self.units[rows.slopes.indices] / self.unit
+        return lengths, columns, np.insert(values, ends, -1.0)
 
     def extended(self, rows: Rows) -> tuple[ConeProgram, slice]:
         """The cone program with the rows spliced in, and where they stand.
@@ -114,7 +134,7 @@ class CompiledBase:
         grown = replace(
             base,
             A=sparse.csc_array(A),
-            b=np.concatenate([base.b[:split], -rows.offsets, base.b[split:]]),
+            b=np.concatenate([base.b[:split], -rows.offsets / self.unit, base.b[split:]]),
             nonneg=base.nonneg + m,
         )
         return grown, slice(split, split + m)

@@ -102,8 +102,9 @@ class Master:
 class CompiledMaster(Master):
     """The primal master over a compiled CVXPY base; the last answer is a hint to backends that gain by one.
 
-    size : the last optimal value; once the tolerance is tightened the program is put in its units, since
-        backends take tolerances partly as absolute ones;  coarse : the tolerance before that
+    size : the last optimal value, at first the declaration's unit; once the tolerance is tightened the
+        program is put in its units, since backends take tolerances partly as absolute ones
+    coarse : the tolerance before that
     """
 
     def __init__(self, base: CompiledBase, backend: Backend):
@@ -111,7 +112,7 @@ class CompiledMaster(Master):
         self.base, self.backend = base, backend
         self.last: Answer | None = None  # without the rows' multipliers, which come and go with them
         self.multipliers: Floats = np.empty(0)
-        self.size, self.coarse = 1.0, 0.0
+        self.size, self.coarse = base.unit, 0.0
 
     def append(self, rows: Rows) -> None:
         super().append(rows)
@@ -124,36 +125,39 @@ class CompiledMaster(Master):
     def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         given, where = self.base.extended(self.rows)
         self.coarse = max(self.coarse, tolerance)
-        size = self.size if tolerance < self.coarse else 1.0
+        size = self.size if tolerance < self.coarse else self.base.unit
         program = replace(given, P=given.P / size, q=given.q / size)
         answer = self.backend.solve(program, tolerance, time_limit, self.hint(where.start, size))
         answer = replace(answer, z=answer.z * size)
-        self.multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0)
+        self.multipliers = np.maximum(np.nan_to_num(answer.z[where]), 0) / self.base.unit
         self.last = replace(answer, z=np.delete(answer.z, where))
         dual = numerical_dual(given, answer)
         size = abs(dual + self.base.offset)
-        self.size = size if SMALLEST < size < np.inf else self.size
-        theta = answer.x[self.base.theta]
+        self.size = size if SMALLEST * self.base.unit < size < np.inf else self.size
+        theta = self.base.read(answer.x)
         return MasterAnswer(theta, self.multipliers, answer.status, answer.infeasible, dual, answer.stopped)
 
     def finish(self) -> MasterAnswer | None:
         program, where = self.base.extended(self.rows)
         if self.last is None:
             return None
-        z = np.concatenate([self.last.z[: where.start], self.multipliers, self.last.z[where.start :]])
+        mine = self.multipliers * self.base.unit
+        z = np.concatenate([self.last.z[: where.start], mine, self.last.z[where.start :]])
         found = finished(program, self.last.x, z, self.size)
         if found is None:
             return None
         x, z = found
         answer = replace(self.last, x=x, z=z)
-        return MasterAnswer(x[self.base.theta], z[where], "active set", dual=numerical_dual(program, answer))
+        dual = numerical_dual(program, answer)
+        return MasterAnswer(self.base.read(x), z[where] / self.base.unit, "active set", dual=dual)
 
     def hint(self, split: int, size: float) -> Answer | None:
         """The last answer over the rows of now, which stand behind the first `split` of the base."""
         if self.last is None or not self.backend.warms:
             return None
         z = self.last.z
-        return replace(self.last, z=np.concatenate([z[:split], self.multipliers, z[split:]]) / size)
+        mine = self.multipliers * self.base.unit
+        return replace(self.last, z=np.concatenate([z[:split], mine, z[split:]]) / size)
 
 
 class GramMaster(Master):

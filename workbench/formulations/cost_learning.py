@@ -21,6 +21,8 @@ b_k − b_y ≤ F₀/P_y + 2ρ max‖φ‖. A label k that no sample holds may b
 without ever being chosen, T the longest sample. So all differences of some optimal b are at most
 β = F₀/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. The conjugate then pays β‖Σ α(l(y) − l(y_i))‖₁
 for what `Bounds.balanced` leaves of that sum, some 10⁻¹⁵.
+
+The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F(w, b, v; Kλ₂, λ₁, 1): K is unnecessary.
 """
 
 from __future__ import annotations
@@ -103,11 +105,13 @@ class CostLearning(CostSettings):
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp
 
-        d, k, m = self.oracle(problem).sizes
+        (d, k, m), K = self.oracle(problem).sizes, self.K
         w, b, v, xi = cp.Variable(d), cp.Variable(k), cp.Variable(m), cp.Variable(cuts.groups)
-        objective = self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi
+        objective = K * (K * self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi)
         cost, domain = self.cost_program(problem, v)
-        return cp.Problem(cp.Minimize(objective + cost), [*domain, cp.sum(b) == 0, *cuts([w, b, v], xi)])
+        return cp.Problem(
+            cp.Minimize(objective + cost), [*domain, cp.sum(b) == 0, *cuts([w, b, v], xi, (K, K, 1.0), K)]
+        )
 
     def cost_program(self, problem: Any, v: Any) -> tuple[Any, list[Any]]:
         """r of v, and its domain, in CVXPY."""

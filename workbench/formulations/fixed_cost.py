@@ -63,10 +63,10 @@ class FixedCostLearning(CostLearning):
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp
 
-        d, k, _ = self.oracle(problem).sizes
+        (d, k, _), K = self.oracle(problem).sizes, self.K
         w, b, xi = cp.Variable(d), cp.Variable(k), cp.Variable(cuts.groups)
-        objective = self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi
-        return cp.Problem(cp.Minimize(objective), [cp.sum(b) == 0, *cuts([w, b], xi)])
+        objective = K * (K * self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi)
+        return cp.Problem(cp.Minimize(objective), [cp.sum(b) == 0, *cuts([w, b], xi, (K, K), K)])
 
 
 NAMES = {"fixed-cost": FixedCostLearning}

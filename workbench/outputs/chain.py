@@ -262,20 +262,22 @@ class Chain:
             _viterbi.decode(scores[rows], transitions, piece - piece[0], out[part], *more)
         return out
 
-    def kernel(self, augment: bool = True) -> Kernel:
-        X = self.letters
+    def kernel(self, augment: bool | Floats = True) -> Kernel:
+        X, given = self.letters, not isinstance(augment, bool)
         data = (
             self.offsets,
             X.indptr.astype(np.int64),
             X.indices.astype(np.int64),
             X.data,
             self.labels,
-            self.cost if augment else np.zeros_like(self.cost),
-            1 / self.divisors,
+            augment if given else self.cost if augment else np.zeros_like(self.cost),
+            np.ones(self.n_samples) if given else 1 / self.divisors,
             self.n_inputs,
         )
         most = 2 * int((np.diff(X.indptr[self.offsets]) + self.lengths).max())
-        return Kernel(data, _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into, most)
+        functions = _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into
+        widest = self.n_classes * (int(np.diff(X.indptr[self.offsets]).max()) + self.n_classes)
+        return Kernel(data, *functions, most, _viterbi.reads_into, widest)
 
     def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
         """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to each label's."""
@@ -347,12 +349,13 @@ class Chain:
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Chain:
-        """n sequences of letters with d features and K = `labels`, K^T ≤ 36 (benchmarks/instances.py)."""
+        """n ≥ 2 sequences of letters with d features and K = `labels`, K^T ≤ 36 (benchmarks/instances.py)."""
         longest = int(np.log(36.5) / np.log(labels))
         lengths = 1 + rng.permutation(n) % longest
         cost = rng.integers(1, 4, (labels, labels)) * (1 - np.eye(labels)) if rng.random() < 0.5 else None
-        weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
+        weights = np.append([1, 1], rng.integers(0, 4, n - 2)) if rng.random() < 0.3 else None
         sequences, truth = [rng.normal(size=(t, d)) for t in lengths], [rng.integers(0, labels, t) for t in lengths]
+        truth[1][0] = truth[1][0] if truth[1][0] != truth[0][0] else (truth[0][0] + 1) % labels
         loss = ("hamming", "hamming-normalised")[int(rng.random() < 0.5)]
         return cls(sequences, truth, loss, cost, weights, np.arange(labels))
 

@@ -58,6 +58,17 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
+def reads_into(data: Any, i: int, indices: Ints) -> int:
+    """The weights that sample i's features meet, of every label; their number."""
+    indptr, columns, _, _, cost, p = data
+    count = 0
+    for label in range(cost.shape[1]):
+        for j in range(indptr[i], indptr[i + 1]):
+            indices[count] = label * p + columns[j]
+            count += 1
+    return count
+
+
 class Multiclass:
     """Samples X with labels y.
 
@@ -166,17 +177,18 @@ class Multiclass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)
 
-    def kernel(self, augment: bool = True) -> Kernel:
-        X = self.X
+    def kernel(self, augment: bool | Floats = True) -> Kernel:
+        X, longest = self.X, int(np.diff(self.X.indptr).max())
         data = (
             X.indptr.astype(np.int64),
             X.indices.astype(np.int64),
             X.data,
             self.labels,
-            self.cost if augment else np.zeros_like(self.cost),
+            self.cost if augment is True else np.zeros_like(self.cost) if augment is False else augment,
             self.n_inputs,
         )
-        return Kernel(data, argmax_into, add_slope, slope_into, 2 * int(np.diff(X.indptr).max()))
+        functions = argmax_into, add_slope, slope_into
+        return Kernel(data, *functions, 2 * longest, reads_into, len(self.classes) * longest)
 
     def marginals(self) -> Softmax:
         """The likelihood of its labels."""
@@ -216,10 +228,12 @@ class Multiclass:
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Multiclass:
-        """n samples of d features and k = `labels` classes (benchmarks/instances.py)."""
+        """n ≥ 2 samples of d features and k = `labels` classes, two of which occur (benchmarks/instances.py)."""
         cost = rng.uniform(0.5, 2, (labels, labels)) * (1 - np.eye(labels)) if rng.random() < 0.5 else None
-        weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
-        return cls(rng.normal(size=(n, d)), rng.integers(0, labels, n), cost, weights, np.arange(labels))
+        weights = np.append([1, 1], rng.integers(0, 4, n - 2)) if rng.random() < 0.3 else None
+        X, y = rng.normal(size=(n, d)), rng.integers(0, labels, n)
+        y[1] = y[1] if y[1] != y[0] else (y[0] + 1) % labels
+        return cls(X, y, cost, weights, np.arange(labels))
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Multiclass:
