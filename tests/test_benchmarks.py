@@ -20,7 +20,10 @@ SMALL = {
     "alignment": {"n": 9, "folds": 3, "gap": 0.1},
     "instances": {"n": 3, "pair": "multiclass:soft-margin"},
     "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
+    "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
+    "routes": {"small": 15, "large": 20, "few": 3, "many": 4},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
+    "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
 }
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
@@ -52,6 +55,21 @@ KEYS = {
         *(f"{key}_{way}" for key in ("value", "rounds", "cpu", "solver", "round_ms") for way in WAYS),
         *(f"{way}_{key}" for key in ("ratio", "overhead") for way in WAYS[1:]),
         "backend",
+    },
+    "dual-block": {
+        *(f"{what}_1e-01" for what in ("seconds", "units", "passes")),
+        *("words", "unit_ms", "upper", "lower", "digits_upper", "digits_lower"),
+        *("digits_seconds", "liblinear_seconds", "digits_ratio"),
+    },
+    "routes": {
+        f"{case}_{key}"
+        for case in ("digits_small", "digits_large", "words_few", "words_many", "words_rough")
+        for key in ("ratio", *(f"{m}_{key}" for m in ("dual_block", "ascent") for key in ("cpu", "status", "gap")))
+    },
+    "selection": {
+        *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
+        *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
+        *(f"novelty_{key}" for key in ("difference", "width", "several_active", "cpu", "cvxpy_cpu", "ratio")),
     },
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }

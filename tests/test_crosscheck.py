@@ -13,6 +13,7 @@ from workbench.bounds import Bounds
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
 from workbench.solvers.bcfw import BCFW
+from workbench.solvers.dual_block import DualBlock
 from workbench.solvers.subgradient import Subgradient
 from workbench.stochastic import run
 from workbench.structures import Cuts
@@ -27,7 +28,7 @@ from workbench.verdicts import (
     settling,
 )
 
-SOLVERS = [Subgradient(), BCFW()]
+SOLVERS = [Subgradient(), BCFW(), DualBlock()]
 
 
 @cache

@@ -25,9 +25,27 @@ def available() -> bool:
 
 
 def compiled_kernel(kernel: Kernel) -> Kernel:
-    """The kernel with both functions compiled for the types of its data."""
+    """The kernel with its functions compiled for the types of its data, the kernels in its data first."""
+    kernel = nested(kernel)
     slope, argmax = kernel_types(kernel)
-    return Kernel(kernel.data, compiled(kernel.argmax_into, argmax), compiled(kernel.add_slope, slope))
+    found, added = compiled(kernel.argmax_into, argmax), compiled(kernel.add_slope, slope)
+    return kernel._replace(argmax_into=found, add_slope=added)
+
+
+def nested(kernel: Kernel) -> Kernel:
+    """The kernel with the kernels in its data compiled entirely; numba knows them as plain tuples."""
+    if not any(isinstance(each, Kernel) for each in kernel.data):
+        return kernel
+    data = tuple(tuple(entirely(each)) if isinstance(each, Kernel) else each for each in kernel.data)
+    return kernel._replace(data=data)
+
+
+def entirely(kernel: Kernel) -> Kernel:
+    """The kernel with all functions that it has compiled."""
+    kernel = compiled_kernel(kernel)
+    slope = kernel.slope_into and compiled(kernel.slope_into, entry_types(kernel)[0])
+    reads = kernel.reads_into and compiled(kernel.reads_into, reads_type(kernel))
+    return kernel._replace(slope_into=slope, reads_into=reads)
 
 
 def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
@@ -36,23 +54,61 @@ def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[
 
     slope, argmax = kernel_types(kernel)
     functions = types.FunctionType(argmax), types.FunctionType(slope)
-    return compiled(sweep, types.void(*functions, typeof(kernel.data), *map(typeof, arguments)))
+    return compiled(sweep, types.void(*functions, kind(kernel.data), *map(typeof, arguments)))
 
 
-def compiled_function(function: Callable[..., float], arguments: tuple[Any, ...]) -> Callable[..., float]:
-    """A function from arrays to one float, compiled for the types of its arguments."""
+def compiled_function(
+    function: Callable[..., Any], arguments: tuple[Any, ...], returns: str = "float64"
+) -> Callable[..., Any]:
+    """A function to one number, or to "floats", compiled for the types of its arguments, functions among them, too."""
+    from numba import types
+
+    result = types.float64[::1] if returns == "floats" else getattr(types, returns)
+    return compiled(function, result(*map(kind, arguments)))
+
+
+def kind(argument: Any) -> Any:
+    """The type of an argument; of a compiled function, its signature, also inside of tuples."""
     from numba import typeof, types
 
-    return compiled(function, types.float64(*map(typeof, arguments)))
+    if type(argument) is tuple:
+        return types.Tuple(tuple(map(kind, argument)))
+    signatures = getattr(argument, "nopython_signatures", None)
+    return types.FunctionType(signatures[0]) if signatures else typeof(argument)
+
+
+def signed(result: Any, *examples: Any) -> Any:
+    """The signature of a function of such arguments and of such a result; a signature stands for a function."""
+    from numba import typeof, types
+    from numba.core.typing import Signature
+
+    arguments = [types.FunctionType(each) if isinstance(each, Signature) else typeof(each) for each in examples]
+    return (types.void if result is None else typeof(result))(*arguments)
 
 
 def kernel_types(kernel: Kernel) -> tuple[Any, Any]:
     """Signatures of (add_slope, argmax_into), see `structures.Kernel`."""
-    from numba import typeof, types
+    from numba import types
 
-    data, theta, witness = typeof(kernel.data), types.float64[::1], types.int64[::1]
+    data, theta, witness = kind(kernel.data), types.float64[::1], types.int64[::1]
     slope = types.void(data, types.int64, witness, types.float64, theta)
     return slope, types.float64(data, theta, types.int64, witness)
+
+
+def entry_types(kernel: Kernel) -> tuple[Any, Any]:
+    """Signatures of (slope_into, argmax_into), see `structures.Kernel`."""
+    from numba import types
+
+    ints = types.int64[::1]
+    entries = types.int64(kind(kernel.data), types.int64, ints, ints, types.float64[::1])
+    return entries, kernel_types(kernel)[1]
+
+
+def reads_type(kernel: Kernel) -> Any:
+    """Signature of reads_into, see `structures.Kernel`."""
+    from numba import types
+
+    return types.int64(kind(kernel.data), types.int64, types.int64[::1])
 
 
 @cache

@@ -2,9 +2,14 @@
 
 The master is chosen by what the regularizer, the prices and the backend offer:
 
-    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
+    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
+        begun, where n·p ≥ LONG, with passes of dual-block (workbench/ascent.py): master "dual-block"
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     anything else                                  → CompiledMaster (the CVXPY declaration)
+
+LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
+1e-9 took 1.2 | 0.2, 1797 digits to 1e-6 1.1 | 1.5, 200 words (8·10⁵, λ = 0.01) 5 | 12, 626 words 6 | 24, and
+with λ = 1/n 35 | not in 45. The less regularised, the longer either takes, and the more the passes save.
 
 Other kinds have no master but a loop of their own: a search branches and bounds (workbench/branch_and_bound.py), a
 smooth form descends by L-BFGS and Newton steps (workbench/smooth.py) or, if a backend is named, asks that
@@ -43,11 +48,13 @@ from workbench.journal import Journal
 from workbench.majorize import alternate
 from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
 from workbench.smooth import descend
+from workbench.solvers.dual_block import DualBlock
 from workbench.structures import CutForm, Cuts, Floats, Majorized, Search, SmoothForm
 from workbench.trees import CappedBounds, Tree, bounds_for
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
+LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
@@ -119,7 +126,7 @@ def solve(
     gap : stop when (upper − lower)/size ≤ gap, both recomputed from the data
     backend : CLARABEL, ECOS, OSQP, PIQP, SCS, …; None picks one
     groups : rows a round: "all" (n-slack), "one" (one-slack) or a number; None means all
-    master : "ascent", "gram", "compiled" or None (picked as the module's docstring says)
+    master : "dual-block", "ascent", "gram", "compiled" or None (picked as the module's docstring says)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
     polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
@@ -349,7 +356,8 @@ def solve_by_cuts(
         if blocks and not (kept and kept.entries):
             held, warm, time_limit = blocks.run(time_limit)
         state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept, warm)
-    return Answer(state, family.cuts, ", then ".join(map(versioned, state.masters)), kind, *spent)
+    names = ["dual-block"] * (warm is not None) + state.masters
+    return Answer(state, family.cuts, ", then ".join(map(versioned, names)), kind, *spent)
 
 
 def versioned(master: str) -> str:
@@ -493,16 +501,20 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     quadratic = getattr(bounds.regularizer, "curvature", None) is not None
     ascent = quadratic and not bounds.prices.hard
     fits = {"ascent": ascent and name is None, "gram": quadratic, "compiled": True}
-    fits["dual-block"] = fits["ascent"] and groups == len(bounds.samples)
+    rows = fits["ascent"] and groups == len(bounds.samples)
+    fits["dual-block"] = rows and DualBlock().misfit(bounds.formulation, bounds.problem) is None
     given = find_backend(name) if name else None
     if kind is None and given is None:
         kind = "ascent" if ascent and available() else "gram" if quadratic else "compiled"
+        if kind == "ascent" and fits["dual-block"] and len(bounds.samples) * bounds.oracle.dim >= LONG:
+            kind = "dual-block"
     elif kind is None:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
-            f"regularizer, and ascent that, finite prices and no backend."
+            f"regularizer, ascent that, finite prices and no backend, and dual-block besides one group a sample and "
+            f"a kernel with slope_into."
         )
     if kind not in ("ascent", "dual-block") and given is None:
         given = first_installed(kind)

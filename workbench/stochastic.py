@@ -20,6 +20,14 @@ writes steps[k] = (γ, ρ), which says
     α_i ← (1 − γ) α_i + γ e_witness,      ᾱ ← (1 − ρ) ᾱ + ρ α,      θ = θ(ᾱ)
 
 `Replay` repeats these from problem data: the lower bound comes from there, never from the solver.
+
+A dual solver that keeps its cuts has, in place of the log,
+
+    visitor(kernel, prices, state, compiled)    visit(order), its own route through the kernel
+    duals(state)                                (samples, witnesses, weights p_i α_i(z)) of its cuts
+
+`Handed` rebuilds the cuts from the witnesses and the data, and the bound and θ from these.
+Smooth terms need none of it: any θ proves a lower bound by itself (workbench/bounds.py).
 Clocks stop while replaying and grading.
 """
 
@@ -33,7 +41,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from workbench import compiled as machine
-from workbench.bounds import Bounds
+from workbench.bounds import Bounds, bounds_for
 from workbench.errors import BadInput, MissingCapability
 from workbench.structures import Cuts, Floats, Ints, Kernel, Mistakes, Trace
 
@@ -48,7 +56,7 @@ class Checkpoint(NamedTuple):
     seconds: float
     theta: Floats
     upper: float
-    lower: float  # NaN for a solver without a dual
+    lower: float  # NaN for a solver without a dual, unless the terms are smooth
     bound: float  # published bound on E F(θ) − F*, ∞ if there is none
     drift: float  # ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by the replay, NaN for a solver without a dual
 
@@ -82,15 +90,15 @@ def run(
     """
     if sentence := solver.misfit(formulation, problem):
         raise MissingCapability(sentence)
-    bounds, state = Bounds(formulation, problem), solver.init(formulation, problem)
+    bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
     orders = drawn(bounds.samples, np.random.default_rng(rng), order)
     asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
     prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
     start = perf_counter()
-    visit, kernel = prepared(solver.sweep, kernel, width, prices, state) if use_machine else (solver.sweep, kernel)
-    replay = ledger(solver, bounds, asked, use_machine)
+    visit = visitor(solver, kernel, width, prices, state, use_machine)
+    replay = ledger(solver, bounds, asked, state, use_machine)
     compile_seconds = perf_counter() - start if use_machine else 0.0
 
     rows: list[Checkpoint] = []
@@ -99,7 +107,7 @@ def run(
         for chunk in chunks(orders, mark - before, LOGGED // (len(bounds.samples) * (width + 3))):
             witnesses, steps = np.zeros((len(chunk), width), np.int64), np.zeros((len(chunk), 2))
             start = perf_counter()
-            visit(kernel.argmax_into, kernel.add_slope, kernel.data, chunk, prices, witnesses, steps, state)
+            visit(chunk, witnesses, steps)
             seconds += perf_counter() - start
             visits += len(chunk)
             if replay:
@@ -107,7 +115,7 @@ def run(
         theta = solver.report(state)
         rated = order == "uniform" and hasattr(solver, "rate")
         bound = solver.rate(slope_norms(bounds), prices, bounds.scale, state) if rated else np.inf
-        lower, drift = replay.grade(theta) if replay else (np.nan, np.nan)
+        lower, drift = replay.grade(theta) if replay else (bounds.lower_at(theta), np.nan)
         rows.append(Checkpoint(mark, visits, seconds, theta, bounds.upper(theta), lower, bound, drift))
         if observe and observe(rows[-1]):
             break
@@ -136,11 +144,23 @@ def compilable(kernel: Kernel, wanted: bool | None) -> bool:
     return not missing if wanted is None else wanted
 
 
+def visitor(
+    solver: Any, kernel: Kernel, width: int, prices: Floats, state: Any, compiled: bool
+) -> Callable[[Ints, Ints, Floats], None]:
+    """visit(order, witnesses, steps): the solver's sweep over a chunk, with its log where it keeps one."""
+    if hasattr(solver, "visitor"):
+        own = solver.visitor(kernel, prices, state, compiled)
+        return lambda order, witnesses, steps: own(order)
+    sweep, kernel = prepared(solver.sweep, kernel, width, prices, state) if compiled else (solver.sweep, kernel)
+    functions = kernel.argmax_into, kernel.add_slope, kernel.data
+    return lambda order, witnesses, steps: sweep(*functions, order, prices, witnesses, steps, state)
+
+
 def prepared(sweep: Any, kernel: Kernel, width: int, prices: Floats, state: Any) -> tuple[Any, Kernel]:
     """The sweep and the kernel, compiled."""
     samples, witnesses, steps = np.empty(1, np.int64), np.empty((1, width), np.int64), np.empty((1, 2))
-    arguments = (samples, prices, witnesses, steps, state)
-    return machine.compiled_sweep(sweep, kernel, arguments), machine.compiled_kernel(kernel)
+    arguments, kernel = (samples, prices, witnesses, steps, state), machine.compiled_kernel(kernel)
+    return machine.compiled_sweep(sweep, kernel, arguments), kernel
 
 
 def checked_marks(checkpoints: Iterable[int] | None, passes: int) -> list[int]:
@@ -245,10 +265,32 @@ class Replay:
         Where the cuts cancel, rounding is relative to their own size: 10⁻⁶ of it is a floor.
         """
         mu = self.bounds.prices.floats()[self.cuts.samples] * np.maximum(self.mean, 0.0)
-        solve, slopes = self.bounds.regularizer.argmin, self.cuts.slopes.T
-        implied, summed = solve(-(slopes @ mu)), solve(abs(slopes) @ mu)
-        size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(summed), np.finfo(float).tiny)
-        return self.bounds.lower(self.cuts, mu), float(np.linalg.norm(theta - implied) / size)
+        return graded(self.bounds, self.cuts, mu, theta)
+
+
+class Handed:
+    """The duals that a solver hands over, as cuts rebuilt from the data."""
+
+    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats]]):
+        self.bounds, self.duals = bounds, duals
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        """Nothing: there is no log."""
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """As `Replay.grade`, of the duals of now."""
+        samples, witnesses, weights = self.duals()
+        cuts = Cuts(self.bounds.oracle.dim, self.bounds.oracle.width)
+        ids = cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        return graded(self.bounds, cuts, np.bincount(ids, weights, len(cuts)), theta)
+
+
+def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float, float]:
+    """The lower bound of atom weights μ, and how far θ is from theirs, relative to its size."""
+    solve, slopes = bounds.regularizer.argmin, cuts.slopes.T
+    implied, summed = solve(-(slopes @ mu)), solve(abs(slopes) @ mu)
+    size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(summed), np.finfo(float).tiny)
+    return bounds.lower(cuts, mu), float(np.linalg.norm(theta - implied) / size)
 
 
 # ── replaying a log of mistakes ───────────────────────────────────────────────────────────────────
@@ -286,8 +328,12 @@ class MistakeReplay:
         return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
 
 
-def ledger(solver: Any, bounds: Bounds, oracle: Any, compiled: bool) -> Replay | MistakeReplay | None:
-    """What repeats the solver's log, if it keeps one."""
+def ledger(
+    solver: Any, bounds: Bounds, oracle: Any, state: Any, compiled: bool
+) -> Replay | Handed | MistakeReplay | None:
+    """What repeats the solver's log, or takes its duals, if there are any."""
+    if hasattr(solver, "duals"):
+        return Handed(bounds, lambda: solver.duals(state))
     if solver.dual:
         return Replay(bounds, compiled)
     return MistakeReplay(oracle, solver.share, bounds.problem.truth) if hasattr(solver, "share") else None

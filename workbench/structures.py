@@ -117,8 +117,10 @@ class Kernel(NamedTuple):
     argmax_into(data, theta, i, out) -> value of h_i(θ), writes the witness into `out` (width,);
     add_slope(data, i, out, scale, theta) adds scale · a_i(out) to θ in place;
     slope_into(data, i, out, indices, values) -> count, optional, writes the entries of a_i(out), at most
-    `most` of them; entries with the same index add up.
-    All stay within what numba compiles, so `run` may compile them or call them as they are: the
+    `most` of them; entries with the same index add up;
+    reads_into(data, i, indices) -> count, optional, writes the entries of θ on which h_i may depend, at most
+    `widest` of them, some perhaps twice; without it these are all.
+    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may compile them or call them as they are: the
     arithmetic, hence the run, is the same to the last bit.
     """
 
@@ -127,6 +129,8 @@ class Kernel(NamedTuple):
     add_slope: Callable[..., None]
     slope_into: Callable[..., int] | None = None
     most: int = 0
+    reads_into: Callable[..., int] | None = None
+    widest: int = 0
 
 
 # ── problems ──────────────────────────────────────────────────────────────────────────────────────
@@ -214,7 +218,8 @@ class Labelled(Protocol):
 
     Row r of `inputs` (N, p) is the input at place r, labels[r] its true label as an index into `classes`.
     An output row holds the labels of its sample's places in order, then padding. `argmax` takes for
-    `augment` also a table (P, k): what each label at each place of the batch adds to the score.
+    `augment` also a table (P, k): what each label at each place of the batch adds to the score; `kernel` takes
+    one (k, k) for all places, by true label, which it reads anew at every visit.
     """
 
     classes: NDArray
@@ -573,7 +578,8 @@ class Solver(Protocol):
         function in numba's subset (workbench/stochastic.py); visits the samples in `order`, logs
         witnesses[k] and, if dual, steps[k] = (γ, ρ)
     A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional,
-    and so is `oracle(problem)`, the oracle it asks if that is not the formulation's.
+    and so is `oracle(problem)`, the oracle it asks if that is not the formulation's. One that keeps its
+    cuts brings `visitor` and `duals` in place of the log (workbench/stochastic.py).
     """
 
     name: str

@@ -23,6 +23,11 @@ weights it reports are the log's, their norm has not outgrown ‖Σψ‖² ≤ �
 than a comparator's bound admits (workbench/solvers/perceptron.py); else it `disagrees`. Where no
 weights separate the data (`NotSeparable` in the reference's place) certified soft-margin weights compare.
 
+A learner of costs set by difficulty, (w, b, v), follows no objective and has two residuals: F(w, b, v) less the
+certified minimum over (w, b) at its own v, relative, and ‖v − step(D(w, b), v)‖. It `agrees` if both are within the
+tolerance, `disagrees` if v is no point of the simplex, and is `not converged` otherwise: cosine and dot steps
+jump, so that a clean run may circle for ever (docs/mathematics.md §5).
+
 Why two conditions. On ill-conditioned problems clean methods stand still, too: block-coordinate
 Frank–Wolfe on badly scaled data can fall slower than t^−0.05 over a hundred passes, so a flat history
 alone proves nothing; there the clean runs stand still with it and nobody is accused. A clean run
@@ -43,12 +48,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.bounds import Bounds
+from workbench.bounds import Bounds, SmoothBounds, bounds_for
 from workbench.errors import NotSeparable
 from workbench.registries import registry
 from workbench.solving import solve
 from workbench.stochastic import run
-from workbench.structures import Floats, Ints, Trace
+from workbench.structures import Floats, Ints, Majorized, Trace
 
 AGREES, NOT_CONVERGED, DISAGREES = "agrees", "not converged", "disagrees"
 NOT_COMPARABLE, FAILED = "not comparable", "failed"
@@ -95,7 +100,9 @@ def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: An
         return Verdict(FAILED, np.inf, f"The learner crashed: {type(learned).__name__}: {learned}")
     trace = learned if isinstance(learned, Trace) else None
     passes, thetas = history(learned)
-    bounds = Bounds(solution.formulation, solution.problem)
+    if isinstance(solution.formulation, Majorized) and hasattr(solution.formulation, "step_rule"):
+        return alternated(thetas[-1], solution.formulation, solution.problem, tolerance)
+    bounds = bounds_for(solution.formulation, solution.problem)
     if any(theta.shape != (bounds.oracle.dim,) for theta in thetas):
         return Verdict(FAILED, np.inf, f"The weights have shape {thetas[-1].shape}, not ({bounds.oracle.dim},).")
     if not np.isfinite(thetas[-1]).all():
@@ -174,6 +181,25 @@ def mistaken(trace: Trace, reference: Any) -> Verdict:
     )
 
 
+def alternated(theta: Floats, form: Any, problem: Any, tolerance: float) -> Verdict:
+    """The verdict on (w, b, v) of a learner whose costs follow difficulty."""
+    m = len(form.classes(problem).names)
+    weights, v = np.split(theta, [-m])
+    inner = form.surrogate(problem, np.maximum(np.nan_to_num(v), 0))
+    bounds = bounds_for(inner, problem)
+    if weights.shape != (bounds.oracle.dim,) or not np.isfinite(theta).all():
+        return Verdict(FAILED, np.inf, f"The weights must be {bounds.oracle.dim + m} finite numbers: w, b and v.")
+    if v.min() < -DRIFT or abs(v.sum() - 1) > DRIFT:
+        return Verdict(DISAGREES, np.inf, f"Its costs are not on the simplex: least {v.min():.1e}, sum {v.sum():.6g}.")
+    best = solve(inner, problem, gap=tolerance / 3)
+    excess = bounds.gap(bounds.upper(weights), best.lower)
+    moved, _ = form.step(problem, weights, v, lambda other: solve(other, problem, gap=tolerance / 3))
+    evidence = {"excess": excess, "moved": float(np.linalg.norm(moved - v)), "reference_gap": best.gap}
+    near = excess <= tolerance and evidence["moved"] <= tolerance
+    sentence = f"At its own costs it is {excess:.1e} (relative) above the proven optimum; the next costs are {{}} away."
+    return Verdict(AGREES if near else NOT_CONVERGED, excess, sentence.format(f"{evidence['moved']:.1e}"), evidence)
+
+
 def mistake_bound(u: Floats, slopes: Any, counts: Ints, squares: float) -> float:
     """Σ_k counts_k (1 − ⟨u, ψ_k⟩)₊ + ‖u‖ √(Σ ‖ψ‖²); the slopes are −ψ."""
     return float(np.maximum(1 + slopes @ u, 0) @ counts + np.linalg.norm(u) * np.sqrt(squares))
@@ -233,7 +259,7 @@ def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
     return Settling(limit, misfit, power, limit >= e[-1] / 2 and misfit > SIGNIFICANT)
 
 
-def clean_excess(trace: Trace | None, solution: Any, bounds: Bounds, passes: int) -> float:
+def clean_excess(trace: Trace | None, solution: Any, bounds: Bounds | SmoothBounds, passes: int) -> float:
     """Where clean runs of ours end with this budget: the worst seed of the best solver, ∞ if none fits."""
     ours = registry("solver").objects
     used = trace.method if trace else None

@@ -82,6 +82,38 @@ def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None
             theta[k * p + truth[first + t - 1] * k + label] -= scale
 
 
+def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+    """The entries of φ(x_i, out) − φ(x_i, y_i) into (indices, values); their number. Equal indices add up."""
+    offsets, indptr, columns, entries, truth, cost, _, p = data
+    first, k, count = offsets[i], cost.shape[0], 0
+    for t in range(offsets[i + 1] - first):
+        label, other = truth[first + t], out[t]
+        if label != other:
+            for j in range(indptr[first + t], indptr[first + t + 1]):
+                indices[count], values[count] = other * p + columns[j], entries[j]
+                indices[count + 1], values[count + 1] = label * p + columns[j], -entries[j]
+                count += 2
+        if t > 0 and (label != other or truth[first + t - 1] != out[t - 1]):
+            indices[count], values[count] = k * p + out[t - 1] * k + other, 1.0
+            indices[count + 1], values[count + 1] = k * p + truth[first + t - 1] * k + label, -1.0
+            count += 2
+    return count
+
+
+def reads_into(data: Any, i: int, indices: Ints) -> int:
+    """The letter weights that sample i's features meet, of every label, and all transitions; their number."""
+    offsets, indptr, columns, _, _, cost, _, p = data
+    k, count = cost.shape[0], 0
+    for label in range(k):
+        for j in range(indptr[offsets[i]], indptr[offsets[i + 1]]):
+            indices[count] = label * p + columns[j]
+            count += 1
+    for pair in range(k * k):
+        indices[count] = k * p + pair
+        count += 1
+    return count
+
+
 def viterbi(scores: Floats, transitions: Floats, offsets: Ints, out: Ints) -> None:
     """The best labelling of every sequence of a batch into `out` (m, width), prefilled with −1."""
     k = scores.shape[1]

@@ -1,0 +1,337 @@
+"""The loops of `dual_block`: a pool of cached cuts, sweeps over it, and the step in a plane.
+
+The cuts of one sample resemble one another: labellings of a word differ in a letter or two. So a cut
+keeps only how its slope differs from that of a **parent**, the nearest cut of its sample that was there
+before it (the truth's slope, zero, where that is nearer):
+
+    a_r = a_parent(r) + δ_r,     ⟨a_r, θ⟩ = ⟨a_parent(r), θ⟩ + ⟨δ_r, θ⟩
+
+One pass over the cuts of a sample, parents first, gives all their scores; one pass backwards, each cut
+handing its change of weight on to its parent, moves θ = −Σ β_r a_r/μ. Inner products ⟨a_r, a_s⟩ of cuts
+of one sample are kept, too: row r of their triangle when cut r arrives, by the same recursion.
+
+Plain loops within numba's subset. A function that calls another takes it as an argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.structures import Floats, Ints
+
+LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
+LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
+
+
+class Pool(NamedTuple):
+    """Cached cuts. Sample i has the cuts member[i, :count[i]], parents before children.
+
+    used : (3,) how many cuts, entries of δ and inner products there are
+    parent : (K,) place of the parent among its sample's cuts, −1 if δ is the whole slope
+    first, last : (K,) where δ stands in (index, value);  row : (K,) where its inner products start
+    idle : (K,) oracle visits to its sample since the cut last had weight
+    weight : (K,) β, Σ_{r∈i} β_r = p_i;  before, step, trial : (K,) for `plane`
+    """
+
+    used: Ints
+    count: Ints
+    member: Ints
+    witness: Ints
+    offset: Floats
+    parent: Ints
+    first: Ints
+    last: Ints
+    index: Any
+    value: Floats
+    row: Ints
+    product: Floats
+    idle: Ints
+    weight: Floats
+    before: Floats
+    step: Floats
+    trial: Floats
+
+
+class Point(NamedTuple):
+    """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names."""
+
+    theta: Floats
+    before: Floats
+    step: Floats
+    trial: Floats
+
+
+class Desk(NamedTuple):
+    """Working space: dense (p,) zeros, two slopes' entries, and four numbers a cut of one sample."""
+
+    dense: Floats
+    indices: Ints
+    values: Floats
+    score: Floats
+    height: Floats
+    start: Floats
+    change: Floats
+    answer: Ints
+    gap: Floats
+
+
+def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products: int) -> Pool:
+    """Room for so many cuts a sample and in all, entries of their δ, and inner products."""
+    ints = [np.zeros(cuts, np.int64) for _ in range(5)]
+    floats = [np.zeros(cuts) for _ in range(5)]
+    return Pool(
+        used=np.zeros(3, np.int64),
+        count=np.zeros(n, np.int64),
+        member=np.zeros((n, slots), np.int64),
+        witness=np.zeros((cuts, width), np.int64),
+        index=np.zeros(entries, np.int32),
+        value=np.zeros(entries),
+        product=np.zeros(products),
+        **dict(zip(("parent", "first", "last", "row", "idle"), ints, strict=True)),
+        **dict(zip(("offset", "weight", "before", "step", "trial"), floats, strict=True)),
+    )
+
+
+def desk(dim: int, width: int, most: int, slots: int) -> Desk:
+    numbers = [np.zeros(slots) for _ in range(4)]
+    entries = np.zeros(2 * most, np.int64), np.zeros(2 * most)
+    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(1))
+
+
+def insert(slope_into, data, i, witness, pool, desk):
+    """Append the cut of `witness` to sample i; its place among the sample's cuts, or −1 if there is no room."""
+    used, count, member, witnesses = pool.used, pool.count, pool.member, pool.witness
+    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
+    row, product = pool.row, pool.product
+    dense, indices, values = desk.dense, desk.indices, desk.values
+    m, r, start, base = count[i], used[0], used[1], used[2]
+    if m == member.shape[1] or r == len(row) or start + len(indices) > len(index) or base + m + 1 > len(product):
+        return -1
+    entries = slope_into(data, i, witness, indices, values)
+    for k in range(entries):
+        dense[indices[k]] += values[k]
+    square = 0.0
+    for k in range(entries):
+        square += values[k] * dense[indices[k]]
+    nearest, distance = -1, square
+    for a in range(m):
+        s, dot = member[i, a], 0.0
+        if parent[s] >= 0:
+            dot = product[base + parent[s]]
+        for k in range(first[s], last[s]):
+            dot += value[k] * dense[index[k]]
+        product[base + a] = dot
+        apart = square - 2.0 * dot + product[row[s] + a]
+        if apart < distance:
+            nearest, distance = a, apart
+    product[base + m] = square
+    if nearest >= 0:
+        more = slope_into(data, i, witnesses[member[i, nearest]], indices[entries:], values[entries:])
+        for k in range(entries, entries + more):
+            dense[indices[k]] -= values[k]
+        entries += more
+    end = start
+    for k in range(entries):
+        if dense[indices[k]] != 0.0:
+            index[end], value[end] = indices[k], dense[indices[k]]
+            dense[indices[k]] = 0.0
+            end += 1
+    for t in range(len(witness)):
+        witnesses[r, t] = witness[t]
+    parent[r], first[r], last[r], row[r] = nearest, start, end, base
+    pool.idle[r], pool.weight[r] = 0, 0.0
+    used[0], used[1], used[2] = r + 1, end, base + m + 1
+    member[i, m], count[i] = r, m + 1
+    return m
+
+
+def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, theta):
+    """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
+
+    Fewer than `order` asks for says that the pool has no room for the next cut. A visit makes at most
+    `steps` pairwise steps; desk.gap grows by p_i max_r ∇_r − Σ_r β_r ∇_r as the visit found it.
+    """
+    count, member, witnesses = pool.count, pool.member, pool.witness
+    offset, weight, idle = pool.offset, pool.weight, pool.idle
+    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
+    row, product = pool.row, pool.product
+    score, height, start, change, answer = desk.score, desk.height, desk.start, desk.change, desk.answer
+    top = 0.0
+    for visit in range(len(order)):
+        i = order[visit]
+        m = count[i]
+        if m == 1 and not asking:
+            continue
+        asked, found = asking, m
+        if asking:
+            top = argmax_into(data, theta, i, answer)
+            for a in range(m):
+                same = True
+                for t in range(len(answer)):
+                    if witnesses[member[i, a], t] != answer[t]:
+                        same = False
+                        break
+                if same:
+                    asked, found = False, a
+                    break
+            if asked:
+                if insert(slope_into, data, i, answer, pool, desk) < 0:
+                    return visit
+                m += 1
+        own = 0.0
+        for a in range(m):
+            r, s = member[i, a], 0.0
+            if parent[r] >= 0:
+                s = score[parent[r]]
+            for k in range(first[r], last[r]):
+                s += value[k] * theta[index[k]]
+            if asked and a == found:
+                offset[r] = top - s
+            score[a], height[a], start[a] = s, s + offset[r], weight[r]
+            own += height[a] * weight[r]
+        highest = height[0]
+        for a in range(m):
+            highest = max(highest, height[a])
+        desk.gap[0] += prices[i] * highest - own
+        for _ in range(steps):
+            high, low = 0, -1
+            for a in range(m):
+                if height[a] > height[high]:
+                    high = a
+                if weight[member[i, a]] > 0.0 and (low < 0 or height[a] < height[low]):
+                    low = a
+            rise = height[high] - height[low]
+            if rise <= 0.0:
+                break
+            plus, minus = member[i, high], member[i, low]
+            cross = product[row[plus] + low] if low < high else product[row[minus] + high]
+            curve = (product[row[plus] + high] - 2.0 * cross + product[row[minus] + low]) / curvature
+            move = weight[minus]
+            if curve * move > rise:
+                move = rise / curve
+                weight[minus] -= move
+            else:
+                weight[minus] = 0.0
+            weight[plus] += move
+            for a in range(m):
+                other = row[member[i, a]]
+                gained = product[row[plus] + a] if a < high else product[other + high]
+                lost = product[row[minus] + a] if a < low else product[other + low]
+                height[a] -= move * (gained - lost) / curvature
+        for a in range(m):
+            r = member[i, a]
+            change[a] = weight[r] - start[a]
+            if weight[r] > 0.0:
+                idle[r] = 0
+            elif asking:
+                idle[r] += 1
+        for a in range(m - 1, -1, -1):
+            r = member[i, a]
+            if change[a] != 0.0:
+                if parent[r] >= 0:
+                    change[parent[r]] += change[a]
+                for k in range(first[r], last[r]):
+                    theta[index[k]] -= change[a] * value[k] / curvature
+    return len(order)
+
+
+def plane(prices, curvature, pool, point, desk):
+    """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v.
+
+    D is quadratic, so (a, c) solves two equations; samples whose weights would turn negative are clipped
+    and rescaled to their price. Taken if D rises, which it tells; v becomes β minus `before` in any case.
+    """
+    used, count, member, offset = pool.used, pool.count, pool.member, pool.offset
+    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
+    weight, before, step, trial = pool.weight, pool.before, pool.step, pool.trial
+    theta, old, previous, tried = point.theta, point.before, point.step, point.trial
+    change = desk.change
+    along, across, size = 0.0, 0.0, 0.0
+    for r in range(used[0]):
+        size += abs(offset[r]) * weight[r]
+        along += offset[r] * (weight[r] - before[r])
+        across += offset[r] * step[r]
+    uu, uv, vv, square = 0.0, 0.0, 0.0, 0.0
+    for j in range(len(theta)):
+        move = theta[j] - old[j]
+        uu += move * move
+        uv += move * previous[j]
+        vv += previous[j] * previous[j]
+        square += theta[j] * theta[j]
+        along -= curvature * theta[j] * move
+        across -= curvature * theta[j] * previous[j]
+    a, c, area = 0.0, 0.0, uu * vv - uv * uv
+    if area > 1e-10 * uu * vv:
+        a = (along * vv - across * uv) / area / curvature
+        c = (across * uu - along * uv) / area / curvature
+    elif uu > 0.0:
+        a = along / uu / curvature
+    if not (abs(a) <= LONGEST and abs(c) <= LONGEST):
+        a, c = 0.0, 0.0
+    for j in range(len(theta)):
+        tried[j] = theta[j] + a * (theta[j] - old[j]) + c * previous[j]
+    rise = 0.0
+    for i in range(len(count)):
+        mass, clipped, m = 0.0, False, count[i]
+        for k in range(m):
+            r = member[i, k]
+            trial[r] = weight[r] + a * (weight[r] - before[r]) + c * step[r]
+            clipped = clipped or trial[r] < 0.0
+            mass += max(trial[r], 0.0)
+        if clipped:
+            for k in range(m):
+                r = member[i, k]
+                share = max(trial[r], 0.0) * (prices[i] / mass)
+                change[k], trial[r] = share - trial[r], share
+            for k in range(m - 1, -1, -1):
+                r = member[i, k]
+                if change[k] != 0.0:
+                    if parent[r] >= 0:
+                        change[parent[r]] += change[k]
+                    for z in range(first[r], last[r]):
+                        tried[index[z]] -= change[k] * value[z] / curvature
+        for k in range(m):
+            r = member[i, k]
+            rise += offset[r] * (trial[r] - weight[r])
+    longer = 0.0
+    for j in range(len(theta)):
+        longer += tried[j] * tried[j]
+    better = rise - curvature / 2.0 * (longer - square) > LEAST * (size + curvature / 2.0 * square)
+    if better:
+        for r in range(used[0]):
+            weight[r] = trial[r]
+        for j in range(len(theta)):
+            theta[j] = tried[j]
+    for r in range(used[0]):
+        step[r] = weight[r] - before[r]
+    for j in range(len(theta)):
+        previous[j] = theta[j] - old[j]
+    return 1 if better else 0
+
+
+def repack(slope_into, insert, data, patience, curvature, old, new, desk, theta):
+    """Copy the cuts with weight, and those idle for at most `patience` visits, sample by sample; 1 if they fit.
+
+    θ is computed anew, free of the rounding errors of its many moves.
+    """
+    for j in range(len(theta)):
+        theta[j] = 0.0
+    for i in range(len(old.count)):
+        for a in range(old.count[i]):
+            r = old.member[i, a]
+            if old.weight[r] > 0.0 or old.idle[r] <= patience:
+                place = insert(slope_into, data, i, old.witness[r], new, desk)
+                if place < 0:
+                    return 0
+                s = new.member[i, place]
+                new.offset[s], new.weight[s], new.idle[s] = old.offset[r], old.weight[r], old.idle[r]
+                desk.change[place] = old.weight[r]
+        for a in range(new.count[i] - 1, -1, -1):
+            r = new.member[i, a]
+            if new.parent[r] >= 0:
+                desk.change[new.parent[r]] += desk.change[a]
+            for k in range(new.first[r], new.last[r]):
+                theta[new.index[k]] -= desk.change[a] * new.value[k] / curvature
+    return 1

@@ -1,0 +1,202 @@
+"""Block dual ascent over cached cuts, with steps in the plane of the last two moves, for r = μ/2 ‖θ‖².
+
+Every sample keeps the cuts that the oracle found for it, and weights β of them:
+
+    max D(β) = Σ_r β_r o_r − ‖Σ_r β_r a_r‖²/(2μ)    s.t.  Σ_{r∈i} β_r = p_i,  β ≥ 0      (docs/mathematics.md §2)
+    θ = −Σ_r β_r a_r/μ,     ∇_r = o_r + ⟨a_r, θ⟩,     F(θ) − D(β) = Σ_i p_i h_i(θ) − ⟨β, ∇⟩
+
+**A visit** of sample i moves weight from its cut r⁻ of least ∇ among β_r > 0 to the cut r⁺ of greatest ∇,
+by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}‖²), which maximises D, up to `steps` times (pairwise
+Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2). In a pass over the oracle each visit first asks for
+the highest cut at the θ of that moment and keeps it if it is new.
+
+**Cached sweeps** visit the samples again without the oracle, in new random orders, while the gap that
+their visits meet, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, is above `share` times that of the pass; at most `sweeps`.
+
+**The plane.** A sweep displaces β by u; the sweep before it, with its own plane step, by v. D is quadratic,
+so its maximum over β + a u + c v solves two equations in scalar products of θ's moves: O(K + p). As in
+nonlinear conjugate gradients the pair carries the curvature seen so far. Weights that would turn negative
+are clipped, and a step is taken only if D rises by more than rounding could.
+
+**Forgetting.** Every `period` passes, cuts without weight for more than `patience` visits of the oracle
+leave, and the others move together in memory. β is left as it is, so D never falls.
+
+The report is the last θ. The duals handed over are the pool's witnesses and weights; `run` rebuilds the
+cuts from the data, so nothing computed here enters a bound. `solve` can begin with these passes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench import compiled as machine
+from workbench.errors import BadInput
+from workbench.regularizers import SquaredNorm
+from workbench.solvers import _dual_block as loops
+from workbench.solvers._dual_block import Desk, Point, Pool
+from workbench.structures import CutForm, Floats, Ints, Kernel
+
+FACTOR = 2  # by which the pool outgrows what it holds
+
+
+@dataclass
+class State:
+    """Where a run stands; `passes` over the oracle so far."""
+
+    curvature: float
+    pool: Pool
+    point: Point
+    desk: Desk
+    most: int
+    rng: np.random.Generator
+    passes: int = 0
+
+
+class Loops(NamedTuple):
+    """The loops of `_dual_block` and the kernel's functions, compiled or as they are."""
+
+    argmax_into: Callable[..., float]
+    slope_into: Callable[..., int]
+    data: tuple[Any, ...]
+    insert: Callable[..., int]
+    sweep: Callable[..., int]
+    plane: Callable[..., int]
+    repack: Callable[..., int]
+
+
+@dataclass(frozen=True)
+class DualBlock:
+    """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
+
+    sweeps: int = 10
+    share: float = 0.1
+    steps: int = 10
+    patience: int = 5
+    period: int = 10
+    seed: int = 0
+
+    name: ClassVar[str] = "dual-block"
+    dual: ClassVar[bool] = True
+    sweep = staticmethod(loops.sweep)
+
+    def __post_init__(self) -> None:
+        least = {"sweeps": 0, "share": 0, "steps": 1, "patience": 0, "period": 1}
+        for key, bound in least.items():
+            if not getattr(self, key) >= bound:
+                raise BadInput(f"{key} is {getattr(self, key)}; give a number of at least {bound}.")
+
+    def misfit(self, formulation: Any, problem: Any) -> str | None:
+        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
+        if not quadratic:
+            return f"dual-block needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
+        if formulation.prices(problem).hard:
+            return "dual-block needs finite prices and hard constraints have none; use the soft margin."
+        if formulation.oracle(problem).kernel().slope_into is None:
+            return f"dual-block needs slope_into and the kernel of {type(problem).__name__} has none; use bcfw."
+        return None
+
+    def init(self, formulation: Any, problem: Any) -> State:
+        """All weight on the truth, whose cut is zero; samples of price 0 have no cuts."""
+        oracle, prices = formulation.oracle(problem), formulation.prices(problem).floats()
+        most, samples = oracle.kernel().most, np.flatnonzero(prices)
+        n, m = len(prices), len(samples)
+        pool = loops.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
+        pool.used[:] = m, 0, m
+        pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
+        pool.witness[:m], pool.parent[:m], pool.weight[:m] = problem.truth[samples], -1, prices[samples]
+        point = Point(*np.zeros((4, oracle.dim)))
+        desk = loops.desk(oracle.dim, oracle.width, most, 8)
+        curvature = float(formulation.regularizer(problem).curvature)
+        return State(curvature, pool, point, desk, most, np.random.default_rng(self.seed))
+
+    def report(self, state: State) -> Floats:
+        return state.point.theta.copy()
+
+    def duals(self, state: State) -> tuple[Ints, Ints, Floats]:
+        """(samples, witnesses, weights μ = p α) of the cuts with weight."""
+        pool = state.pool
+        samples = np.repeat(np.arange(len(pool.count)), pool.count)
+        cuts = pool.member[np.arange(pool.member.shape[1]) < pool.count[:, None]]
+        held = pool.weight[cuts] > 0
+        return samples[held], pool.witness[cuts[held]], pool.weight[cuts[held]]
+
+    def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], None]:
+        """visit(order): as many passes over the oracle as `order` is long, n visits each."""
+        return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
+
+    def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
+        everyone = np.flatnonzero(prices)
+        for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
+            first = self.swept(tools, prices, state, piece, True)
+            for _ in range(self.sweeps):
+                if self.swept(tools, prices, state, state.rng.permutation(everyone), False) <= self.share * first:
+                    break
+            state.passes += 1
+            if state.passes % self.period == 0:
+                moved(tools, state, self.patience)
+
+    def swept(self, tools: Loops, prices: Floats, state: State, order: Ints, asking: bool) -> float:
+        """One sweep and its step in the plane; the gap that the visits met."""
+        remember(state)
+        done, gap = 0, 0.0
+        while done < len(order):
+            state.desk.gap[0] = 0.0
+            place = state.pool, state.desk, state.point.theta
+            constants = asking, self.steps, prices, state.curvature
+            functions = tools.argmax_into, tools.slope_into, tools.insert, tools.data
+            done += tools.sweep(*functions, order[done:], *constants, *place)
+            gap += float(state.desk.gap[0])
+            if done < len(order):
+                moved(tools, state, self.patience)
+        tools.plane(prices, state.curvature, state.pool, state.point, state.desk)
+        return gap
+
+
+def remember(state: State) -> None:
+    """`before` becomes what is now."""
+    state.pool.before[:] = state.pool.weight
+    state.point.before[:] = state.point.theta
+
+
+def moved(tools: Loops, state: State, patience: int) -> None:
+    """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
+    old, n, factor = state.pool, len(state.pool.count), FACTOR
+    while True:
+        slots = factor * int(old.count.max()) + 1
+        cuts, entries, products = (factor * int(used) + n for used in old.used)
+        new = loops.empty_pool(
+            n, old.witness.shape[1], slots, cuts, entries + factor * 2 * state.most, products + slots
+        )
+        state.desk = loops.desk(len(state.point.theta), old.witness.shape[1], state.most, slots)
+        place = state.curvature, old, new, state.desk, state.point.theta
+        if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
+            break
+        factor *= 2
+    state.pool = new
+    state.point.step[:] = 0.0
+    remember(state)
+
+
+def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
+    """The loops for this kernel."""
+    if not compiled:
+        plain = loops.insert, loops.sweep, loops.plane, loops.repack
+        return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
+    build, data, i = machine.compiled_function, kernel.data, 0
+    entries, value = machine.entry_types(kernel)
+    slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)
+    pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
+    insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
+    order, place = np.empty(1, np.int64), (pool, desk, point.theta)
+    sweep = build(loops.sweep, (argmax, slope, insert, data, order, True, 1, prices, mu, *place), "int64")
+    plane = build(loops.plane, (prices, mu, pool, point, desk), "int64")
+    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, point.theta), "int64")
+    return Loops(argmax, slope, data, insert, sweep, plane, repack)
+
+
+NAMES = {"dual-block": DualBlock}
