@@ -191,8 +191,11 @@ class Bounds(Both):
         found[used] = mu
         return found
 
-    def lower(self, cuts: Cuts, weights: Floats) -> float:
-        """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all."""
+    def lower(self, cuts: Cuts, weights: Floats, upper: float = np.inf) -> float:
+        """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all.
+
+        `upper` is a proven upper bound, if one is known: it shrinks the room of what r leaves free.
+        """
         used = np.flatnonzero(weights > 0)
         samples, mu = cuts.samples[used], Interval(weights[used])
         if not np.isfinite(weights).all():
@@ -207,7 +210,7 @@ class Bounds(Both):
         for entry in self.regularizer.free:  # whole numbers, and dear: summed with one rounding
             column = -(mu * cuts.slopes[used][:, [entry]].toarray().ravel()).sum()
             push.lo[entry], push.hi[entry] = column.lo, column.hi
-        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.conjugate(push)
+        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)
         return float(value.lo)
 
     def lower_at(self, theta: Floats) -> float:
@@ -216,7 +219,8 @@ class Bounds(Both):
     def recheck(self, theta: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> tuple[float, float]:
         cuts = Cuts(self.oracle.dim, self.oracle.width)
         ids = cuts.add(samples, witnesses, self.oracle.rows)
-        return self.lower(cuts, np.bincount(ids, weights, len(cuts))), self.upper(theta)
+        upper = self.upper(theta)
+        return self.lower(cuts, np.bincount(ids, weights, len(cuts)), upper), upper
 
 
 class SmoothBounds(Both):

@@ -84,6 +84,7 @@ class Family:
         self.caution = caution
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
         self.samples, self.hard = bounds.samples, bounds.prices.hard
+        self.least = np.inf  # of the upper bounds so far
         self.suspicious = 1e4  # a ‖θ‖ at which hard rows are tested for a contradiction
         n = len(self.samples)
         self.group_of: Ints = np.arange(n) * min(groups, n) // n
@@ -116,7 +117,7 @@ class Family:
 
     def lower(self, weights: Floats, answer: Any) -> float:
         """The certified dual value of atom weights μ; the master's answer plays no part."""
-        return self.bounds.lower(self.cuts, weights)
+        return self.bounds.lower(self.cuts, weights, self.least)
 
     def feasible(self, theta: Floats) -> Floats:
         """θ in r's domain, which a backend's answer misses by its tolerance."""
@@ -126,6 +127,7 @@ class Family:
         """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
         witnesses = self.bounds.oracle.argmax(theta, self.samples)
         upper = self.bounds.upper(theta, witnesses)
+        self.least = min(self.least, upper)
         ids = self.cuts.add(self.samples, witnesses, self.bounds.oracle.rows)
         atoms = [ids[members] for members in self.members]
         if self.hard:  # the truth's own row says 0 ≤ 0

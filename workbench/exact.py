@@ -99,12 +99,14 @@ class ExactBounds:
         push = Ratios(-slopes.combined(mu.whole, self.dim), slopes.unit * mu.unit)
         return push, Ratios(mu.whole * offsets.whole, mu.unit * offsets.unit).sum()
 
-    def lower(self, samples: Ints, witnesses: Ints, mu: Ratios | None) -> Fraction | float:
-        """The dual value of μ; −∞ if there is none."""
+    def lower(
+        self, samples: Ints, witnesses: Ints, mu: Ratios | None, upper: Fraction | float = INFINITE
+    ) -> Fraction | float:
+        """The dual value of μ; −∞ if there is none. `upper` is a proven upper bound, if one is known."""
         if mu is None:
             return -INFINITE
         push, value = self.push(samples, witnesses, mu)
-        return value - self.regularizer.conjugate(push.fractions())
+        return value - self.regularizer.within(upper).conjugate(push.fractions())
 
     def upper(self, theta: Ratios) -> Fraction | float:
         """F(θ), after moving θ into r's domain and scaling it to margins if hard; ∞ if that cannot be done."""
@@ -135,19 +137,21 @@ class ExactBounds:
         return (upper - lower) / size if size else upper - lower
 
 
-def sharpened(certificate: Any, gap: float) -> Any:
+def sharpened(certificate: Any, gap: float, latest: Floats) -> Any:
     """A certificate whose bounds are the rational ones, for a run that floating point's own rounding stopped.
 
+    `latest` is the last θ of that run, which may be the better one: below rounding floats cannot tell.
     The same certificate where the output structure brings no exact arithmetic.
     """
     try:
-        rules, lower, upper = exact_bounds(certificate)
+        found = [(exact_bounds(each), each) for each in (certificate, replace(certificate, theta=latest))]
     except MissingCapability:
         return certificate
+    (rules, lower, upper), certificate = min(found, key=lambda pair: pair[0][2])
     reached = above(rules.gap(upper, lower))
-    found = {"lower": max(below(lower), certificate.lower), "upper": min(above(upper), certificate.upper)}
+    ends = {"lower": max(below(lower), certificate.lower), "upper": min(above(upper), certificate.upper)}
     status = "optimal" if reached <= gap else certificate.status
-    return replace(certificate, **found, gap=min(reached, certificate.gap), status=status)
+    return replace(certificate, **ends, gap=min(reached, certificate.gap), status=status)
 
 
 def exact_bounds(certificate: Any) -> tuple[ExactBounds, Fraction | float, Fraction | float]:
@@ -156,8 +160,8 @@ def exact_bounds(certificate: Any) -> tuple[ExactBounds, Fraction | float, Fract
     check_witnesses(rules, certificate)
     used = np.flatnonzero(certificate.weights > 0)
     samples, witnesses = certificate.samples[used], certificate.witnesses[used]
-    mu = rules.multipliers(samples, certificate.weights[used])
-    return rules, rules.lower(samples, witnesses, mu), rules.upper(ratios(certificate.theta))
+    mu, upper = rules.multipliers(samples, certificate.weights[used]), rules.upper(ratios(certificate.theta))
+    return rules, rules.lower(samples, witnesses, mu, upper), upper
 
 
 def exact_optimum(rules: ExactBounds, certificate: Any) -> tuple[Fraction | float, Fraction | float]:

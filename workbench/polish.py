@@ -90,23 +90,24 @@ def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
 
 
 def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[Floats, Floats] | None:
-    """(x, z) to machine accuracy from a backend's rough ones; None where no set of rows settles, or off QPs.
+    """(x, z) to machine accuracy from a backend's rough ones; None where no rows lead to a point, or off QPs.
 
+    At a degenerate vertex x is found at once while the multipliers need not settle: then z stays rough.
     size : about the optimal value, the unit in which multipliers and slacks compare
     """
     n, m = len(x), len(z)
     if program.soc or program.exp or program.lower_zero or not np.isfinite(x).all() or not np.isfinite(z).all():
         return None
     P, A = sparse.csc_array(program.P), sparse.csr_array(program.A)
-    fixed = np.arange(m) < program.zero
+    fixed, vertex, rough = np.arange(m) < program.zero, None, z
     held = fixed | (z > size * (program.b - A @ x))
     for _ in range(ACTIVE_SETS):
         rows = np.flatnonzero(held)
         if n + len(rows) > FEW:
-            return None
+            break
         found = equality_solved(P, A[rows], -program.q, program.b[rows])
         if found is None:
-            return None
+            break
         x, multipliers = found
         slack = program.b - A @ x
         tiny = 1e-10 * (1 + np.abs(program.b))
@@ -115,12 +116,13 @@ def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[F
         if len(entering):
             held[entering[slack[entering].argmin()]] = True
         elif len(leaving):
+            vertex = x if vertex is None else vertex
             held[rows[np.where(fixed[rows], 0.0, multipliers).argmin()]] = False
         else:
             full = np.zeros(m)
             full[rows] = multipliers
             return x, full
-    return None
+    return None if vertex is None else (vertex, rough)
 
 
 def equality_solved(P: Any, A: Any, q: Floats, b: Floats) -> tuple[Floats, Floats] | None:

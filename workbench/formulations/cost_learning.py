@@ -15,12 +15,12 @@ in θ: costs are linear in v. With d = Σ α(φ(y) − φ(y_i)), q_S = Σ α c_S
 
 and at an optimum  (1) v_S > 0 ⇒ q_S is least;   (10) v_S = (1 − q_S/n_S)₊.
 
-**The box.** b is free, up to a constant added to all of it. With F₀ = F(0, 0, v) at one v, ρ = √(F₀/λ₂) ≥ ‖w*‖ and
+**The box.** b is free, up to a constant added to all of it. With a known U ≥ min F, ρ = √(U/λ₂) ≥ ‖w*‖ and
 P_y = Σ p_i over the samples that hold label y: changing one y to k in each of them gives
-b_k − b_y ≤ F₀/P_y + 2ρ max‖φ‖. A label k that no sample holds may be raised to min_y b_y − 2ρ max‖φ‖ − K T max v
+b_k − b_y ≤ U/P_y + 2ρ max‖φ‖. A label k that no sample holds may be raised to min_y b_y − 2ρ max‖φ‖ − K T max v
 without ever being chosen, T the longest sample. So all differences of some optimal b are at most
-β = F₀/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. The conjugate then pays β‖Σ α(l(y) − l(y_i))‖₁
-for what `Bounds.balanced` leaves of that sum, some 10⁻¹⁵.
+β = U/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. U is F(0, 0, v) at one v before anything
+better is proven. The conjugate pays β‖Σ α(l(y) − l(y_i))‖₁ for what `Bounds.balanced` leaves of that sum, 10⁻¹⁵.
 
 The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F(w, b, v; Kλ₂, λ₁, 1): K is unnecessary.
 """
@@ -35,7 +35,6 @@ import numpy as np
 
 from workbench.costs import COUNTS, Classes, LearnedCost, checked_positive, classes_of, label_counts, reachable
 from workbench.errors import BadInput
-from workbench.intervals import up
 from workbench.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 from workbench.structures import Blocks, Floats, Prices
 
@@ -77,11 +76,11 @@ class CostLearning(CostSettings):
         return Prices(problem.weights, 1.0)
 
     def regularizer(self, problem: Any) -> Stacked:
-        parts = ElasticNet(float(self.lam2), float(self.lam1)), Box(self.box(problem)), self.costs(problem)
+        parts = ElasticNet(float(self.lam2), float(self.lam1)), self.box(problem), self.costs(problem)
         return Stacked(self.oracle(problem).sizes, parts)
 
-    def box(self, problem: Any) -> float:
-        """β of the docstring, rounded up."""
+    def box(self, problem: Any) -> Box:
+        """The box of the docstring for b; U is F(0, 0, v) to begin with."""
         counts = label_counts(problem)
         if (counts == 0).all():
             raise BadInput("All sample weights are 0; give at least one a positive weight.")
@@ -91,8 +90,8 @@ class CostLearning(CostSettings):
         shares = problem.weights @ holds
         longest, size = float(np.bincount(number).max()), float(problem.magnitude.max())
         at_start, most = self.start(problem)
-        slack = 4 * math.sqrt(at_start / self.lam2) * size + self.K * longest * most
-        return float(up((at_start / shares[shares > 0].min() + slack) * (1 + 1e-9)))
+        root = 4 * math.sqrt(1 / self.lam2) * size
+        return Box(float(self.K * longest * most), float(1 / shares[shares > 0].min()), root, at_start)
 
     def start(self, problem: Any) -> tuple[float, float]:
         """A bound on F(0, 0, v) at one v, and one on max v at an optimum."""

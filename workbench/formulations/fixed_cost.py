@@ -15,7 +15,7 @@ import numpy as np
 from workbench.costs import FixedCost, folds_of, label_counts
 from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
-from workbench.regularizers import Box, ElasticNet, Stacked
+from workbench.regularizers import ElasticNet, Stacked
 from workbench.structures import Blocks, Prices
 
 
@@ -54,7 +54,7 @@ class FixedCostLearning(CostLearning):
 
     def regularizer(self, problem: Any) -> Stacked:
         sizes = self.oracle(problem).sizes[:2]
-        return Stacked(sizes, (ElasticNet(float(self.lam2), float(self.lam1)), Box(self.box(problem))))
+        return Stacked(sizes, (ElasticNet(float(self.lam2), float(self.lam1)), self.box(problem)))
 
     def start(self, problem: Any) -> tuple[float, float]:
         most = max(self.oracle(problem).v, default=0.0)
