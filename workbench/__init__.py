@@ -31,6 +31,12 @@ _HOMES = {
     "registry": "registries",
     "load_problem": "registries",
     "nearest_matching": "outputs.matching",
+    "alternation": "branch_and_bound",
+    "novelty": "least_change",
+    "novelties": "least_change",
+    "uncertainty": "criteria",
+    "Dyads": "dyads",
+    "Dyadic": "dyadic",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
@@ -38,7 +44,7 @@ _HOMES = {
     "NotSeparable": "errors",
     "UnknownName": "errors",
 }
-_MODULES = ("datasets", "pictures")
+_MODULES = ("datasets", "dyads", "flows", "pictures", "vowpal")
 
 
 def __getattr__(name: str) -> Any:

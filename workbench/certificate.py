@@ -346,10 +346,11 @@ def data_sha256(arrays: dict[str, NDArray]) -> str:
 
 
 def name_of(kind: str, thing: Any) -> str:
-    """The command name under which the registry holds the class of `thing`."""
-    for name, item in registry(kind).items():
-        if item is type(thing):
-            return name
+    """The command name under which the registry holds the class of `thing`, or the nearest of those it derives from."""
+    for family in type(thing).__mro__:
+        for name, item in registry(kind).items():
+            if item is family:
+                return name
     raise MissingCapability(
         f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put it into its folder."
     )

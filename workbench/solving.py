@@ -181,7 +181,8 @@ def solve(
     if answer.tree is not None:
         polish = False
     elif status == "stalled":
-        certificate = sharpened(certificate, gap)
+        certificate = sharpened(certificate, gap, state.latest)
+        theta = bounds.repaired(certificate.theta)
     if polish:
         certificate = exact_optimum(certificate)
         theta = theta if certificate.optimum is None else bounds.repaired(certificate.theta)

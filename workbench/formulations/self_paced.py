@@ -1,0 +1,91 @@
+"""Self-paced selection (Kumar, Packer & Koller 2010; docs/mathematics.md §6): w, and which samples to learn it from.
+
+    min over w, v ∈ {0, 1}ⁿ   ½‖w‖² + (C/n) Σ_i v_i ξ_i(w) + (1/K) Σ_i (1 − v_i)
+
+ξ_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩. The source has −(1/K) Σ v_i in the last place; the constant n/K between them makes
+the objective non-negative, so that relative gaps mean something. For given w it is best to keep a sample
+whose slack costs less than leaving it out, v_i = 1[(C/n) ξ_i < 1/K], which leaves
+
+    min over w   F(w) = ½‖w‖² + Σ_i min(c_i ξ_i(w), κ_i),          c_i = C s_i/Σs,   κ_i = s_i/K,
+
+s_i the sample weights, 1 unless given. F is not convex. It is solved exactly, by branch and bound
+(workbench/branch_and_bound.py). Declared, with M_i above every c_i ξ_i(w) that matters, as
+
+    min ½‖w‖² + Σ_i t_i + κ_i (1 − v_i)    s.t.  t_i ≥ c_i (ℓ_i(y) − ⟨w, ψ_i(y)⟩) − M_i (1 − v_i),  t ≥ 0,  v ∈ {0, 1}ⁿ,
+
+M_i = c_i (max ℓ_i + ρ max ‖ψ_i‖) and ρ = √(2F(0)), since ½‖w*‖² ≤ F(0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import BadInput, MissingCapability
+from workbench.oracles import MarginRescaling
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Enumerable, Floats, Ints, Prices
+
+
+@dataclass(frozen=True)
+class SelfPaced:
+    """Soft margins on the samples worth it: slack costs `C` = C > 0, leaving a sample out 1/`K`, K > 0."""
+
+    C: float = 10.0
+    K: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in {"C": self.C, "K": self.K}.items():
+            if not isinstance(value, Real) or isinstance(value, bool) or not 1e-100 <= value <= 1e100:
+                raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(1.0)
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices.of_mean(problem.weights)
+
+    def oracle(self, problem: Any) -> MarginRescaling:
+        if not isinstance(problem, Enumerable):
+            name = type(problem).__name__
+            raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")
+        return MarginRescaling(problem)
+
+    def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
+        shares = [Fraction(each) for each in problem.weights.tolist()]
+        total = self.prices(problem).rational_total
+        return [Fraction(self.C) * each / total for each in shares], [each / Fraction(self.K) for each in shares]
+
+    def every(self, problem: Any, samples: Ints) -> tuple[Ints, Ints]:
+        outputs = [problem.outputs(i) for i in samples.tolist()]
+        return np.repeat(samples, [len(each) for each in outputs]), np.concatenate(outputs)
+
+    def mixed_program(self, problem: Any) -> tuple[Any, Any, Any]:
+        import cvxpy as cp
+
+        c, kappa = (np.array(list(map(float, each))) for each in self.charges(problem))
+        samples, outputs = self.every(problem, np.arange(problem.n_samples))
+        slopes, offsets = self.oracle(problem).rows(samples, outputs)
+        most = greatest_terms(c, kappa, samples, slopes, offsets)
+        w, t, v = cp.Variable(problem.n_features), cp.Variable(len(c)), cp.Variable(len(c), boolean=True)
+        hinges = cp.multiply(c[samples], slopes @ w + offsets) - cp.multiply(most[samples], 1 - v[samples])
+        objective = cp.Minimize(cp.sum_squares(w) / 2 + cp.sum(t) + kappa @ (1 - v))
+        return cp.Problem(objective, [t >= 0, t[samples] >= hinges]), w, v
+
+
+def greatest_terms(c: Floats, kappa: Floats, samples: Ints, slopes: Any, offsets: Floats) -> Floats:
+    """M (n,), from all cuts, sample by sample."""
+    starts = np.flatnonzero(np.diff(samples, prepend=-1))
+    rho = np.sqrt(2 * np.minimum(c * np.maximum.reduceat(offsets, starts), kappa).sum())
+    norms = np.sqrt(slopes.multiply(slopes).sum(axis=1))
+    return c * np.maximum.reduceat(offsets + rho * norms, starts)
+
+
+NAMES = {"self-paced": SelfPaced}
