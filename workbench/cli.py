@@ -630,8 +630,9 @@ def predict(result: str, data: str, as_json: bool) -> int:
     click.echo("\n".join(map(str, predictions)))
     if error is not None:
         click.echo(f"{100 * error:.2f} % of {len(predictions)} differ from the labels in {data}", err=True)
-    elif table.y is not None and (strange := set(table.y.tolist()) - set(problem.classes.tolist())):
-        click.echo(f"not compared with the labels in {data}: the weights do not know {min(strange)!r}", err=True)
+    elif table.y is not None and len(given := set(table.y.tolist())) > 1:  # one label for all stands for none
+        strange = sorted(map(str, given - set(problem.classes.tolist())))
+        click.echo(f"not compared with the labels in {data}: the weights do not know {', '.join(strange)}", err=True)
     return 0
 
 
