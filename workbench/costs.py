@@ -25,7 +25,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import U, gamma
 from workbench.oracles import called_kernel
 from workbench.rationals import Entries, ExactOutputs, Ratios, ratios
-from workbench.structures import Floats, Ints, Kernel, Labelled
+from workbench.structures import Floats, Ints, Kernel, Kernelled, Labelled
 
 # ── factorings ────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,6 +128,57 @@ def classes_of(problem: Any, factoring: str) -> Classes:
 # ── the oracle ────────────────────────────────────────────────────────────────────────────────────
 
 
+def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """h_i(θ), its witness into `out`: the problem's own maximum at the table K v_S + b_{y′} − b_y."""
+    inner, table, classes, fixed, group, _, _, d, k, m, K = data
+    for y in range(k):
+        for other in range(k):
+            table[y, other] = theta[d + other] - theta[d + y]
+            if y != other and m > 0:
+                table[y, other] += K * theta[d + k + classes[group[i], y, other]]
+            elif y != other:
+                table[y, other] += fixed[group[i], y, other]
+    return inner[1](inner[0], theta[:d], i, out)
+
+
+def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · (φ(out) − φ(y_i), l(out) − l(y_i), K c_i(out)), the last where costs are learned."""
+    inner, _, classes, _, group, starts, truth, d, k, m, K = data
+    inner[2](inner[0], i, out, scale, theta[:d])
+    for place in range(starts[i], starts[i + 1]):
+        label, other = truth[place], out[place - starts[i]]
+        if label != other:
+            theta[d + other] += scale
+            theta[d + label] -= scale
+            if m > 0:
+                theta[d + k + classes[group[i], label, other]] += scale * K
+
+
+def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+    """The entries of the same slope into (indices, values); their number."""
+    inner, _, classes, _, group, starts, truth, d, k, m, K = data
+    count = inner[3](inner[0], i, out, indices, values)
+    for place in range(starts[i], starts[i + 1]):
+        label, other = truth[place], out[place - starts[i]]
+        if label != other:
+            indices[count], values[count] = d + other, 1.0
+            indices[count + 1], values[count + 1] = d + label, -1.0
+            count += 2
+            if m > 0:
+                indices[count], values[count] = d + k + classes[group[i], label, other], K
+                count += 1
+    return count
+
+
+def reads_into(data: Any, i: int, indices: Ints) -> int:
+    """What the problem's kernel reads, all biases, and all costs that are learned; their number."""
+    inner, d, k, m = data[0], data[7], data[8], data[9]
+    count = inner[5](inner[0], i, indices)
+    for j in range(k + m):
+        indices[count + j] = d + j
+    return count + k + m
+
+
 @dataclass(frozen=True)
 class LearnedCost:
     """The hinge with learned costs; θ = (w, b, v), K the scale of costs."""
@@ -220,7 +271,24 @@ class LearnedCost:
         return ExactLearnedCost(self, self.problem.exact()) if hasattr(self.problem, "exact") else None
 
     def kernel(self) -> Kernel:
-        return called_kernel(self)
+        """The problem's own kernel at the table of costs and biases of the sample's group."""
+        everyone = np.arange(self.n_samples)
+        number, places = self.problem.places(everyone)
+        starts = np.searchsorted(number, np.append(everyone, self.n_samples))
+        groups = self.classes.group[places]
+        if not isinstance(self.problem, Kernelled) or (groups != groups[starts[number]]).any():
+            return called_kernel(self)
+        table, (d, k, _) = np.zeros((len(self.problem.classes),) * 2), self.sizes
+        learned = self.dim - d - k
+        inner, size = self.problem.kernel(augment=table), (d, k, learned, self.K)
+        truth, group = self.problem.labels[places], groups[starts[:-1]]
+        data = inner, table, *self.costs(), group, starts, truth, *size
+        most = inner.most + 3 * int(np.diff(starts).max())
+        return Kernel(data, argmax_into, add_slope, slope_into, most, reads_into, inner.widest + k + learned)
+
+    def costs(self) -> tuple[Ints, Floats]:
+        """Classes S (groups, k, k), and the costs K v_S that are not learned (groups, k, k), none if all are."""
+        return np.ascontiguousarray(self.classes.table), np.zeros((0, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -243,6 +311,16 @@ class FixedCost(LearnedCost):
 
     def offset_error(self, samples: Ints) -> Floats:
         return gamma(len(self.v) + 1) * self.K * float(np.abs(self.v).max(initial=0.0)) * self.lengths(samples)
+
+    def costs(self) -> tuple[Ints, Floats]:
+        table, _ = super().costs()
+        return table, self.K * np.append(self.v, 0.0)[table]
+
+    def recost(self, kernel: Kernel) -> bool:
+        """Put these costs into a kernel of the same hinge at others; False if it holds none."""
+        if kernel.data:
+            kernel.data[3][:] = self.costs()[1]
+        return bool(kernel.data)
 
     def exact(self) -> ExactFixedCost | None:
         return ExactFixedCost(self, self.problem.exact()) if hasattr(self.problem, "exact") else None

@@ -18,6 +18,9 @@ Nothing is ever unpickled.
     hansards()       English–French sentence pairs with sure and possible word links: the test set of the
                      NAACL 2003 shared task (Mihalcea & Pedersen), 447 pairs from the Canadian Hansards,
                      as kept in https://github.com/neulab/awesome-align
+    reuters()        newswire stories with one of eight topics: the R8 part of Reuters-21578 as prepared by
+                     A. Cardoso-Cachopo (2007), 5,485 stories to learn from and 2,189 to test on, as kept in
+                     https://github.com/Maryam-ask/NLP_PFAI_Assignment
 """
 
 from __future__ import annotations
@@ -403,3 +406,138 @@ def hansards_source(name: str, check: Callable[[str], Any], digest: str) -> Sour
 
 PAIRS = hansards_source("enfr.src-tgt", sides, "bbdd4b808796c58df2d63cc43e36a2148c5f0232f5d9084da3ab9ecfac2ab162")
 LINKS = hansards_source("enfr.gold", once_each, "886565d8b1c2596e83c6b77e01661dd28386e958a25befbc89d6b5da4da85335")
+
+
+# ── newswire stories ──────────────────────────────────────────────────────────────────────────────
+
+HEADING = "Class\tExample"  # what the public files begin with
+
+
+class Stories(NamedTuple):
+    """Texts and the topic of each, in the order of the file."""
+
+    topics: list[str]
+    texts: list[str]
+
+
+def reuters(split: str = "train", folder: str | Path | None = None) -> Stories:
+    """The R8 stories of a split from `train.txt.gz` or `test.txt.gz`, in the folder or in `r8` below it.
+
+    A line is `topic<TAB>text`. Errors as `load`.
+    """
+    if split not in STORIES:
+        raise BadInput(f"split is {split!r}; choose one of {', '.join(STORIES)}.")
+    topics, texts = zip(*(story(line) for line in lines_of(load(STORIES[split], folder))), strict=True)
+    return Stories(list(topics), list(texts))
+
+
+def made_stories(n: int, seed: int = 0, labels: int = 5, words: int = 400) -> Stories:
+    """n made-up stories of 5 to 40 words, where Reuters is not at hand; topics are rarer and rarer.
+
+    Words are drawn by Zipf's law; each topic makes a tenth of them, its own, ten times as likely.
+    """
+    rng = np.random.default_rng(seed)
+    syllables = np.array([a + b for a in "bdfgklmnprst" for b in "aeiou"])
+    lexicon = np.array(["".join(rng.choice(syllables, 3)) for _ in range(words)])
+    commonness, shares = 1 / np.arange(1.0, words + 1), 1 / np.arange(1.0, labels + 1)
+    favour = np.where(rng.random((labels, words)) < 0.1, 10.0, 1.0) * commonness
+    topics = np.concatenate([np.arange(labels), rng.choice(labels, max(n - labels, 0), p=shares / shares.sum())])[:n]
+    texts = [" ".join(rng.choice(lexicon, rng.integers(5, 41), p=favour[t] / favour[t].sum())) for t in topics]
+    return Stories([f"topic{t}" for t in topics], texts)
+
+
+def story(line: str) -> tuple[str, str]:
+    """The topic and the text of a line, or ValueError."""
+    topic, bar, text = line.partition("\t")
+    if not (topic.strip() and bar and text.strip()):
+        raise ValueError("is not of the form topic<TAB>text")
+    return topic.strip(), " ".join(text.split())
+
+
+def read_stories(path: Path) -> dict[str, NDArray]:
+    """The lines of a file of stories, gzip or not, UTF-8, without its heading; as one array of bytes."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        lines = file.read().removesuffix("\n").split("\n")
+    kept = []
+    for number, line in enumerate(lines, 1):
+        if number == 1 and line.strip() == HEADING:
+            continue
+        try:
+            kept.append("\t".join(story(line)))
+        except ValueError as error:
+            raise ValueError(f"line {number} {error}") from None
+    if not kept:
+        raise ValueError("no stories")
+    return {"text": np.frombuffer("\n".join(kept).encode(), np.uint8)}
+
+
+def stories_source(split: str, digest: str) -> Source:
+    """One of the two files, by its name at the source, alone or in a folder `r8`."""
+    public = f"r8-{split}-all-terms.txt"
+    names = (f"r8/{split}.txt.gz", f"{split}.txt.gz", f"r8/{public}", public)
+    return Source(
+        readers={f"r8-{split}.npz": read_packed_lines, **dict.fromkeys(names, read_stories)},
+        url="https://raw.githubusercontent.com/Maryam-ask/NLP_PFAI_Assignment/"
+        f"22b863544b9282b7795bdc8be1e3906f2608b274/{public}",
+        digest=digest,
+        pack=lambda arrays: arrays,
+    )
+
+
+STORIES = {
+    "train": stories_source("train", "b187a8c5d26e4b6eaff6131243a6f550a19dc4d8141ba6b9f0791c96f6194f1a"),
+    "test": stories_source("test", "acca0498a179b0b6fa8a5f06f148c4bf70b475e605dccc1ca1e2c54d11590142"),
+}
+
+
+# ── ratings ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Ratings(NamedTuple):
+    """Who judged what how: three arrays (n,) of texts; no pair occurs twice."""
+
+    rater: NDArray[np.str_]
+    item: NDArray[np.str_]
+    label: NDArray[np.str_]
+
+
+CROWDS = {  # name: (file, separator, whether its first line names the columns, columns of rater, item, label)
+    "face-sentiment": ("face_sentiment_answer.csv", ",", True, (1, 0, 2)),
+    "bluebird": ("bluebird_crowd.txt", "\t", False, (1, 0, 2)),
+    "book-crossing": ("BX-Book-Ratings.csv", ";", True, (0, 1, 2)),
+}
+
+
+def ratings(name: str, folder: str | Path | None = None) -> Ratings:
+    """Judgements from a file in the folder, in CUTBENCH_DATA, or in `crowd` below either.
+
+        face-sentiment   584 faces, 27 workers, 4 classes: question,worker,answer (Mozafari et al. 2014)
+        bluebird         108 images, 39 raters, 2 classes: item, rater, label (Welinder et al. 2010)
+        book-crossing    "User-ID";"ISBN";"Book-Rating" with 0 for implicit interest (Ziegler et al. 2005), Latin-1
+
+    These have no pinned public copy here: the file must be there.
+    """
+    if name not in CROWDS:
+        raise BadInput(f"There are no ratings called {name!r}; choose one of {', '.join(CROWDS)}.")
+    file, separator, heading, columns = CROWDS[name]
+    places = [Path(place) for place in (folder or os.environ.get(VARIABLE),) if place]
+    found = [path for place in places for path in (place / file, place / "crowd" / file) if path.is_file()]
+    if not found:
+        where = places[0] if places else f"a folder, named with --data or {VARIABLE}"
+        raise MissingData(f"There is no {file} for {name}; put it into {where}.")
+    text = found[0].read_text(encoding="latin-1" if name == "book-crossing" else "utf-8")
+    rows, first = [], {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or (heading and number == 1):
+            continue
+        fields = [part.strip().strip('"') for part in line.split(separator)]
+        if len(fields) != 3 or not all(fields):
+            raise BadInput(f"Line {number} of {found[0]} has {len(fields)} fields; give rater, item and label.")
+        rater, item, label = (fields[at] for at in columns)
+        if (earlier := first.setdefault((rater, item), number)) != number:
+            raise BadInput(f"Line {number} of {found[0]} judges the pair of line {earlier} again; keep one.")
+        rows.append((rater, item, label))
+    if not rows:
+        raise BadInput(f"{found[0]} holds no ratings; replace it by a fresh copy.")
+    return Ratings(*(np.array(column) for column in zip(*rows, strict=True)))
