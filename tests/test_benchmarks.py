@@ -14,6 +14,8 @@ from workbench.cli import cli
 from workbench.registries import registry, settings_of
 
 SMALL = {
+    "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
+    "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
@@ -71,6 +73,8 @@ KEYS = {
         *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
         *(f"novelty_{key}" for key in ("difference", "width", "several_active", "cpu", "cvxpy_cpu", "ratio")),
     },
+    "adagrad": {"rows", "failed"},
+    "cost-table": {"rows", "findings", "seconds", "failed"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 

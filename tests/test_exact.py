@@ -18,12 +18,14 @@ from workbench.certificate import verify
 from workbench.exact import ExactBounds, above, below, text
 from workbench.lifting import dependent_row, reconstructed, solve_whole
 from workbench.rationals import Entries, common, pieces, product, ratios
-from workbench.registries import registry
+from workbench.registries import misfit, registry, settings_of
 from workbench.structures import CutForm, Cuts, SlackArgmax
 
 OUTPUTS = dict(registry("output").items())
 FORMULATIONS = {name: kind for name, kind in registry("formulation").items() if isinstance(kind(), CutForm)}
-PAIRS = list(itertools.product(OUTPUTS, FORMULATIONS))
+TINY = {name: output.tiny(np.random.default_rng(0)) for name, output in OUTPUTS.items()}
+PAIRS = [(o, f) for o, f in itertools.product(OUTPUTS, FORMULATIONS) if misfit(FORMULATIONS[f](), TINY[o]) is None]
+SQUARED = [(o, f) for o, f in PAIRS if FORMULATIONS[f]().regularizer(TINY[o]).curvature is not None]
 BLOCKS, PER_BLOCK = 4, 50
 
 
@@ -42,9 +44,16 @@ def instance(output, rng):
     return type(problem).from_arrays(arrays)
 
 
+def one_label(problem):
+    """Whether all samples of positive weight hold one label, from which no error can be learned."""
+    _, places = problem.places(np.flatnonzero(problem.weights > 0))
+    return len(np.unique(problem.labels[places])) == 1
+
+
 def some_formulation(name, problem, rng):
     """The formulation of that name with random settings: what it can be told to rescale included."""
-    settings = {"lam": float(10.0 ** rng.uniform(-4, 2))}
+    strength = "lam" if "lam" in settings_of(FORMULATIONS[name]) else "lam2"
+    settings = {strength: float(10.0 ** rng.uniform(-4, 2))}
     if name == "soft-margin" and rng.random() < 0.4 and isinstance(problem, SlackArgmax):
         whole = not (getattr(problem, "cost", np.zeros(1)) % 1).any()
         settings |= {"rescaling": "slack"} if whole else {}
@@ -77,11 +86,17 @@ def plain(problem, formulation):
 @pytest.mark.parametrize(("output", "name"), PAIRS)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_exact_bounds_lie_inside_the_interval_bounds(output, name, block):
+    checked = 0
     for seed in range(block * PER_BLOCK, (block + 1) * PER_BLOCK):
         rng = np.random.default_rng([seed, 7])
         problem = instance(output, rng)
         formulation = some_formulation(name, problem, rng)
-        bounds = Bounds(formulation, problem)
+        try:
+            bounds = Bounds(formulation, problem)
+        except wb.BadInput:  # weights of 0 may leave one label only
+            assert one_label(problem)
+            continue
+        checked += 1
         try:
             rules = ExactBounds(formulation, problem)
         except wb.MissingCapability:
@@ -96,6 +111,7 @@ def test_exact_bounds_lie_inside_the_interval_bounds(output, name, block):
             upper, enclosing = rules.upper(ratios(theta)), bounds.upper(theta)
             assert lower <= upper <= enclosing
             assert bounds.prices.hard or enclosing - upper <= 1e-9 * (1 + abs(upper))  # and not by much
+    assert checked >= 0.6 * PER_BLOCK
 
 
 @pytest.mark.parametrize(("output", "name"), PAIRS)
@@ -108,6 +124,9 @@ def test_solved_certificates_are_proven_without_allowance(output, name):
             certificate = wb.solve(some_formulation(name, problem, rng), problem, gap=1e-7, max_rounds=100).certificate
             rules, lower, upper = exact.exact_bounds(certificate)
         except (wb.NotSeparable, wb.MissingCapability):
+            continue
+        except wb.BadInput:
+            assert one_label(problem)
             continue
         assert certificate.lower <= lower <= upper <= certificate.upper
         if certificate.status == "optimal":
@@ -129,10 +148,10 @@ def test_the_decoders_equal_enumeration(output):
         problem = type(problem).from_arrays(arrays)
         if not getattr(problem, "exact_loss", False) or not problem.exact_features:
             continue
-        for name in FORMULATIONS:
+        for name in (f for o, f in PAIRS if o == output):
             formulation = some_formulation(name, problem, rng)
             rules, terms = ExactBounds(formulation, problem), plain(problem, formulation)
-            w = rng.integers(-3, 4, problem.n_features) if seed % 2 else rng.normal(size=problem.n_features)
+            w = rng.integers(-3, 4, rules.dim) if seed % 2 else rng.normal(size=rules.dim)
             theta = list(map(Fraction, w.tolist()))
             found = rules.oracle.highest(ratios(w), rules.samples).fractions()
             for cuts, value in zip(terms, found, strict=True):
@@ -191,7 +210,7 @@ def test_the_optimum_as_a_fraction(tmp_path):
     assert certificate.optimum == Fraction(29, 36)
 
 
-@pytest.mark.parametrize(("output", "name"), PAIRS)
+@pytest.mark.parametrize(("output", "name"), SQUARED)
 def test_most_tiny_optima_are_found_exactly(output, name):
     tried = found = 0
     for seed in range(16):

@@ -34,11 +34,14 @@ def separable(seed, n=20, p=4, k=3):
 
 
 def by_hand(problem, order, step, averaged):
-    """An independent perceptron: dense vectors, the batched argmax, and the mean of all iterates."""
-    w, iterates, answers = np.zeros(problem.n_features), [], []
+    """An independent perceptron: dense vectors and the mean of all iterates; ties are broken as the kernel does."""
+    w, iterates, answers, kernel = np.zeros(problem.n_features), [], [], problem.kernel(augment=False)
     for i in order:
-        sample = np.array([i])
-        answer = problem.argmax(w, sample, augment=False)
+        sample, answer = np.array([i]), np.empty((1, problem.width), np.int64)
+        kernel.argmax_into(kernel.data, w, i, answer[0])
+        best = problem.argmax(w, sample, augment=False)
+        scores = problem.features(np.repeat(sample, 2), np.concatenate([answer, best])) @ w
+        assert scores[0] == pytest.approx(scores[1], abs=1e-9)
         difference = problem.features(sample, problem.truth[sample]) - problem.features(sample, answer)
         w = w + step * difference.toarray()[0]
         iterates.append(w)

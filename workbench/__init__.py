@@ -35,8 +35,6 @@ _HOMES = {
     "novelty": "least_change",
     "novelties": "least_change",
     "uncertainty": "criteria",
-    "Dyads": "dyads",
-    "Dyadic": "dyadic",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
@@ -44,7 +42,7 @@ _HOMES = {
     "NotSeparable": "errors",
     "UnknownName": "errors",
 }
-_MODULES = ("datasets", "dyads", "flows", "pictures", "vowpal")
+_MODULES = ("datasets", "pictures")
 
 
 def __getattr__(name: str) -> Any:

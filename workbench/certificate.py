@@ -44,6 +44,7 @@ from workbench.structures import Floats, Ints, Search
 from workbench.trees import Tree, bounds_for
 
 FORMAT = "cutbench-certificate-1"
+ALLOWANCE = 1e-12
 MOST_BYTES = 4 << 30  # of a certificate's unpacked arrays
 
 
@@ -256,7 +257,10 @@ def prove(certificate: Certificate) -> Proof:
     """Both bounds in rational arithmetic, or enclosed by intervals where there is no exact decoder, or a tree."""
     if isinstance(certificate.formulation, Search):
         bounds = bounds_for(certificate.formulation, certificate.problem)
-        lower, upper = bounds.recheck(checked_theta(certificate.theta, bounds.oracle.dim), certificate.tree)
+        try:
+            lower, upper = bounds.recheck(checked_theta(certificate.theta, bounds.oracle.dim), certificate.tree)
+        except ZeroDivisionError:
+            raise BadInput("A sample weight is too small for any charge; write the certificate again.") from None
         reason = "the lower bound is that of a search tree, whose nodes are bounded in interval arithmetic"
         return Proof(lower, upper, upper, bounds.gap(above(upper), lower), reason, bounds.arithmetic)
     try:
@@ -311,17 +315,19 @@ def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
 def claims_hold(certificate: Certificate, proof: Proof) -> bool:
     """Whether lower, upper (as a bound and as F(θ)), gap and optimum are as claimed.
 
-    Rational bounds need no allowance: the claims are floats rounded outward. Intervals get 1e-12 of
-    their size, the freedom that another machine's summation order needs. The claimed gap must hold
-    for the proven interval or for the claimed one, which can be smaller where a bound is negative.
+    Rational bounds need no allowance: the claims are floats rounded outward. Intervals get 1e-12, the freedom
+    that another machine's summation order needs, each end of its own size: a θ far out makes the upper end
+    huge and must not lend the lower one anything beyond 1e-12 of F at r's minimiser. The claimed gap must
+    hold for the proven interval or for the claimed one, which can be smaller where a bound is negative.
     """
-    claimed = bounds_for(certificate.formulation, certificate.problem).gap(certificate.upper, certificate.lower)
-    slack = 0 if proof.why is None else 1e-12 * max(abs(proof.upper), abs(proof.lower))
+    bounds = bounds_for(certificate.formulation, certificate.problem)
+    claimed, room = bounds.gap(certificate.upper, certificate.lower), 0.0 if proof.why is None else ALLOWANCE
     return (
-        certificate.lower <= proof.lower + slack
-        and max(proof.upper, proof.reached) <= certificate.upper + slack
+        certificate.lower <= proof.lower + room * max(abs(proof.lower), min(abs(proof.upper), bounds.scale))
+        and max(proof.upper, proof.reached) <= certificate.upper + room * abs(proof.upper)
         and proof.lower <= proof.upper
-        and min(proof.gap, claimed) <= float(up(up(certificate.gap))) + slack
+        and certificate.gap >= 0
+        and min(proof.gap, claimed) <= float(up(up(certificate.gap))) + 2 * room
         and certificate.optimum in (None, proof.lower if proof.lower == proof.upper else None)
     )
 

@@ -36,7 +36,9 @@ def up(x: Any) -> Any:
 
 def positive(x: Any) -> Any:
     """max(x, 0), entry by entry, for floats, fractions and intervals alike."""
-    return Interval(positive(x.lo), positive(x.hi)) if isinstance(x, Interval) else np.maximum(x, 0)
+    if isinstance(x, Interval):
+        return Interval(positive(x.lo), positive(x.hi))
+    return np.maximum(x, x * 0 if getattr(x, "dtype", None) == object else 0)  # fractions stay fractions
 
 
 class Interval:

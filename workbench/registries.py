@@ -11,6 +11,7 @@ settings are read from the signature (`settings_of`), parsed from `key=value` te
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.util
@@ -157,7 +158,8 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path of the {kind}.")
-    module = load_file(path.resolve(), f"user_{kind}")
+    with contextlib.redirect_stdout(sys.stderr):  # stdout is for the answer
+        module = load_file(path.resolve(), f"user_{kind}")
     if not hasattr(module, "NAMES") and hasattr(module, lone):
         return {path.stem: getattr(module, lone)}
     if not hasattr(module, "NAMES"):

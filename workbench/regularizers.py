@@ -117,6 +117,11 @@ def converted(constant: Any, number: type) -> Any:
     return constant if isinstance(constant, int | np.ndarray) else number(constant)
 
 
+def masked(x: Any, live: NDArray[np.bool_]) -> Any:
+    """x with 0 off the live entries; among fractions NumPy's own whole numbers would turn into floats."""
+    return x * (live.astype(object) if isinstance(x, np.ndarray) and x.dtype == object else live)
+
+
 def greatest(x: Any) -> Any:
     """The greatest entry."""
     return Interval(x.lo.max(), x.hi.max()) if isinstance(x, Interval) else x.max()
@@ -224,11 +229,11 @@ class Simplex(Regularizer):
 
     def feasible(self, v: Any) -> Any:
         """v₊ / Σ v₊, uniform where that is 0/0."""
-        kept = positive(v) * self.live
+        kept = masked(positive(v), self.live)
         total = kept.sum()
         if (total.lo if isinstance(total, Interval) else total) > 0:
             return kept / total
-        return (kept * 0 + 1) * self.live / self.live.sum()
+        return masked(kept * 0 + 1, self.live) / int(self.live.sum())
 
     def shape(self, size: int) -> Shape:
         return plain(size, square=np.where(self.live, 0.0, np.inf), floor=0.0)._replace(simplex=self.live)
@@ -263,7 +268,7 @@ class CountedCosts(Regularizer):
         return v
 
     def feasible(self, v: Any) -> Any:
-        return positive(v) * self.live
+        return masked(positive(v), self.live)
 
     def shape(self, size: int) -> Shape:
         """(K/2) n_S (1 − v_S)², without its constant."""

@@ -120,8 +120,8 @@ class Kernel(NamedTuple):
     `most` of them; entries with the same index add up;
     reads_into(data, i, indices) -> count, optional, writes the entries of θ on which h_i may depend, at most
     `widest` of them, some perhaps twice; without it these are all.
-    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may compile them or call them as they are: the
-    arithmetic, hence the run, is the same to the last bit.
+    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may
+    compile them or call them as they are: the arithmetic, hence the run, is the same to the last bit.
     """
 
     data: tuple[Any, ...]
@@ -551,8 +551,7 @@ class Search(Protocol):
         """The samples' shares p_i; c_i and κ_i are proportional to them."""
         ...
 
-    def oracle(self, problem: Any) -> Oracle:
-        ...
+    def oracle(self, problem: Any) -> Oracle: ...
 
     def every(self, problem: Any, samples: Ints) -> tuple[Ints, Ints]:
         """All witnesses of all terms of `samples`, sample by sample: samples (R,) and witnesses (R, width)."""

@@ -280,7 +280,7 @@ class Chain:
         return Kernel(data, *functions, most, _viterbi.reads_into, widest)
 
     def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
-        """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to each label's."""
+        """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to labels'."""
         letters, offsets = checked_sequences(sequences)
         if letters.shape[1] != self.n_inputs:
             raise BadInput(
