@@ -23,7 +23,7 @@ SMALL = {
     "instances": {"n": 3, "pair": "multiclass:soft-margin"},
     "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
-    "routes": {"small": 15, "large": 20, "few": 3, "many": 4},
+    "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 2.0},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
 }

@@ -38,7 +38,7 @@ def positive(x: Any) -> Any:
     """max(x, 0), entry by entry, for floats, fractions and intervals alike."""
     if isinstance(x, Interval):
         return Interval(positive(x.lo), positive(x.hi))
-    return np.maximum(x, x * 0 if getattr(x, "dtype", None) == object else 0)  # fractions stay fractions
+    return np.maximum(x, x * 0 if isinstance(x, np.ndarray) and x.dtype.kind == "O" else 0)  # fractions stay fractions
 
 
 class Interval:
