@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,3 +115,23 @@ def test_a_negative_lower_bound_verifies(tmp_path):
     s = wb.solve(wb.SoftMargin(lam=0.01), wb.Multiclass(X, y), max_rounds=2)
     assert s.lower < 0 < s.upper
     assert verify(s.certificate.save(tmp_path / "early"))["proven"]
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7])
+def test_a_theta_far_out_lends_the_lower_end_nothing(tmp_path, size):
+    """Intervals have an allowance of their own size: a huge upper end must not carry a false lower one, nor a gap."""
+    X = np.array([[1.0, 0], [-1, 0.2], [2, 1], [-2, 1.0]])
+    problem = wb.Multiclass(X, [0, 1, 0, 1])
+    best = wb.solve(wb.CRF(lam=0.1), problem, gap=1e-9).certificate
+    theta = best.theta / np.linalg.norm(best.theta) * size
+    honest = replace(best, theta=theta)
+    lower, upper = honest.recheck()
+    for claim in (
+        {"lower": 0.9e-12 * upper, "gap": 1.0},
+        {"lower": lower, "gap": 1e-9},
+        {"lower": lower, "gap": -1e-14},
+    ):
+        false = replace(honest, upper=upper * (1 + 1e-9), **claim)
+        assert not verify(false.save(tmp_path / "false"))["proven"]
+    true = replace(honest, upper=upper, lower=lower, gap=2.0)
+    assert verify(true.save(tmp_path / "true"))["proven"]
