@@ -207,9 +207,10 @@ class Bounds(Both):
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         transposed = cuts.slopes[used].T.tocsr()
         push = -matvec(transposed, mu, self.oracle.slope_error(samples))
-        for entry in self.regularizer.free:  # whole numbers, and dear: summed with one rounding
-            column = -(mu * cuts.slopes[used][:, [entry]].toarray().ravel()).sum()
-            push.lo[entry], push.hi[entry] = column.lo, column.hi
+        free = self.regularizer.free
+        for entry, column in zip(free, transposed[free].toarray(), strict=True):  # dear: summed with one rounding
+            exact = -(mu * column).sum()
+            push.lo[entry], push.hi[entry] = exact.lo, exact.hi
         value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)
         return float(value.lo)
 

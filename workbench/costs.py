@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import U, gamma
-from workbench.oracles import called_kernel
+from workbench.oracles import MarginRescaling, called_kernel
 from workbench.rationals import Entries, ExactOutputs, Ratios, ratios
 from workbench.structures import Floats, Ints, Kernel, Kernelled, Labelled
 
@@ -180,23 +180,14 @@ def reads_into(data: Any, i: int, indices: Ints) -> int:
 
 
 @dataclass(frozen=True)
-class LearnedCost:
+class LearnedCost(MarginRescaling):
     """The hinge with learned costs; θ = (w, b, v), K the scale of costs."""
 
-    problem: Any
     classes: Classes
     K: float
 
     least_loss: ClassVar[float] = np.inf  # no offset is positive
     free_outputs: ClassVar[bool] = True
-
-    @property
-    def kind(self) -> str:
-        return self.problem.oracle_kind
-
-    @property
-    def n_samples(self) -> int:
-        return self.problem.n_samples
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -206,10 +197,6 @@ class LearnedCost:
     @property
     def dim(self) -> int:
         return sum(self.sizes)
-
-    @property
-    def width(self) -> int:
-        return self.problem.width
 
     def split(self, theta: Any) -> tuple[Any, Any, Any]:
         d, k, _ = self.sizes
@@ -228,7 +215,7 @@ class LearnedCost:
         return self.problem.argmax(w, samples, augment=np.tile(b, (len(number), 1)))
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
-        w = self.problem.features(samples, witnesses) - self.problem.features(samples, self.problem.truth[samples])
+        w, _ = super().rows(samples, witnesses)
         number, label, other, error = self.errors(samples, witnesses)
         _, k, m = self.sizes
         wrong, ones = error >= 0, np.ones(len(number))
@@ -246,8 +233,7 @@ class LearnedCost:
         return number, truth, labels, self.classes.at(places, truth)[np.arange(len(places)), labels]
 
     def slope_error(self, samples: Ints) -> Floats:
-        hidden = 0 if self.problem.exact_features else self.problem.terms
-        return gamma(hidden) * 2 * self.problem.magnitude[samples] + U * self.K * self.lengths(samples)
+        return super().slope_error(samples) + U * self.K * self.lengths(samples)
 
     def offset_error(self, samples: Ints) -> Floats:
         return np.zeros(len(samples))
@@ -265,7 +251,7 @@ class LearnedCost:
         return 2 * gamma(2 * self.problem.terms + 8 + 4 * int(lengths.max())) * size
 
     def reach(self, samples: Ints) -> Floats:
-        return 2 * self.problem.magnitude[samples] + (2 + self.K) * self.lengths(samples)
+        return super().reach(samples) + (2 + self.K) * self.lengths(samples)
 
     def exact(self) -> ExactLearnedCost | None:
         return ExactLearnedCost(self, self.problem.exact()) if hasattr(self.problem, "exact") else None

@@ -144,10 +144,11 @@ def sharpened(certificate: Any, gap: float, latest: Floats) -> Any:
     The same certificate where the output structure brings no exact arithmetic.
     """
     try:
-        found = [(exact_bounds(each), each) for each in (certificate, replace(certificate, theta=latest))]
+        rules, lower, upper = exact_bounds(certificate)
     except MissingCapability:
         return certificate
-    (rules, lower, upper), certificate = min(found, key=lambda pair: pair[0][2])
+    if (other := rules.upper(ratios(latest))) < upper:
+        upper, certificate = other, replace(certificate, theta=latest)
     reached = above(rules.gap(upper, lower))
     ends = {"lower": max(below(lower), certificate.lower), "upper": min(above(upper), certificate.upper)}
     status = "optimal" if reached <= gap else certificate.status

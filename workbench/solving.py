@@ -398,12 +398,16 @@ def solved_compact(bounds: Bounds, backend: str | None, time_limit: float | None
     mu = np.bincount(ids, weights, len(cuts))
     theta = np.asarray(w.value, float)
     state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled", said=status)
-    seconds = time.perf_counter() - clock - spent[0]
-    sizes = {"cuts": len(cuts), "active": int((mu > 0).sum())}
-    times = {"seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds}
-    ends = {"upper": state.upper, "lower": state.lower, "gap": bounds.gap(state.upper, state.lower)}
-    state.history.append({"round": 1, **ends, **sizes, **times})
+    only_round(bounds, state, len(cuts), time.perf_counter() - clock - spent[0])
     return Answer(state, cuts, versioned(chosen.name), "compact", *spent)
+
+
+def only_round(bounds: Bounds | SmoothBounds, state: Progress, cuts: int, seconds: float) -> None:
+    """Put a program that was solved at once on record."""
+    ends = {"upper": state.upper, "lower": state.lower, "gap": bounds.gap(state.upper, state.lower)}
+    sizes = {"cuts": cuts, "active": int((state.weights > 0).sum())}
+    times = {"seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds}
+    state.history.append({"round": 1, **ends, **sizes, **times})
 
 
 def solve_smooth(
@@ -445,9 +449,7 @@ def solved_declaration(bounds: SmoothBounds, backend: str, time_limit: float | N
     theta = np.asarray(variable.value, float)
     lower, upper = bounds.recheck(theta)
     state = Progress(theta, theta, upper=upper, lower=lower, status="stalled", said=status)
-    seconds = time.perf_counter() - clock - spent[0]
-    ends = {"upper": upper, "lower": lower, "gap": bounds.gap(upper, lower), "cuts": 0, "active": 0}
-    state.history.append({"round": 1, **ends, "seconds": seconds, "oracle_seconds": 0.0, "master_seconds": seconds})
+    only_round(bounds, state, 0, time.perf_counter() - clock - spent[0])
     return uncut(bounds, state, versioned(chosen.name), "declared", *spent)
 
 
