@@ -119,8 +119,11 @@ def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
-            return numba.njit(signature, cache=True)(function)
-        except RuntimeError as error:  # typed at a prompt, or nowhere to write: compile for this process
+            found = numba.njit(signature, cache=True)(function)
+            if found.nopython_signatures[0].args == signature.args:
+                return found
+            # Two processes that save at once may leave numba's index naming the other's code.
+        except RuntimeError as error:  # typed at a prompt, or nowhere to write
             if "cannot cache" not in str(error):
                 raise
-            return numba.njit(signature)(function)
+        return numba.njit(signature)(function)  # for this process
