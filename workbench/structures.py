@@ -120,8 +120,8 @@ class Kernel(NamedTuple):
     `most` of them; entries with the same index add up;
     reads_into(data, i, indices) -> count, optional, writes the entries of θ on which h_i may depend, at most
     `widest` of them, some perhaps twice; without it these are all.
-    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may compile them or call them as they are: the
-    arithmetic, hence the run, is the same to the last bit.
+    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may
+    compile them or call them as they are: the arithmetic, hence the run, is the same to the last bit.
     """
 
     data: tuple[Any, ...]
@@ -259,6 +259,15 @@ class Marginals(Protocol):
     def marginals(self) -> Terms:
         """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (workbench/likelihoods.py)."""
         ...
+
+
+@runtime_checkable
+class LinearScores(Protocol):
+    """A problem with one score ⟨w, x⟩ a sample: rows of X (n, d), real `targets` (n,) and their `signs` ±1 (n,)."""
+
+    X: sparse.csr_array
+    targets: Floats
+    signs: Floats
 
 
 class LogPartition(NamedTuple):

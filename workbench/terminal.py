@@ -202,7 +202,8 @@ def train_loss(loss: float) -> dict[str, str]:
 def print_verdicts(record: dict[str, Any]) -> None:
     reference, rows = record["reference"], record["learners"]
     title = f"{reference['problem']} {reference['formulation']}"
-    optimum = reference["evidence"] if reference["upper"] is None else f"optimum in {interval(reference)}"
+    unproven = reference.get("evidence", "no joint optimum")
+    optimum = unproven if reference["upper"] is None else f"optimum in {interval(reference)}"
     click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
     columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
     formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
