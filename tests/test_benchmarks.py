@@ -16,6 +16,8 @@ from workbench.registries import registry, settings_of
 SMALL = {
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
+    "flows": {"n": 20, "passes": 1, "repeats": 1},
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
@@ -29,6 +31,8 @@ SMALL = {
 }
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
+    "dyadic-table": {"rows", "steps", "active", "bounds", "decades_hinge", "decades_squared", "decades_logistic"},
+    "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
     "masters": {
         *(f"{what}_{way}_piqp" for what in ("cpu", "rounds") for way in ("compiled", "gram", "stacked", "scalar")),
         *(f"{way}_{key}" for way in ("stacked", "scalar") for key in ("over_ours_piqp", "ratio", "over_default")),

@@ -52,8 +52,8 @@ def one_label(problem):
 
 def some_formulation(name, problem, rng):
     """The formulation of that name with random settings: what it can be told to rescale included."""
-    strength = "lam" if "lam" in settings_of(FORMULATIONS[name]) else "lam2"
-    settings = {strength: float(10.0 ** rng.uniform(-4, 2))}
+    told = settings_of(FORMULATIONS[name])
+    settings = {each: float(10.0 ** rng.uniform(-4, 2)) for each in ("lam", "lam2") if each in told}
     if name == "soft-margin" and rng.random() < 0.4 and isinstance(problem, SlackArgmax):
         whole = not (getattr(problem, "cost", np.zeros(1)) % 1).any()
         settings |= {"rescaling": "slack"} if whole else {}

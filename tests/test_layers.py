@@ -16,13 +16,13 @@ FLOORS = [
     {"structures", "intervals"},
     {"rationals"},
     {"lifting", "regularizers", "oracles", "likelihoods", "compiled"},
-    {"costs"},
+    {"costs", "flows"},
     {"difficulty"},
     {"outputs", "formulations", "solvers", "learners"},
-    {"bounds", "exact", "backends", "readers", "datasets"},
+    {"bounds", "exact", "backends", "readers", "datasets", "dyads"},
     {"registries", "trees", "criteria", "least_change"},
     {"certificate", "journal", "declared", "polish", "ascent"},
-    {"master"},
+    {"master", "vowpal", "dyadic", "nuclear"},
     {"cutting_planes", "smooth", "majorize", "branch_and_bound"},
     {"solving", "stochastic", "lazy"},
     {"verdicts"},
@@ -40,7 +40,7 @@ SAME_FLOOR = {
     ("doctor", "terminal"),
 }
 HEAVY = {
-    "cvxpy": {"declared", "lazy", "backends", "likelihoods", "outputs", "formulations", "doctor"},
+    "cvxpy": {"declared", "lazy", "backends", "likelihoods", "nuclear", "outputs", "formulations", "doctor"},
     "numba": {"compiled"},
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}

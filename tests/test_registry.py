@@ -29,10 +29,12 @@ from workbench.registries import (
 from workbench.structures import Problem
 
 # Which solvers refuse a formulation, with words from their refusals; first what several refuse alike.
-MISTAKES = {"perceptron": "its own reference is the formulation perceptron"}
+IMPORTANCE = {"importance-aware": "minimise weighted-risk"}
+MISTAKES = {"perceptron": "its own reference is the formulation perceptron", **IMPORTANCE}
 SMOOTH_ONLY = {"crf-stochastic": "needs smooth terms"}
 HARD = {
     **dict.fromkeys(("adagrad", "bcfw", "dual-block", "subgradient"), "needs finite prices"),
+    **IMPORTANCE,
     **SMOOTH_ONLY,
 }
 OTHER_R = {  # r is not λ/2 ‖w‖²
@@ -51,10 +53,12 @@ REFUSALS = {
     "self-paced": NO_CUTS,
     "simplex-cost-learning": OTHER_R,
     "soft-margin": MISTAKES | SMOOTH_ONLY,
+    "weighted-risk": {"perceptron": MISTAKES["perceptron"]} | SMOOTH_ONLY,
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 MISFITS = {  # outputs that do not fit a formulation at all, and why
-    **{("matching", name): "counts errors in labels" for name in OF_LABELS},
+    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching")},
+    **{(output, "weighted-risk"): "needs linear scores" for output in ("chain", "matching", "multiclass")},
 }
 
 

@@ -18,6 +18,7 @@ from workbench.bounds import Bounds
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import registry
 from workbench.solvers import bcfw
@@ -41,9 +42,17 @@ def blobs(n: int = 40, weighted: bool = False) -> Multiclass:
     return Multiclass(X, y, weights=rng.integers(0, 4, n) if weighted else None)
 
 
-def own_form(solver):
-    """The first formulation that the solver takes, the soft margin before others."""
-    return next(form for form in FORMS if solver.misfit(form, blobs()) is None)
+@cache
+def scores(weighted: bool = False) -> Linear:
+    """The first cloud against the others."""
+    clouds = blobs(weighted=weighted)
+    return Linear(clouds.X, np.where(clouds.labels == 0, 1, -1), clouds.weights)
+
+
+def own(solver, weighted: bool = False):
+    """The first formulation and problem that the solver takes, the soft margin on clouds before others."""
+    problems = blobs(weighted=weighted), scores(weighted)
+    return next((form, each) for each in problems for form in FORMS if solver.misfit(form, each) is None)
 
 
 @cache
@@ -57,7 +66,7 @@ def nearly_solved(weighted: bool):
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_compiled_and_interpreted_runs_are_equal_to_the_last_bit(solver, weighted, order):
     fast, slow = (
-        run(solver, own_form(solver), blobs(weighted=weighted), passes=6, rng=3, compiled=how, order=order)
+        run(solver, *own(solver, weighted), passes=6, rng=3, compiled=how, order=order)
         for how in (True, False)
     )
     assert (fast.compiled, slow.compiled) == (True, False)
@@ -67,8 +76,8 @@ def test_compiled_and_interpreted_runs_are_equal_to_the_last_bit(solver, weighte
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_checkpoints_only_look(solver):
-    whole = run(solver, own_form(solver), blobs(), passes=7, checkpoints=[7])
-    often = run(solver, own_form(solver), blobs(), passes=7, checkpoints=range(1, 8))
+    whole = run(solver, *own(solver), passes=7, checkpoints=[7])
+    often = run(solver, *own(solver), passes=7, checkpoints=range(1, 8))
     np.testing.assert_array_equal(whole.thetas[-1], often.thetas[-1])
     np.testing.assert_allclose(whole.lower[-1], often.lower[-1], rtol=1e-12)
     assert often.oracle_calls.tolist() == [40 * k for k in range(1, 8)]
@@ -207,6 +216,7 @@ def test_second_process_starts_without_compiling(tmp_path):
 import json, pathlib, os, numpy as np
 from workbench import compiled as machine
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 from workbench.stochastic import run
 from workbench.solvers.subgradient import Subgradient

@@ -115,12 +115,13 @@ def reads_type(kernel: Kernel) -> Any:
 def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """njit with one explicit signature, on disk where the function has a file, once per process."""
     import numba
+    from numba.core.sigutils import normalize_signature
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
             found = numba.njit(signature, cache=True)(function)
-            if found.nopython_signatures[0].args == signature.args:
+            if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
                 return found
             # Two processes that save at once may leave numba's index naming the other's code.
         except RuntimeError as error:  # typed at a prompt, or nowhere to write

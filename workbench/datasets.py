@@ -489,3 +489,55 @@ STORIES = {
     "train": stories_source("train", "b187a8c5d26e4b6eaff6131243a6f550a19dc4d8141ba6b9f0791c96f6194f1a"),
     "test": stories_source("test", "acca0498a179b0b6fa8a5f06f148c4bf70b475e605dccc1ca1e2c54d11590142"),
 }
+
+
+# ── ratings ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Ratings(NamedTuple):
+    """Who judged what how: three arrays (n,) of texts; no pair occurs twice."""
+
+    rater: NDArray[np.str_]
+    item: NDArray[np.str_]
+    label: NDArray[np.str_]
+
+
+CROWDS = {  # name: (file, separator, whether its first line names the columns, columns of rater, item, label)
+    "face-sentiment": ("face_sentiment_answer.csv", ",", True, (1, 0, 2)),
+    "bluebird": ("bluebird_crowd.txt", "\t", False, (1, 0, 2)),
+    "book-crossing": ("BX-Book-Ratings.csv", ";", True, (0, 1, 2)),
+}
+
+
+def ratings(name: str, folder: str | Path | None = None) -> Ratings:
+    """Judgements from a file in the folder, in CUTBENCH_DATA, or in `crowd` below either.
+
+        face-sentiment   584 faces, 27 workers, 4 classes: question,worker,answer (Mozafari et al. 2014)
+        bluebird         108 images, 39 raters, 2 classes: item, rater, label (Welinder et al. 2010)
+        book-crossing    "User-ID";"ISBN";"Book-Rating" with 0 for implicit interest (Ziegler et al. 2005), Latin-1
+
+    These have no pinned public copy here: the file must be there.
+    """
+    if name not in CROWDS:
+        raise BadInput(f"There are no ratings called {name!r}; choose one of {', '.join(CROWDS)}.")
+    file, separator, heading, columns = CROWDS[name]
+    places = [Path(place) for place in (folder or os.environ.get(VARIABLE),) if place]
+    found = [path for place in places for path in (place / file, place / "crowd" / file) if path.is_file()]
+    if not found:
+        where = places[0] if places else f"a folder, named with --data or {VARIABLE}"
+        raise MissingData(f"There is no {file} for {name}; put it into {where}.")
+    text = found[0].read_text(encoding="latin-1" if name == "book-crossing" else "utf-8")
+    rows, first = [], {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or (heading and number == 1):
+            continue
+        fields = [part.strip().strip('"') for part in line.split(separator)]
+        if len(fields) != 3 or not all(fields):
+            raise BadInput(f"Line {number} of {found[0]} has {len(fields)} fields; give rater, item and label.")
+        rater, item, label = (fields[at] for at in columns)
+        if (earlier := first.setdefault((rater, item), number)) != number:
+            raise BadInput(f"Line {number} of {found[0]} judges the pair of line {earlier} again; keep one.")
+        rows.append((rater, item, label))
+    if not rows:
+        raise BadInput(f"{found[0]} holds no ratings; replace it by a fresh copy.")
+    return Ratings(*(np.array(column) for column in zip(*rows, strict=True)))

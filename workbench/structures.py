@@ -261,6 +261,15 @@ class Marginals(Protocol):
         ...
 
 
+@runtime_checkable
+class LinearScores(Protocol):
+    """A problem with one score ⟨w, x⟩ a sample: rows of X (n, d), real `targets` (n,) and their `signs` ±1 (n,)."""
+
+    X: sparse.csr_array
+    targets: Floats
+    signs: Floats
+
+
 class LogPartition(NamedTuple):
     """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
 

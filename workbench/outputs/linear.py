@@ -1,0 +1,177 @@
+"""Linear scores: p = ⟨w, x⟩ with a label ±1 or a real target, and an importance per sample.
+
+As an output structure a sample has two outputs with φ(x, −1) = 0, φ(x, +1) = x and 0/1 loss, so that
+
+    ⟨w, ψ_i(y)⟩ = y_i p  for y ≠ y_i,      hinge (1 − y_i p)₊,      conditional likelihood log(1 + e^{−y_i p}).
+
+A real target counts by its sign (0 as positive), but for the squared loss, which takes it as the number it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from workbench.errors import BadInput
+from workbench.outputs._exact_linear import ExactLinear
+from workbench.outputs.multiclass import LARGEST, checked_inputs, checked_weights
+from workbench.structures import CompactHinge, Floats, Ints, Kernel
+
+
+def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """max(ℓ − y_i p, 0) with ℓ the loss of the other label."""
+    indptr, indices, values, labels, loss = data
+    score = 0.0
+    for j in range(indptr[i], indptr[i + 1]):
+        score += theta[indices[j]] * values[j]
+    gain = loss - (2 * labels[i] - 1) * score
+    out[0] = 1 - labels[i] if gain > 0 else labels[i]
+    return max(gain, 0.0)
+
+
+def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · (φ(x_i, out) − φ(x_i, y_i))."""
+    indptr, indices, values, labels, _ = data
+    for j in range(indptr[i], indptr[i + 1]):
+        theta[indices[j]] += scale * (out[0] - labels[i]) * values[j]
+
+
+def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+    """The entries of φ(x_i, out) − φ(x_i, y_i) into (indices, values); their number."""
+    indptr, columns, entries, labels, _ = data
+    count = 0
+    if out[0] != labels[i]:
+        for j in range(indptr[i], indptr[i + 1]):
+            indices[count], values[count] = columns[j], (out[0] - labels[i]) * entries[j]
+            count += 1
+    return count
+
+
+class Linear:
+    """Samples X with targets y.
+
+    Parameters
+    ----------
+    X : (n, d) array or scipy.sparse matrix, finite
+    y : (n,) labels ±1, or any finite numbers
+    importance : (n,) weights ≥ 0, not all zero; default 1
+
+    Raises
+    ------
+    BadInput : empty data, lengths that differ, NaN or inf
+    """
+
+    name = "linear"
+    oracle_kind = "exact"
+    exact_features = exact_loss = True
+    width = 1
+    least_loss = 1.0
+    free_outputs = False
+
+    def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
+        self.X = checked_inputs(X)
+        try:
+            self.targets: Floats = np.array(y, float)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"The targets are not numbers ({error}); write the two labels as −1 and 1.") from None
+        if self.targets.shape != (self.X.shape[0],):
+            raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {self.targets.shape}; give one target a row.")
+        if not (np.abs(self.targets) <= LARGEST).all():
+            bad = int(np.flatnonzero(~(np.abs(self.targets) <= LARGEST))[0])
+            raise BadInput(f"The target of sample {bad} is {self.targets[bad]}; remove the sample or repair it.")
+        self.weights = checked_weights(importance, len(self.targets))
+        self.n_samples, self.n_features = self.X.shape
+        self.labels: Ints = (self.targets >= 0).astype(np.int64)
+        self.signs: Floats = 2.0 * self.labels - 1
+        self.truth = self.labels[:, None]
+        self.terms = int(np.diff(self.X.indptr).max()) + 2
+        self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()
+        self.max_loss = np.ones(self.n_samples)
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        return sparse.csr_array(self.X[samples].multiply(outputs))
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        return (outputs[:, 0] != self.labels[samples]).astype(float)
+
+    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+        gain = augment - self.signs[samples] * (self.X[samples] @ w)
+        return np.where(gain > 0, 1 - self.labels[samples], self.labels[samples])[:, None]
+
+    def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
+        """ℓ(1 − yp) is margin rescaling here: there is one loss."""
+        return self.argmax(w, samples)
+
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        return 1 - self.truth[samples]
+
+    def outputs(self, sample: int) -> Ints:
+        return np.array([[0], [1]])
+
+    def predict(self, w: Floats, inputs: ArrayLike | Any) -> NDArray:
+        """The sign of ⟨w, x⟩ for each row of `inputs`, 1 at 0."""
+        X = checked_inputs(inputs)
+        if X.shape[1] != self.n_features:
+            raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}.")
+        return np.where(X @ w >= 0, 1, -1)
+
+    def describe(self, sample: int, output: Ints) -> str:
+        return f"label {2 * output[0] - 1}"
+
+    def kernel(self, augment: bool = True) -> Kernel:
+        indptr, indices = self.X.indptr.astype(np.int64), self.X.indices.astype(np.int64)
+        data, longest = (indptr, indices, self.X.data, self.labels, float(augment)), int(np.diff(indptr).max())
+        return Kernel(data, argmax_into, add_slope, slope_into, longest)
+
+    def exact(self) -> ExactLinear:
+        """This problem in rational arithmetic."""
+        return ExactLinear(self)
+
+    def compact(self, w: Any) -> CompactHinge:
+        """ξ_i ≥ 0 and ξ_i ≥ 1 − y_i ⟨w, x_i⟩."""
+        import cvxpy as cp
+
+        xi, every = cp.Variable(self.n_samples), np.arange(self.n_samples)
+        floor = xi >= 0
+        margin = xi >= 1 - sparse.csr_array(self.X.multiply(self.signs[:, None])) @ w
+
+        def atoms() -> tuple[Ints, Ints, Floats]:
+            weights = np.concatenate([floor.dual_value, margin.dual_value])
+            return np.tile(every, 2), np.concatenate([self.truth, 1 - self.truth]), np.maximum(weights, 0)
+
+        return CompactHinge(xi, [floor, margin], atoms)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {
+            "data": self.X.data,
+            "indices": self.X.indices.astype(np.int64),
+            "indptr": self.X.indptr.astype(np.int64),
+            "n_features": np.array(self.n_features),
+            "targets": self.targets,
+            "weights": self.weights,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Linear:
+        shape = (len(arrays["targets"]), int(arrays["n_features"]))
+        X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        X.check_format(full_check=True)  # SciPy's loops trust the indices
+        return cls(X, arrays["targets"], arrays["weights"])
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Linear:
+        """n samples of d features; there are always two labels (benchmarks/instances.py)."""
+        weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
+        return cls(rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n), weights)
+
+    @classmethod
+    def tiny(cls, rng: np.random.Generator) -> Linear:
+        """A random instance small enough to enumerate, for the conformance tests."""
+        n, d = rng.integers(3, 10), rng.integers(1, 5)
+        return cls(rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n), rng.uniform(0.2, 3, n))
+
+
+NAMES = {"linear": Linear}
