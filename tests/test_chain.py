@@ -485,7 +485,7 @@ BAD = {
     "label length": ((GOOD, [[0, 1], [1, 0]]), {}, "Sequence 1 has 1 positions but its labels have shape"),
     "label ragged": ((GOOD, [[0, 1], [[1], [2, 3]]]), {}, "Sequence 1 has 1 positions but its labels have shape"),
     "label kind": ((GOOD, Y), {"classes": list("ab")}, "Label 0 at position 0 of sequence 0 is not among"),
-    "label nan": ((GOOD, [[0, 1], [np.nan]]), {}, "The label at position 0 of sequence 1 is not a number"),
+    "label nan": ((GOOD, [[0, 1], [np.nan]]), {}, "The label at position 0 of sequence 1 is missing"),
     "unknown": ((GOOD, [[0, 1], [7]]), {"classes": [0, 1]}, "Label 7 at position 0 of sequence 1 is not among"),
     "unknown word": ((GOOD, ["ab", "q"]), {"classes": list("ab")}, "Label 'q' at position 0 of sequence 1"),
     "one label": ((GOOD, [[1, 1], [1]]), {}, "All labels are 1; a learning problem needs at least two"),

@@ -535,8 +535,8 @@ BACKENDS: dict[str, Backend] = {each.name: each for each in _ALL}
 
 def backend(name: str) -> Backend:
     """The backend of that name, in either case, ready to solve."""
-    if name.upper() not in BACKENDS:
-        raise UnknownName("backend", name, BACKENDS)
+    if not isinstance(name, str) or name.upper() not in BACKENDS:
+        raise UnknownName("backend", str(name), BACKENDS)
     chosen = BACKENDS[name.upper()]
     if not chosen.installed:
         raise MissingCapability(f"{chosen.name} is not installed; pip install {chosen.package}.")

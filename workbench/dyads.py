@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
-from workbench.outputs.multiclass import checked_inputs, checked_weights
+from workbench.outputs._checks import checked_inputs, checked_weights
 from workbench.structures import Floats, Ints
 
 

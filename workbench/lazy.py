@@ -23,6 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, NamedTuple
 
 import cvxpy as cp
@@ -34,7 +35,7 @@ from workbench.backends import BACKENDS
 from workbench.backends import backend as find_backend
 from workbench.cutting_planes import Observe, generate
 from workbench.declared import CompiledBase, LazyCuts
-from workbench.errors import BadInput
+from workbench.errors import BackendFailed, BadInput
 from workbench.master import CompiledMaster, MasterAnswer
 from workbench.structures import Floats, Ints, Rows
 
@@ -51,6 +52,10 @@ class LazyConstraint:
 
     variables: cp.Variable | Sequence[cp.Variable]
     oracle: Callable[..., Iterable[Any] | None]
+
+    def __post_init__(self):
+        if not callable(self.oracle) or not all(isinstance(v, cp.Variable) for v in self.members()):
+            raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
         one = isinstance(self.variables, cp.Variable)
@@ -97,6 +102,8 @@ class LazyProblem:
         self.variables, self.lazy, self.sign = list(every.values()), list(lazy), 1.0
         if isinstance(objective, cp.Maximize):
             self.sign = -1.0
+        if any(v.attributes["integer"] or v.attributes["boolean"] for v in self.variables):
+            raise BadInput("A variable is integer or boolean, but bounds come from convex duals; relax it.")
         if not written.is_dcp():
             raise BadInput("The objective and constraints are not convex by CVXPY's rules; see problem.is_dcp().")
         if named := convex_attributes(self.variables):
@@ -132,8 +139,12 @@ class LazyProblem:
         BadInput : an oracle's answer that is no affine inequality in its variables
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
-        if not 0 < gap < np.inf or not 0 <= feasibility < np.inf:
-            raise BadInput(f"gap is {gap} and feasibility {feasibility}; give positive numbers such as 1e-8.")
+        for name, number in (("gap", gap), ("feasibility", feasibility)):
+            if not isinstance(number, Real) or not 0 <= number < np.inf or (name == "gap" and number == 0):
+                raise BadInput(f"{name} is {number!r}; give a positive number such as 1e-8.")
+        for parameter in self.problem.parameters():
+            if parameter.value is None:
+                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
         clock = time.perf_counter()
         base = CompiledBase(self.problem, self.cuts)
         linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
@@ -141,6 +152,11 @@ class LazyProblem:
         master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, repair)
         compile_seconds = time.perf_counter() - clock
         state = generate(family, master, gap, max_rounds, time_limit, observe, held=self.pool.handles())
+        if state.status == "stalled" and state.lower == -np.inf:
+            raise BackendFailed(
+                f"{chosen.name} found no dual point of the base with {len(self.pool.rows)} rows, so that it may be "
+                "unbounded; bound the variables."
+            )
         answer = state.theta if np.isfinite(state.upper) else state.latest
         violation = family.settle(answer)
         upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
@@ -170,7 +186,12 @@ class LazyProblem:
         """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
         for family in self.lazy:
             members = family.members()
-            for answer in family.oracle(*(v.value for v in members)) or ():
+            answers = family.oracle(*(v.value for v in members))
+            if answers is not None and not isinstance(answers, Iterable):
+                raise BadInput(
+                    f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, or None for none."
+                )
+            for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
     def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[Row]:
@@ -183,16 +204,20 @@ class LazyProblem:
                 f"⟨a, x⟩ + b <= 0, or CVXPY inequalities."
             )
         parts = [answer[0]] if len(members) == 1 else list(answer[0])
+        if len(parts) != len(members):
+            raise BadInput(
+                f"A lazy constraint's row has {len(parts)} parts for {len(members)} variables; give each one."
+            )
         row = np.zeros(self.pool.dim)
         for variable, part in zip(members, parts, strict=True):
-            part = part.toarray() if sparse.issparse(part) else np.asarray(part, float)
+            part = real(part.toarray() if sparse.issparse(part) else part)
             if part.size != variable.size:
                 raise BadInput(
                     f"A lazy constraint's row has {part.size} coefficients for {variable.name()} of size "
                     f"{variable.size}; return one for each entry."
                 )
             row[self.place[variable.id]] += np.reshape(part, variable.shape).ravel(order="F")
-        offset = np.asarray(answer[1], float).ravel()
+        offset = real(answer[1]).ravel()
         if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.size == 1):
             raise BadInput("A lazy constraint's oracle returned a row that is not finite; correct the oracle.")
         columns = np.flatnonzero(row)
@@ -215,6 +240,16 @@ class LazyProblem:
             Row(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
             for start, stop, b in zip(ends, ends[1:], offsets, strict=False)
         ]
+
+
+def real(numbers: Any) -> Floats:
+    """Numbers of an oracle as an array, or `BadInput`."""
+    try:
+        if not np.iscomplexobj(numbers):
+            return np.asarray(numbers, float)
+    except (TypeError, ValueError):
+        pass
+    raise BadInput(f"A lazy constraint's oracle returned {numbers!r} in a row; return real numbers.")
 
 
 class Row(NamedTuple):

@@ -5,6 +5,8 @@ The master is chosen by what the regularizer, the prices and the backend offer:
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
         begun, where n·p ≥ LONG, with passes of dual-block (workbench/ascent.py): master "dual-block"
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
+    r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
+                                                   → ProximalMaster (our own ascent about a moving centre)
     anything else                                  → CompiledMaster (the CVXPY declaration)
 
 LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
@@ -47,6 +49,7 @@ from workbench.exact import sharpened
 from workbench.journal import Journal
 from workbench.majorize import alternate
 from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
+from workbench.proximal import ProximalMaster
 from workbench.smooth import descend
 from workbench.solvers.dual_block import DualBlock
 from workbench.structures import CutForm, Cuts, Floats, Majorized, Search, SmoothForm
@@ -126,7 +129,7 @@ def solve(
     gap : stop when (upper − lower)/size ≤ gap, both recomputed from the data
     backend : CLARABEL, ECOS, OSQP, PIQP, SCS, …; None picks one
     groups : rows a round: "all" (n-slack), "one" (one-slack) or a number; None means all
-    master : "dual-block", "ascent", "gram", "compiled" or None (picked as the module's docstring says)
+    master : "dual-block", "ascent", "proximal", "gram", "compiled" or None (picked as the module's docstring says)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
     polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
@@ -292,8 +295,10 @@ def opened(journal: str | Path | Journal, formulation: Any, problem: Any, words:
     named = {"name": name_of("formulation", formulation), "settings": asdict(formulation)}
     settings = {"command": "solve", "folder": os.getcwd(), **words, "formulation": named}
     settings |= {"data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}
-    if not isinstance(journal, Journal):
+    if isinstance(journal, str | Path):
         return Journal.create(journal, settings)
+    if not isinstance(journal, Journal):
+        raise BadInput(f"journal is {journal!r}; give the name of a folder.")
     with journal.closed_on_error():
         same_run(journal, settings)
     return journal
@@ -506,20 +511,22 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     fits = {"ascent": ascent and name is None, "gram": quadratic, "compiled": True}
     rows = fits["ascent"] and groups == len(bounds.samples)
     fits["dual-block"] = rows and DualBlock().misfit(bounds.formulation, bounds.problem) is None
+    fits["proximal"] = name is None and not bounds.prices.hard and bounds.regularizer.shape(bounds.oracle.dim) is not None
     given = find_backend(name) if name else None
     if kind is None and given is None:
         kind = "ascent" if ascent and available() else "gram" if quadratic else "compiled"
-        if kind == "ascent" and fits["dual-block"] and len(bounds.samples) * bounds.oracle.dim >= LONG:
-            kind = "dual-block"
+        if len(bounds.samples) * bounds.oracle.dim >= LONG and groups == len(bounds.samples) and available():
+            long = {"ascent": "dual-block", "compiled": "proximal"}.get(kind, kind)
+            kind = long if fits.get(long) else kind
     elif kind is None:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
-            f"regularizer, ascent that, finite prices and no backend, and dual-block besides one group a sample and "
-            f"a kernel with slope_into."
+            f"regularizer, ascent that, finite prices and no backend, dual-block besides one group a sample and "
+            f"a kernel with slope_into, and proximal a regularizer with a proximal step, finite prices and no backend."
         )
-    if kind not in ("ascent", "dual-block") and given is None:
+    if kind not in ("ascent", "dual-block", "proximal") and given is None:
         given = first_installed(kind)
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
@@ -540,6 +547,11 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
         able = [(each, first_installed(each)) for each in kinds]
         master.heirs = [partial(make_master, each, family, found) for each, found in able if found]
+        return master
+    if kind == "proximal":
+        master = ProximalMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
+        found = first_installed("compiled")
+        master.heirs = [partial(make_master, "compiled", family, found)] if found else []
         return master
     from workbench.declared import CompiledBase, LazyCuts
 

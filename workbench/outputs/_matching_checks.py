@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
-from workbench.structures import Floats, Ints
+from workbench.outputs._checks import checked_entries, numbers
+from workbench.structures import Ints
 
 
 def checked_edges(edge_features: Any, shapes: Any) -> tuple[sparse.csr_array, Ints, Ints]:
@@ -29,16 +30,14 @@ def checked_edges(edge_features: Any, shapes: Any) -> tuple[sparse.csr_array, In
     edges.sum_duplicates()
     edges.eliminate_zeros()
     heights, widths = (np.array([piece[axis] for piece in pieces], np.int64) for axis in (1, 2))
-    if not np.isfinite(edges.data).all():
-        entry = int(np.flatnonzero(~np.isfinite(edges.data))[0])
-        edge = int(np.searchsorted(edges.indptr, entry, side="right") - 1)
-        ends = np.cumsum(heights * widths)
+    ends = np.cumsum(heights * widths)
+
+    def place(edge: int) -> str:
         i = int(np.searchsorted(ends, edge, side="right"))
         j, k = divmod(edge - int(ends[i] - heights[i] * widths[i]), int(widths[i]))
-        raise BadInput(
-            f"Feature {edges.indices[entry]} of edge ({j}, {k}) of sample {i} is {edges.data[entry]}; "
-            "replace or remove it."
-        )
+        return f"of edge ({j}, {k}) of sample {i}"
+
+    checked_entries(edges, place)
     return edges, heights, widths
 
 
@@ -52,31 +51,26 @@ def checked_shapes(shapes: Any, n: int) -> list[tuple[int, int]]:
 
 def checked_piece(i: int, features: Any, shape: tuple[int, int] | None) -> tuple[sparse.csr_array, int, int]:
     """The edges of one sample (J·K, d) with J and K, or `BadInput`."""
-    if hasattr(features, "dtype") and features.dtype.kind == "c":
-        raise BadInput(f"The edge features of sample {i} are complex; give real features.")
+    what = f"The edge features of sample {i}"
+    if sparse.issparse(features) and features.dtype.kind == "c":
+        raise BadInput(f"{what} are complex; give real ones.")
     if shape is not None:
-        piece = features if sparse.issparse(features) else numeric(i, features)
+        piece = (
+            features
+            if sparse.issparse(features)
+            else numbers(features, f"The edge features of sample {i}", "repair them")
+        )
         if len(piece.shape) != 2 or piece.shape[0] != shape[0] * shape[1] or piece.shape[1] == 0:
             raise BadInput(
-                f"The edge features of sample {i} have shape {piece.shape} but its shape is {shape}; "
-                f"give ({shape[0] * shape[1]}, d)."
+                f"{what} have shape {piece.shape} but its shape is {shape}; give ({shape[0] * shape[1]}, d)."
             )
         return sparse.csr_array(piece, dtype=float), *shape
     if sparse.issparse(features):
-        raise BadInput(f"The edge features of sample {i} are sparse; give `shapes`, its numbers of rows and columns.")
-    cube = numeric(i, features)
+        raise BadInput(f"{what} are sparse; give `shapes`, its numbers of rows and columns.")
+    cube = numbers(features, what, "repair them")
     if cube.ndim != 3 or 0 in cube.shape:
-        raise BadInput(f"The edge features of sample {i} have shape {cube.shape}; give (J, K, d), each at least 1.")
+        raise BadInput(f"{what} have shape {cube.shape}; give (J, K, d), each at least 1.")
     return sparse.csr_array(cube.reshape(-1, cube.shape[2])), cube.shape[0], cube.shape[1]
-
-
-def numeric(i: int, features: Any) -> Floats:
-    """One sample's features as a float array, or `BadInput`."""
-    try:
-        return np.asarray(features, float)
-    except (TypeError, ValueError) as error:
-        fault = str(error).splitlines()[0].rstrip(".")
-        raise BadInput(f"The edge features of sample {i} are ragged or not numbers ({fault}); repair them.") from None
 
 
 def checked_links(where: str, links: ArrayLike, shape: tuple[int, int]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
+from workbench.outputs._checks import checked_entries, missing_labels, named_labels
 from workbench.structures import Ints
 
 
@@ -31,14 +32,12 @@ def checked_sequences(sequences: Any) -> tuple[sparse.csr_array, Ints]:
         letters = sparse.csr_array(np.concatenate(pieces))
     letters.sum_duplicates()
     offsets = np.concatenate([[0], np.cumsum([piece.shape[0] for piece in pieces])]).astype(np.int64)
-    if not np.isfinite(letters.data).all():
-        entry = int(np.flatnonzero(~np.isfinite(letters.data))[0])
-        row = int(np.searchsorted(letters.indptr, entry, side="right") - 1)
+
+    def place(row: int) -> str:
         i = int(np.searchsorted(offsets, row, side="right") - 1)
-        raise BadInput(
-            f"Feature {letters.indices[entry]} at position {row - offsets[i]} of sequence {i} is "
-            f"{letters.data[entry]}; replace or remove it."
-        )
+        return f"at position {row - offsets[i]} of sequence {i}"
+
+    checked_entries(letters, place)
     return letters, offsets
 
 
@@ -68,18 +67,16 @@ def checked_labels(labels: Any, lengths: Ints, classes: ArrayLike | None) -> tup
     if not hasattr(labels, "__len__") or len(labels) != len(lengths):
         count = f"{len(labels)} label sequences" if hasattr(labels, "__len__") else "no list of label sequences"
         raise BadInput(f"There are {len(lengths)} sequences but {count}; give one label sequence each.")
-    rows = [as_labels(row) for row in labels]
+    rows = [named_labels(list(row) if isinstance(row, str) else row) for row in labels]
     for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         if row.shape != (length,):
             raise BadInput(
                 f"Sequence {i} has {length} positions but its labels have shape {row.shape}; give one per position."
             )
     named = np.concatenate(rows)
-    if named.dtype.kind == "f" and not np.isfinite(named).all():
-        i, t = located(int(np.flatnonzero(~np.isfinite(named))[0]), lengths)
-        raise BadInput(f"The label at position {t} of sequence {i} is not a number; repair it.")
-    if named.dtype.kind == "O":
-        named = named.astype(str)
+    if (missing := missing_labels(named)).size:
+        i, t = located(int(missing[0]), lengths)
+        raise BadInput(f"The label at position {t} of sequence {i} is missing; repair it.")
     known = np.unique(named if classes is None else np.asarray(classes))
     if len(known) < 2:
         raise BadInput(f"All labels are {known[0]}; a learning problem needs at least two classes.")
@@ -92,14 +89,6 @@ def checked_labels(labels: Any, lengths: Ints, classes: ArrayLike | None) -> tup
             "add it to `classes`."
         )
     return known, np.searchsorted(known, named).astype(np.int64)
-
-
-def as_labels(row: Any) -> NDArray:
-    """One label sequence as an array; a string stands for its characters, what is ragged has no shape."""
-    try:
-        return np.asarray(list(row) if isinstance(row, str) else row)
-    except ValueError:
-        return np.array(None)
 
 
 def located(at: int, lengths: Ints) -> tuple[int, int]:

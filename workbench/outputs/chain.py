@@ -27,10 +27,10 @@ from workbench.compiled import available, compiled
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
+from workbench.outputs._checks import checked_cost, checked_learned, checked_weights
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._sequences import checked_labels, checked_sequences
-from workbench.outputs.multiclass import checked_cost, checked_weights
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
@@ -287,7 +287,7 @@ class Chain:
                 f"The sequences have {letters.shape[1]} features per position but the weights were learned on "
                 f"{self.n_inputs}."
             )
-        unary, transitions = self.split(w)
+        unary, transitions = self.split(checked_learned(w, self.n_features))
         lengths = np.diff(offsets)
         scores = letters @ unary.T + (0.0 if bias is None else bias)
         best = self.decode("viterbi", scores, transitions, offsets, int(lengths.max()))

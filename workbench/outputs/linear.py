@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
+from workbench.outputs._checks import LARGEST, checked_inputs, checked_learned, checked_weights
 from workbench.outputs._exact_linear import ExactLinear
-from workbench.outputs.multiclass import LARGEST, checked_inputs, checked_weights
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 
@@ -116,7 +116,7 @@ class Linear:
         X = checked_inputs(inputs)
         if X.shape[1] != self.n_features:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}.")
-        return np.where(X @ w >= 0, 1, -1)
+        return np.where(X @ checked_learned(w, self.n_features) >= 0, 1, -1)
 
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {2 * output[0] - 1}"

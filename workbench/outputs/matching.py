@@ -31,9 +31,9 @@ from scipy.optimize import linear_sum_assignment
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _matching_compact, _matching_kernel
+from workbench.outputs._checks import checked_learned, checked_weights
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
-from workbench.outputs.multiclass import checked_weights
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
@@ -236,7 +236,7 @@ class Matching:
             raise BadInput(
                 f"The edges have {edges.shape[1]} features but the weights were learned on {self.n_features}."
             )
-        tables = np.split(edges @ w, np.cumsum(heights * widths)[:-1])
+        tables = np.split(edges @ checked_learned(w, self.n_features), np.cumsum(heights * widths)[:-1])
         found = [heaviest_matching(t.reshape(j, k)) for t, j, k in zip(tables, heights, widths, strict=True)]
         return [links_of(mates) for mates in found]
 

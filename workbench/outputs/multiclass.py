@@ -13,11 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
+from workbench.outputs._checks import (
+    checked_cost,
+    checked_inputs,
+    checked_learned,
+    checked_weights,
+    missing_labels,
+    named_labels,
+)
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
-
-LARGEST = 1e100  # numbers whose squares and sums stay far from overflow
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
@@ -99,14 +105,12 @@ class Multiclass:
         classes: ArrayLike | None = None,
     ):
         self.X = checked_inputs(X)
-        labels = np.asarray(y)
+        labels = named_labels(y)
         if labels.ndim != 1 or len(labels) != self.X.shape[0]:
             raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {labels.shape}; give one label per row.")
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            bad = int(np.flatnonzero(~np.isfinite(labels))[0])
-            raise BadInput(f"The label of sample {bad} is {labels[bad]}; remove the sample or repair its label.")
-        if labels.dtype.kind == "O":
-            labels = labels.astype(str)
+        if (missing := missing_labels(labels)).size:
+            bad = missing[0]
+            raise BadInput(f"The label of sample {bad} is missing; remove the sample or repair its label.")
         self.classes = np.unique(labels if classes is None else np.asarray(classes))
         if len(self.classes) < 2:
             raise BadInput(f"All labels are {self.classes[0]}; a learning problem needs at least two classes.")
@@ -168,6 +172,7 @@ class Multiclass:
         X = checked_inputs(inputs)
         if X.shape[1] != self.n_inputs:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}.")
+        w = checked_learned(w, self.n_features)
         return self.classes[(self.scores(w, X) + (0.0 if bias is None else bias)).argmax(axis=1)]
 
     def describe(self, sample: int, output: Ints) -> str:
@@ -242,52 +247,6 @@ class Multiclass:
         cost = rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k))
         y = np.concatenate([np.arange(k), rng.integers(0, k, n)])
         return cls(rng.normal(size=(n + k, p)), y, cost)
-
-
-def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
-    """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
-    if np.iscomplexobj(X):
-        raise BadInput("The inputs are complex; give real features, such as their real and imaginary parts.")
-    if np.ma.is_masked(X):
-        raise BadInput("The inputs have masked entries; fill them in or drop their samples.")
-    try:
-        X = sparse.csr_array(X if sparse.issparse(X) else np.atleast_2d(np.asarray(X, float)), dtype=float)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"The inputs are not a numeric matrix ({error}); give an (n, p) array.") from None
-    X.sum_duplicates()
-    if 0 in X.shape:
-        raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
-    if not np.isfinite(X.data).all():
-        entry = int(np.flatnonzero(~np.isfinite(X.data))[0])
-        row = int(np.searchsorted(X.indptr, entry, side="right") - 1)
-        raise BadInput(f"Feature {X.indices[entry]} of sample {row} is {X.data[entry]}; replace or remove it.")
-    if X.nnz and np.abs(X.data).max() > LARGEST:
-        raise BadInput(f"A feature is as large as {np.abs(X.data).max():.1e}, its square overflows; rescale the data.")
-    return X
-
-
-def checked_cost(cost: ArrayLike | None, k: int) -> Floats:
-    if cost is None:
-        return 1.0 - np.eye(k)
-    matrix = np.asarray(cost, float)
-    if matrix.shape != (k, k):
-        raise BadInput(f"The cost matrix has shape {matrix.shape} but there are {k} classes; make it ({k}, {k}).")
-    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
-        raise BadInput("The cost matrix must be finite and non-negative with a zero diagonal; correct its entries.")
-    return matrix
-
-
-def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
-    if weights is None:
-        return np.ones(n)
-    checked = np.asarray(weights, float)
-    if checked.shape != (n,):
-        raise BadInput(f"There are {n} samples but the weights have shape {checked.shape}; give one weight each.")
-    if not np.isfinite(checked).all() or (checked < 0).any() or not checked.any():
-        raise BadInput("Sample weights must be finite, non-negative and not all zero; correct them.")
-    if checked.max() > LARGEST:
-        raise BadInput(f"A sample weight is as large as {checked.max():.1e}; only ratios matter, divide them all.")
-    return checked
 
 
 NAMES = {"multiclass": Multiclass}
