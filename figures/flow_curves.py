@@ -82,7 +82,7 @@ def draw(arrays):
                 at, shift = PLACES[name]
                 at = int(at * len(errors))
                 wb.pictures.label(bottom, arrays["s"][own][at], errors[at], name, style, shift, ha="center")
-        bottom.set(yscale="log", ylim=(1e-19, 1e8), xlabel="s")
+        bottom.set(yscale="log", ylim=(1e-19, 1e2), xlabel="s")
         bottom.grid(True)
     axes[0, 0].set_ylabel("p(s)")
     axes[1, 0].set_ylabel("relative error")

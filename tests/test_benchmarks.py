@@ -14,10 +14,15 @@ from workbench.cli import cli
 from workbench.registries import registry, settings_of
 
 SMALL = {
+    "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
+    "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
+    "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
     "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
     "flows": {"n": 20, "passes": 1, "repeats": 1},
+    "vowpal-wabbit": {"tasks": 6, "passes": 2},
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
@@ -27,12 +32,18 @@ SMALL = {
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
     "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 2.0},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
+    "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
+    "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
 }
+DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
-    "dyadic-table": {"rows", "steps", "active", "bounds", "decades_hinge", "decades_squared", "decades_logistic"},
+    "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
+    "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
+    "dyadic-table": {"rows", "steps", "active", "bounds", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
+    "vowpal-wabbit": {"vowpal_wabbit", "rows"},
     "masters": {
         *(f"{what}_{way}_piqp" for what in ("cpu", "rounds") for way in ("compiled", "gram", "stacked", "scalar")),
         *(f"{way}_{key}" for way in ("stacked", "scalar") for key in ("over_ours_piqp", "ratio", "over_default")),
@@ -72,13 +83,20 @@ KEYS = {
         for case in ("digits_small", "digits_large", "words_few", "words_many", "words_rough")
         for key in ("ratio", *(f"{m}_{key}" for m in ("dual_block", "ascent") for key in ("cpu", "status", "gap")))
     },
+    "planted-bugs": {
+        *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
+        *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
+    },
     "selection": {
         *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
         *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
         *(f"novelty_{key}" for key in ("difference", "width", "several_active", "cpu", "cvxpy_cpu", "ratio")),
     },
     "adagrad": {"rows", "failed"},
+    "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
+    "alternations": {"rows", "failed"},
     "cost-table": {"rows", "findings", "seconds", "failed"},
+    "k-scaling": {"rows", "failed"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 

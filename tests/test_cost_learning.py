@@ -195,6 +195,63 @@ def test_counts_are_the_formulas():
     assert error_counts(problem, arrows, outputs).tolist() == [1, 0, 0, 1, 1, 0]
 
 
+def test_counts_of_a_baseline_model():
+    """n_S are the errors of the plain SVM; a class in which it makes none gets no cost."""
+    problem = clouds(3, n=24, spread=1.2)
+    svm = wb.solve(wb.FixedCostLearning(lam2=5.0, factoring="ordered"), problem, gap=1e-6)
+    said = svm.formulation.oracle(problem).decode(svm.theta_flat, np.arange(problem.n_samples))
+    n = wb.baseline_counts(problem, "ordered", said)
+    arrows = [(a, b) for a in range(3) for b in range(3) if a != b]
+    assert list(n) == [((problem.labels == a) & (said[:, 0] == b)).sum() for a, b in arrows]
+    assert 0 in n
+    form = wb.NormalizedCostLearning(lam2=0.3, factoring="ordered", counts="baseline", baseline=n)
+    solution = wb.solve(form, problem, gap=1e-8)
+    errors = np.zeros((3, 3))
+    for (a, b), count in zip(arrows, n, strict=True):
+        errors[a, b] = count
+    written = Bounds(form, problem)
+    v, q = solution.theta["v"], dual_counts(solution)
+    assert written.upper(solution.theta_flat) == pytest.approx(solution.upper, rel=1e-9)
+    live = np.array(n) > 0
+    np.testing.assert_allclose(v[live], np.maximum(1 - q[live] / np.array(n)[live], 0), atol=1e-4)
+    assert not v[~live].any()
+
+
+def test_a_baseline_that_does_not_fit_is_refused():
+    for wrong in ({"counts": "baseline"}, {"baseline": (1.0,)}):
+        with pytest.raises(wb.BadInput, match="belong together"):
+            wb.NormalizedCostLearning(**wrong)
+    with pytest.raises(wb.BadInput, match="one finite count"):
+        wb.NormalizedCostLearning(counts="baseline", baseline=(-1.0, 2.0))
+    with pytest.raises(wb.BadInput, match="2 counts for 3 error classes"):
+        wb.solve(wb.NormalizedCostLearning(counts="baseline", baseline=(1.0, 2.0)), clouds())
+
+
+# ── the synthetic suite ───────────────────────────────────────────────────────────────────────────
+
+
+def test_synthetic_labels_follow_their_model():
+    """Shares of labels at each of the 16 inputs against the softmax, and the bias that makes labels rare."""
+    make = wb.load_problem("synthetic-costs")
+    for suite, s, rare in (("exp", 1.0, []), ("exp-small", 0.1, []), ("plus-many-rare", 0.1, [-3, -3.2, -3.4])):
+        problem = make(suite=suite, copies=2000)
+        X, counted = np.unique(problem.X.toarray(), axis=0, return_inverse=True)
+        assert X.shape == (16, 4)
+        assert set(np.bincount(counted)) == {2000}
+        scores = X @ (s * np.array([1, 2, 4, 8]))
+        weights = np.exp(np.column_stack([scores, scores, -scores, -scores, *(np.full(16, b) for b in rare)]))
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        found = np.stack([np.bincount(problem.labels[counted == c], minlength=shares.shape[1]) for c in range(16)])
+        assert np.abs(found / 2000 - shares).max() < 5 * np.sqrt(0.25 / 2000)
+    one, other = make(seed=1), make(seed=1, split="test")
+    assert (one.X != other.X).nnz == 0
+    assert (one.labels != other.labels).any()
+    np.testing.assert_array_equal(one.labels, make(seed=1).labels)
+    for wrong in ({"suite": "huge"}, {"copies": 0}, {"scale": -1.0}, {"seed": -1}):
+        with pytest.raises(wb.BadInput, match=next(iter(wrong))):
+            make(**wrong)
+
+
 def test_a_weight_of_two_is_the_sample_twice():
     X, y = clouds(2, n=10).X.toarray(), clouds(2, n=10).labels
     twice = wb.Multiclass(np.concatenate([X, X[:1]]), np.append(y, y[0]))

@@ -10,11 +10,13 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from workbench.bounds import Bounds
+from workbench.formulations.self_paced import SelfPaced
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.dual_block import DualBlock
 from workbench.solvers.subgradient import Subgradient
+from workbench.solving import solve
 from workbench.stochastic import run
 from workbench.structures import Cuts
 from workbench.verdicts import (
@@ -170,3 +172,29 @@ def test_settling_tells_a_limit_from_a_slow_fall(limit, power):
 
 def test_verdicts_are_the_five_of_the_design():
     assert VERDICTS == ("agrees", "not converged", "disagrees", "not comparable", "failed")
+
+
+def test_every_verdict_names_its_rule():
+    best, solution = reference().theta_flat, reference()
+    trace = run(BCFW(), SoftMargin(0.1), solution.problem, passes=5)
+    expected = {
+        "optimum": best,
+        "history": 1.1 * best,
+        "settled": [(50, 1.2 * best), (25, 1.2 * best)],
+        "crash": ZeroDivisionError("no samples"),
+        "weights": np.zeros(3),
+        "objective": run(BCFW(), SoftMargin(0.2), solution.problem, passes=2),
+    }
+    assert {rule: crosscheck(learned, solution).rule for rule, learned in expected.items()} == {r: r for r in expected}
+    trace.drift[-1] = 1e-3
+    assert crosscheck(trace, solution).rule == "drift"
+
+
+def test_capped_terms_are_judged_as_what_they_are():
+    """A search's objective caps its terms: the weights of the certified optimum agree, those of the uncapped do not."""
+    rng = np.random.default_rng(0)
+    problem = Multiclass(rng.normal(size=(8, 2)), np.arange(8) % 2)
+    solution = solve(SelfPaced(C=100.0, K=2.0), problem, gap=1e-6)
+    assert crosscheck(solution.theta_flat, solution).verdict == AGREES
+    everyone = solve(SoftMargin(0.01), problem, gap=1e-6).theta_flat
+    assert crosscheck(everyone, solution).evidence["upper"] > solution.upper

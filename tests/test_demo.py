@@ -16,6 +16,7 @@ pytest.importorskip("matplotlib")
 REDUCED = {
     "n": 24,
     "words": 5,
+    "sequences": 10,
     "passes": {"subgradient": 40, "bcfw": 40},
     "figures": {"n": 24, "passes": 10, "gap": 0.1},
 }
@@ -82,6 +83,14 @@ def test_it_says_plainly_when_words_are_generated(told):
     assert (folder / "certificates" / "synthetic-chain.json").exists()
 
 
+def test_it_tells_what_an_alternation_proves(told):
+    _, text, folder = told
+    assert "each program is proven, the whole is not" in text
+    assert "stationary: the best start" in text
+    assert len(re.findall(r"^ *[0-3] +\d+ +\d\.\d{4} +\d", text, re.MULTILINE)) == 4
+    assert (folder / "certificates" / "motif.json").exists()
+
+
 def test_it_names_the_overlapping_irises_and_judges_the_learners(told):
     _, text, _ = told
     assert "Farkas ray" in text
@@ -90,7 +99,7 @@ def test_it_names_the_overlapping_irises_and_judges_the_learners(told):
 
 
 def test_a_fault_is_told_and_changes_the_exit_code(tmp_path, monkeypatch, capsys):
-    for part in ("introduce", "chains", "pictures", "hard_margins"):
+    for part in ("introduce", "chains", "motif", "pictures", "hard_margins"):
         monkeypatch.setattr(demo, part, lambda *_: None)
     monkeypatch.setattr(demo, "ROUTES", {"PIQP": demo.ROUTES["PIQP"]})
     monkeypatch.setattr(demo, "verify", lambda path: verify(path) | {"proven": False})

@@ -53,7 +53,7 @@ class Slow:
         self.learner, self.dyads, self.factors = learner, dyads, None
         state = learner.start(dyads)
         cut, count, k = state.count * dyads.left.shape[1], state.count, int(learner.dimensions)
-        self.noise = [part.reshape(len(part) // count, count, k) for part in (state.noise[:cut], state.noise[cut:])]
+        self.noise = [part.reshape(len(part) // count, count, k) for part in (state.latent[:cut], state.latent[cut:])]
         self.A, self.B, self.W = (
             np.zeros_like(part) for part in (*self.noise, np.zeros((dyads.linear.shape[1], count)))
         )
@@ -248,32 +248,56 @@ def test_h_min_turns_the_prediction():
 # ── ratings from files ────────────────────────────────────────────────────────────────────────────
 
 
-BOOKS = (
-    '"User-ID";"ISBN";"Book-Rating"\n"276725";"034545104X";"0"\n"276726";"0155061224";"5"\n"276725";"0155061224";"7"\n'
-)
+HEADING = '"User-ID";"ISBN";"Book-Rating"\n'
+BOOKS = f"""{HEADING}"276725";"034545104X";"0"
+"276726";"0155061224";"5"
+"276725";"0155061224";"7"
+"276727";" 0330299891";"8"
+"276727";"0330299891";"9"
+"276728";"\\"0432534220\\"";"10"
+"276728";"3-498;0";"0"
+"276729";"88\xe9\x85\xa0X";"6"
+"""
 
 
-def test_book_crossings_format(tmp_path):
-    (tmp_path / "BX-Book-Ratings.csv").write_text(BOOKS, encoding="latin-1")
-    found = wb.datasets.ratings("book-crossing", tmp_path)
-    assert found.rater.tolist() == ["276725", "276726", "276725"]
-    assert found.item.tolist() == ["034545104X", "0155061224", "0155061224"]
+def books(folder, text):
+    (folder / "BX-Book-Ratings.csv").write_text(text, encoding="latin-1", newline="")
+    return wb.datasets.ratings("book-crossing", folder)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_book_crossings_format(tmp_path, end):
+    """Quotes, semicolons, blanks and Latin-1 in ISBNs stay what they are; \\x85 ends no line."""
+    found = books(tmp_path, BOOKS.replace("\n", end))
+    assert found.rater.tolist()[:3] == ["276725", "276726", "276725"]
+    isbns = ["034545104X", *["0155061224"] * 2, " 0330299891", "0330299891", '"0432534220"', "3-498;0"]
+    assert found.item.tolist() == [*isbns, "88\xe9\x85\xa0X"]
+    assert found.label.tolist() == ["0", "5", "7", "8", "9", "10", "0", "6"]
     dyads = Dyads(found.rater, found.item, (found.label.astype(int) > 5).astype(int))
-    assert (dyads.left.shape[1], dyads.right.shape[1], dyads.n_samples) == (2, 2, 3)
+    assert (dyads.left.shape[1], dyads.right.shape[1], dyads.n_samples) == (5, 7, 8)
+    assert Dyadic(1).fit(dyads, 2).predict(dyads).shape == (8,)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BOOKS + '"1";"2"\n', r"Line 5 of .*BX-Book-Ratings\.csv has 2 fields"),
-        (BOOKS + '"276726";"0155061224";"6"\n', "Line 5 of .* judges the pair of line 3 again"),
-        ('"User-ID";"ISBN";"Book-Rating"\n', "holds no ratings"),
+        (BOOKS + '"1";"2"\n', r"Line 10 of .*BX-Book-Ratings\.csv has 2 fields"),
+        (BOOKS + '"1";" ";"3"\n', "Line 10 of .* give rater, item and label"),
+        (BOOKS + '"276726";"0155061224";"6"\n', "Line 10 of .* judges the pair of line 3 again"),
+        (BOOKS + '"276726";"01550"61224";"6"\n', "Line 10 of .* cannot be split"),
+        (HEADING, "holds no ratings"),
+        (BOOKS.removeprefix(HEADING), "Line 1 of .* must name the columns User-ID"),
     ],
 )
 def test_ratings_that_are_not(tmp_path, text, message):
-    (tmp_path / "BX-Book-Ratings.csv").write_text(text, encoding="latin-1")
     with pytest.raises(wb.BadInput, match=message):
-        wb.datasets.ratings("book-crossing", tmp_path)
+        books(tmp_path, text)
+
+
+def test_ratings_in_another_encoding(tmp_path):
+    (tmp_path / "bluebird_crowd.txt").write_bytes(b"1\t2\t\xff\n")
+    with pytest.raises(wb.BadInput, match="is not text in UTF-8"):
+        wb.datasets.ratings("bluebird", tmp_path)
 
 
 def test_ratings_that_are_missing(tmp_path, monkeypatch):

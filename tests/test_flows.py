@@ -81,6 +81,29 @@ def test_two_updates_are_one(loss, seed, part, size):
     assert before * now >= -1e-8 * scale**2 * abs(before)
 
 
+@pytest.mark.parametrize("loss", flows.SLOPE)
+@pytest.mark.parametrize("T", [1.0, 40.0, 1e4])
+@pytest.mark.parametrize("kind", ["flat", "diagonal", "steep", "neither"])
+def test_hard_curves(loss, T, kind):
+    """Curves flat for long that rise then, a hyperdiagonal, a steep one, none at all: no step goes too far."""
+    at = {
+        "flat": flows.Curve(-4.3e-7, 2.4e-15, 3.2e-13, 2.2e-12),
+        "diagonal": flows.Curve(2.0, 8.0, 0.0, 0.0),
+        "steep": flows.Curve(1437.0, 6500.0, 700.0, 0.35),
+        "neither": flows.Curve(0.5, 0.0, 0.0, 0.0),
+    }[kind]
+    step, y = flows.stepper(loss, TOOLS), -1.0
+    if not tame(loss, at, y) or (loss == "exponential" and at.p > 100):
+        return
+    s = step(*at, y, T)
+    half = step(*at, y, 0.3 * T)
+    moved = flows.Curve(TOOLS.predicted(half, *at), at.U * np.exp(-2 * half), at.V * np.exp(2 * min(half, 300)), at.X)
+    assert half + step(*moved, y, 0.7 * T) == pytest.approx(s, rel=1e-8)
+    if loss in ("hinge", "squared", "cosh"):
+        assert s >= 0
+        assert TOOLS.predicted(s, *at) >= y - 1e-8 * max(1.0, abs(at.p))
+
+
 @given(seed=seeds)
 def test_h_in_many_small_steps(seed):
     """A thousand gradient steps of size T/1000 come near the flow, and nearer with ten times as many."""

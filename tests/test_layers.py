@@ -13,19 +13,19 @@ PACKAGE = ROOT / "workbench"
 # Each floor may import the floors below it (and itself only where listed in SAME_FLOOR).
 FLOORS = [
     {"errors"},
-    {"structures", "intervals"},
+    {"structures", "intervals", "processes"},
     {"rationals"},
     {"lifting", "regularizers", "oracles", "likelihoods", "compiled"},
-    {"costs", "flows"},
-    {"difficulty"},
+    {"costs", "flows", "vowpal", "variants", "criteria", "least_change"},
+    {"difficulty", "pacing"},
     {"outputs", "formulations", "solvers", "learners"},
     {"bounds", "exact", "backends", "readers", "datasets", "dyads"},
-    {"registries", "trees", "criteria", "least_change"},
+    {"registries", "trees"},
     {"certificate", "journal", "declared", "polish", "ascent"},
-    {"master", "vowpal", "dyadic", "nuclear"},
+    {"master", "proximal", "dyadic", "nuclear"},
     {"cutting_planes", "smooth", "majorize", "branch_and_bound"},
-    {"solving", "stochastic", "lazy"},
-    {"verdicts"},
+    {"solving", "stochastic", "lazy", "conventions"},
+    {"verdicts", "racing", "audits", "relations", "judging"},
     {"pictures", "doctor", "terminal"},
     {"demo"},
     {"cli"},
@@ -35,12 +35,19 @@ SAME_FLOOR = {
     ("formulations", "formulations"),
     ("solvers", "solvers"),
     ("learners", "solvers"),
+    ("learners", "learners"),
     ("smooth", "cutting_planes"),
+    ("proximal", "master"),
+    ("conventions", "solving"),
+    ("judging", "verdicts"),
+    ("judging", "audits"),
+    ("judging", "relations"),
     ("pictures", "terminal"),
     ("doctor", "terminal"),
 }
 HEAVY = {
-    "cvxpy": {"declared", "lazy", "backends", "likelihoods", "nuclear", "outputs", "formulations", "doctor"},
+    "cvxpy": {"declared", "lazy", "backends", "likelihoods", "nuclear", "outputs", "formulations", "doctor"}
+    | {"variants"},
     "numba": {"compiled"},
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}

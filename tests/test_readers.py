@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import sparse
 
+from workbench.cli import cli
 from workbench.errors import BadInput
+from workbench.outputs.linear import Linear
 from workbench.readers import data_problem, read
 
 
@@ -87,7 +92,48 @@ def test_npz_holds_X_and_y(tmp_path):
         data_problem(tmp_path / "bare.npz")()
 
 
+def test_vowpal_wabbits_text_with_signs_or_reals_is_linear(file):
+    text = "1 2 |r ann |t x:0.5\n-1 |r bob |t x\n\n1 'tag|r ann |t ann\n"
+    problem = data_problem(file("pairs.vw", text))()
+    assert isinstance(problem, Linear)
+    columns = [[1, 0.5, 0, 0, 1], [0, 1, 1, 0, 1], [1, 0, 0, 1, 1]]  # (r, ann), (t, x), (r, bob), (t, ann), constant
+    np.testing.assert_array_equal(problem.X.toarray(), columns)
+    np.testing.assert_array_equal(problem.targets, [1, -1, 1])
+    np.testing.assert_array_equal(problem.weights, [2, 1, 1])
+    assert data_problem(file("reals.vw", "2 |a f\n0.5 |a g\n"))().targets.tolist() == [2, 0.5]
+
+
+def test_vowpal_wabbits_text_with_other_labels_is_multiclass(file):
+    problem = data_problem(file("pairs.vw", "2 |r ann\n0 |r bob\n3 0.5 |r ann\n"))()
+    assert problem.classes.tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(problem.weights, [1, 1, 0.5])
+    assert data_problem(file("words.vw", "yes |a f\nno |a g\n"))().classes.tolist() == ["no", "yes"]
+    with pytest.raises(BadInput, match="weights do not keep names"):
+        read(file("pairs.vw", "1 |r ann\n"))
+
+
+def test_a_text_of_vowpal_wabbit_from_the_command_line(file):
+    """Certified, and the importance-aware learner agrees with the certificate."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{1 if j % 3 else -1} {rng.integers(1, 4)} |r r{j % 7} |t t{j % 5}:{rng.uniform(0.5, 2)}" for j in range(60)
+    ]
+    words = ["crosscheck", str(file("pairs.vw", "\n".join(lines))), "weighted-risk", "--learners", "importance-aware"]
+    done = CliRunner().invoke(cli, [*words, "--passes", "2000", "--tolerance", "1e-3", "--json"])
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["reference"]["status"] == "optimal"
+    assert record["learners"][0]["verdict"] == "agrees"
+
+
 FAULTY = {
+    ("a.vw", ""): "holds no example",
+    ("a.vw", "1 |a f\n\n-1 f\n"): "Line 3 of",
+    ("a.vw", "1 |a f\n|a g\n"): "has no label",
+    ("a.vw", "1 |a f\n-1 1 0.3 |a g\n"): "has the base 0.3",
+    ("a.vw", "3 |a f\n3 |a g\n"): "All labels are 3",
+    ("a.vw", "1 |a f\nnan |a g\n"): "target of sample 1 is nan",
+    ("a.vw", b"1 |a \xff\n"): "is not UTF-8",
     ("a.csv", ""): "holds no samples",
     ("a.csv", "a,b,label\n"): "holds no samples",
     ("a.csv", "a,b,label\n1,2,x\n3,y\n"): "line 3 has 2 cells where 3 are expected",

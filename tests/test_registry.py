@@ -44,21 +44,29 @@ OTHER_R = {  # r is not λ/2 ‖w‖²
 }
 NO_CUTS = OTHER_R | {"adagrad": "needs cuts"}
 REFUSALS = {
+    "completed-ssvm": MISTAKES | SMOOTH_ONLY,
     "crf": {**dict.fromkeys(("adagrad", "bcfw", "dual-block"), "needs cuts"), **MISTAKES},
     "fixed-cost": OTHER_R,
     "hard-margin": HARD | MISTAKES,
     "kappa-difficulty": NO_CUTS,
+    "latent-ssvm": NO_CUTS,
     "normalized-cost-learning": OTHER_R,
     "perceptron": HARD,
     "self-paced": NO_CUTS,
+    "self-paced-latent": NO_CUTS,
     "simplex-cost-learning": OTHER_R,
     "soft-margin": MISTAKES | SMOOTH_ONLY,
     "weighted-risk": {"perceptron": MISTAKES["perceptron"]} | SMOOTH_ONLY,
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 MISFITS = {  # outputs that do not fit a formulation at all, and why
-    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching")},
-    **{(output, "weighted-risk"): "needs linear scores" for output in ("chain", "matching", "multiclass")},
+    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching", "motif")},
+    **{(output, "weighted-risk"): "needs linear scores" for output in ("chain", "matching", "motif", "multiclass")},
+    **{
+        (output, name): "hides no variables"
+        for name in ("latent-ssvm", "self-paced-latent")
+        for output in ("chain", "linear", "matching", "multiclass")
+    },
 }
 
 

@@ -66,8 +66,7 @@ def nearly_solved(weighted: bool):
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_compiled_and_interpreted_runs_are_equal_to_the_last_bit(solver, weighted, order):
     fast, slow = (
-        run(solver, *own(solver, weighted), passes=6, rng=3, compiled=how, order=order)
-        for how in (True, False)
+        run(solver, *own(solver, weighted), passes=6, rng=3, compiled=how, order=order) for how in (True, False)
     )
     assert (fast.compiled, slow.compiled) == (True, False)
     for name in ("thetas", "upper", "lower", "oracle_calls"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench import vowpal
-from workbench.dyads import simulated
+from workbench.dyads import Dyads, simulated
 from workbench.vowpal import Example
 
 names = st.text("abcxyz_09é-", min_size=1, max_size=6)
@@ -72,18 +72,24 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_dyads_there_and_back(tmp_path):
     problem = simulated(30, 3, 8, seed=1)
-    vowpal.write(tmp_path / "pairs.vw", vowpal.examples(problem, "rater", "task"))
+    vowpal.write(tmp_path / "pairs.vw", problem.examples("rater", "task"))
     lines = vowpal.read(tmp_path / "pairs.vw")
-    again = vowpal.dyads(lines, "rater", "task")
+    again = Dyads.of_examples(lines, "rater", "task")
     assert again.n_samples == problem.n_samples
     np.testing.assert_array_equal(again.classes[again.labels], problem.classes[problem.labels].astype(str))
     for side in ("left", "right"):
         columns = [getattr(each, side).indices for each in (problem, again)]
         assert len(set(zip(*columns, strict=True))) == len(set(columns[0])) == len(set(columns[1]))
     assert again.linear.shape[1] == again.left.shape[1] + again.right.shape[1] + 1
-    assert vowpal.dyads(lines, "rater", "task", linear=["task"]).linear.shape[1] == again.right.shape[1] + 1
+    assert Dyads.of_examples(lines, "rater", "task", linear=["task"]).linear.shape[1] == again.right.shape[1] + 1
     with pytest.raises(wb.BadInput, match="Example 1 has no features in the namespace 'tusk'"):
-        vowpal.dyads(lines, "rater", "tusk")
+        Dyads.of_examples(lines, "rater", "tusk")
+
+
+@pytest.mark.parametrize(("line", "message"), [("|l a |r b", "no label"), ("1 1 0.5 |l a |r b", "the base 0.5")])
+def test_examples_that_teach_nothing(line, message):
+    with pytest.raises(wb.BadInput, match=f"Example 1 has {message}"):
+        Dyads.of_examples([vowpal.parsed(line)], "l", "r")
 
 
 def test_names_that_the_format_cannot_hold():

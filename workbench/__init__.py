@@ -25,13 +25,21 @@ _HOMES = {
     "Trace": "structures",
     "crosscheck": "verdicts",
     "Verdict": "verdicts",
+    "judge": "judging",
+    "Judgement": "judging",
+    "race": "racing",
+    "RACES": "racing",
     "verify": "certificate",
     "Certificate": "certificate",
     "Bounds": "bounds",
     "registry": "registries",
     "load_problem": "registries",
     "nearest_matching": "outputs.matching",
+    "baseline_counts": "costs",
     "alternation": "branch_and_bound",
+    "Dyads": "dyads",
+    "Dyadic": "dyadic",
+    "nuclear_bound": "nuclear",
     "novelty": "least_change",
     "novelties": "least_change",
     "uncertainty": "criteria",
@@ -42,7 +50,7 @@ _HOMES = {
     "NotSeparable": "errors",
     "UnknownName": "errors",
 }
-_MODULES = ("datasets", "pictures")
+_MODULES = ("datasets", "dyads", "flows", "pictures", "vowpal")
 
 
 def __getattr__(name: str) -> Any:

@@ -22,14 +22,7 @@ in a process of their own (`Watched`), whose alarm kills it, whatever native cod
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import io
-import json
-import os
-import signal
-import struct
-import subprocess
 import sys
 import threading
 import time
@@ -37,12 +30,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata, util
-from typing import BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from workbench.errors import BackendFailed, CutbenchError, MissingCapability, UnknownName
+from workbench.processes import OutOfTime, Process
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +117,7 @@ class Backend:
             borrowed = slice(linear, linear + program.q.size)
         try:
             if time_limit is not None and not self.clock:
-                answer = watched(self).ask(given, options, warm, float(time_limit))
+                answer = watched(self).answer(given, options, warm, float(time_limit))
             else:
                 answer = self.run(given, options, warm)
         except (KeyboardInterrupt, SystemExit):
@@ -191,58 +184,28 @@ def _configure(settings, options):
 # ── a process of its own ──────────────────────────────────────────────────────────────────────────
 
 STOPPED = "did not return within"
-_SERVE = "from workbench.backends import serve; serve()"
 
 
-class Watched:
-    """An adapter in a process of its own, which answers one program after another until its alarm kills it.
-
-    Programs and answers are npz files in the pipe, each behind its length.
-    """
+class Watched(Process):
+    """An adapter in a process of its own, which answers one program after another until its alarm kills it."""
 
     def __init__(self, backend: Backend):
-        self.backend, run = backend, backend.run
-        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE, run.__module__, run.__qualname__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for us
-        )
-        atexit.register(self.end)
+        super().__init__(answered)
+        self.backend = backend
 
-    def ask(self, program: ConeProgram, options: dict, warm: Answer | None, limit: float) -> Answer:
+    def answer(self, program: ConeProgram, options: dict, warm: Answer | None, limit: float) -> Answer:
         """The adapter's answer; one without x if the limit came first."""
+        numbers, arrays = _packed(program, options, warm)
+        adapter = {"adapter": [self.backend.run.__module__, self.backend.run.__qualname__]}
         try:
-            _send(self.process.stdin, *_packed(program, options, warm, limit))
-            reply = _received(self.process.stdout)
-        except BrokenPipeError:
-            reply = None
-        except BaseException:
-            self.end()
-            raise
-        if reply is None:
-            self.end()
-            code = self.process.wait()
-            if code == -signal.SIGALRM:
-                return Answer(None, None, f"{self.backend.name} {STOPPED} {limit:.3g} s", False, None)
-            raise RuntimeError(
-                f"its process ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
-            )
-        numbers, arrays = reply
-        if "error" in numbers:
-            raise RuntimeError(numbers["error"])
+            numbers, arrays = self.ask(numbers | adapter, arrays, limit)
+        except OutOfTime:
+            return Answer(None, None, f"{self.backend.name} {STOPPED} {limit:.3g} s", False, None)
         return Answer(arrays["x"], arrays["z"], **numbers)
 
-    def end(self) -> None:
-        """End the process, at once."""
-        atexit.unregister(self.end)
+    def end(self) -> int:
         _WATCHED.pop(self.backend, None)
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        return super().end()
 
 
 _WATCHED: dict[Backend, Watched] = {}
@@ -255,30 +218,17 @@ def watched(backend: Backend) -> Watched:
     return _WATCHED[backend]
 
 
-def serve() -> None:
-    """The other side of `Watched`: what a solver prints goes to stderr, and its alarm is the system's."""
-    pipe = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    module, name = sys.argv[1:]
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    while (request := _received(sys.stdin.buffer)) is not None:
-        program, options, warm, limit = _unpacked(*request)
-        signal.setitimer(signal.ITIMER_REAL, limit)
-        try:
-            found = getattr(import_module(module), name)(program, options, warm)
-            numbers = {"status": found.status, "infeasible": bool(found.infeasible), "iterations": found.iterations}
-            arrays = {
-                key: np.asarray([] if part is None else part, float) for key, part in (("x", found.x), ("z", found.z))
-            }
-        except BaseException as error:
-            numbers, arrays = {"error": f"{type(error).__name__}: {error}"}, {}
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        _send(pipe, numbers, arrays)
+def answered(numbers: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+    """The work of a `Watched`: what the adapter says to the packed program."""
+    module, name = numbers["adapter"]
+    found = getattr(import_module(module), name)(*_unpacked(numbers, arrays))
+    told = {"status": found.status, "infeasible": bool(found.infeasible), "iterations": found.iterations}
+    vectors = {"x": found.x, "z": found.z}
+    return told, {key: np.asarray([] if part is None else part, float) for key, part in vectors.items()}
 
 
-def _packed(program, options, warm, limit):
-    numbers = {"limit": limit, "options": options, "warm": warm is not None, "sizes": [program.zero, program.nonneg]}
+def _packed(program, options, warm):
+    numbers = {"options": options, "warm": warm is not None, "sizes": [program.zero, program.nonneg]}
     numbers |= {"soc": program.soc, "exp": program.exp, "lower_zero": program.lower_zero}
     arrays = {"q": program.q, "b": program.b}
     for name, matrix in (("P", program.P), ("A", program.A)):
@@ -301,26 +251,7 @@ def _unpacked(numbers, arrays):
     cones = *numbers["sizes"], tuple(numbers["soc"]), numbers["exp"], numbers["lower_zero"]
     program = ConeProgram(matrix("P"), arrays["q"], matrix("A"), arrays["b"], *cones)
     warm = Answer(arrays["x"], arrays["z"], "", False, None) if numbers["warm"] else None
-    return program, numbers["options"], warm, numbers["limit"]
-
-
-def _send(pipe: BinaryIO, numbers: dict, arrays: dict[str, np.ndarray]) -> None:
-    buffer = io.BytesIO()
-    np.savez(buffer, numbers=np.frombuffer(json.dumps(numbers, default=float).encode(), np.uint8), **arrays)
-    pipe.write(struct.pack("q", buffer.tell()))
-    pipe.write(buffer.getbuffer())
-    pipe.flush()
-
-
-def _received(pipe: BinaryIO) -> tuple[dict, dict[str, np.ndarray]] | None:
-    """What `_send` sent; None if the other side is gone."""
-    head = pipe.read(8)
-    content = pipe.read(*struct.unpack("q", head)) if len(head) == 8 else b""
-    if len(head) < 8 or len(content) < struct.unpack("q", head)[0]:
-        return None
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    return json.loads(arrays.pop("numbers").tobytes()), arrays
+    return program, numbers["options"], warm
 
 
 # ── adapters ──────────────────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,6 @@ from workbench.registries import (
     dashed,
     is_path,
     load_problem,
-    load_user_file,
     parse_settings,
     present,
     registry,
@@ -446,8 +445,12 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 @set_option
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
+@click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
+@click.option("--seconds", type=float, metavar="S", help="Limit of each run; one that exceeds it has failed.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
+@click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
+@click.option("--out", metavar="DIR", help="Folder for the record, crosscheck.json, and the reference's certificate.")
 @data_option
 @json_option
 def crosscheck(
@@ -457,26 +460,43 @@ def crosscheck(
     settings: tuple[str, ...],
     passes: int,
     seed: int,
+    seeds: int,
+    seconds: float | None,
     tolerance: float,
     gap: float,
+    audit: bool,
+    out: str | None,
     as_json: bool,
 ) -> int:
     """Check learners against the proven optimum.
 
     A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
     fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
-    seed. A file runs with your rights.
+    seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
     """
-    data, form, _ = pair(problem, formulation, settings)
-    chosen = chosen_learners(learners, form, data)
-    for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap}.items():
+    data, form, source = pair(problem, formulation, settings)
+    from workbench.judging import fitting, learners_named
+
+    words = None if learners is None else list(filter(None, map(str.strip, learners.split(","))))
+    if words == []:
+        raise BadInput("--learners names nobody; write for example --learners subgradient,bcfw.")
+    chosen = fitting(form, data) if words is None else learners_named(words)
+    for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap, "seeds": seeds}.items():
         positive(option, value)
+    positive("seconds", seconds)
     if seed < 0:
         raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
+    folder = None if out is None else terminal.usable_folder(out)
     names = {"problem": short_name(problem), "formulation": dashed(formulation)}
-    reference, told = referenced(form, data, gap, any(hasattr(each, "share") for each in chosen.values()))
-    rows = [checked(name, learner, reference, passes, seed, tolerance) for name, learner in chosen.items()]
-    record = {"reference": names | told | {"certificate": None}, "learners": rows}
+    by_mistakes = any(hasattr(each.thing, "share") for each in chosen)
+    reference, told = referenced(form, data, gap, by_mistakes, {"name": problem, "settings": source})
+    kept = folder is not None and hasattr(reference, "certificate")
+    path = terminal.shown_path(reference.certificate.save(folder / "reference")) if kept else None
+    options = {"passes": passes, "seeds": range(seed, seed + seeds), "tolerance": tolerance, "seconds": seconds}
+    rows = [checked(each, reference, audit=audit or None, **options) for each in chosen]
+    record = {"reference": names | told | {"certificate": path}, "learners": rows}
+    if folder is not None:
+        terminal.keep(record, folder / "crosscheck.json")
     if as_json:
         terminal.emit(record)
     else:
@@ -489,10 +509,10 @@ def crosscheck(
     return 1 if 1 in codes else max(codes)
 
 
-def referenced(form: Any, data: Any, gap: float, mistakes: bool) -> tuple[Any, dict[str, Any]]:
+def referenced(form: Any, data: Any, gap: float, mistakes: bool, source: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The certified reference and its record; for solvers judged by mistakes, a Farkas ray is one, too."""
     try:
-        reference = solved(form, data, "reference", gap=gap)
+        reference = solved(form, data, "reference", gap=gap, source=source)
     except NotSeparable as ray:
         if not mistakes:
             raise
@@ -501,71 +521,12 @@ def referenced(form: Any, data: Any, gap: float, mistakes: bool) -> tuple[Any, d
     return reference, solution_record(reference, data)
 
 
-def chosen_learners(words: str | None, form: Any, data: Any) -> dict[str, Any]:
-    """The learners by name; without words all solvers of ours that take the pair."""
-    solvers, learners = registry("solver"), registry("learner")
-    if words is None:
-        fitting = {name: solver for name, solver in solvers.items() if solver().misfit(form, data) is None}
-        if not fitting:
-            raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
-        return fitting
-    chosen: dict[str, Any] = {}
-    for word in filter(None, map(str.strip, words.split(","))):
-        if is_path(word):
-            chosen |= load_user_file(word, "learner", "fit")
-            continue
-        name = dashed(word)
-        if name not in solvers.objects and name not in learners.objects:
-            raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
-        chosen[name] = (solvers if name in solvers.objects else learners).get(name)
-    if not chosen:
-        raise BadInput("--learners names nobody; write for example --learners subgradient,bcfw.")
-    return chosen
+def checked(learner: Any, reference: Any, **options: Any) -> dict[str, Any]:
+    """One learner's row."""
+    from workbench.judging import judge
 
-
-def checked(name: str, learner: Any, reference: Any, passes: int, seed: int, tolerance: float) -> dict[str, Any]:
-    """One learner's row; whatever it raises is the verdict `failed`, but a refusal is `not comparable`."""
-    from workbench.verdicts import NOT_COMPARABLE, Verdict, crosscheck
-
-    began = time.perf_counter()
-    with terminal.stdout_kept(), terminal.progress(name):
-        try:
-            verdict, seconds = judged(learner, reference, passes, seed, tolerance)
-        except (Exception, SystemExit) as error:
-            if debugging():
-                raise
-            crash = error if isinstance(error, Exception) else RuntimeError(f"it left with exit code {error}")
-            refused = isinstance(error, MissingCapability)
-            verdict = Verdict(NOT_COMPARABLE, float("nan"), str(error)) if refused else crosscheck(crash, reference)
-            seconds = time.perf_counter() - began
-    row = {"name": name, "verdict": verdict.verdict, "excess": verdict.excess, "passes": passes, "seconds": seconds}
-    return terminal.plain(row | {"reason": verdict.reason, "evidence": verdict.evidence})
-
-
-def judged(learner: Any, reference: Any, passes: int, seed: int, tolerance: float) -> tuple[Any, float]:
-    """The verdict on a solver of ours, or on fit(problem, formulation, budget, rng), and its seconds.
-
-    Weights from `fit` that miss the optimum get a history: those of half and of a quarter of the budget.
-    """
-    from workbench.stochastic import run
-    from workbench.verdicts import NOT_COMPARABLE, NOT_CONVERGED, Verdict, crosscheck
-
-    form, data = reference.formulation, reference.problem
-    learner = learner() if inspect.isclass(learner) else learner
-    if hasattr(learner, "sweep"):
-        if why := learner.misfit(form, data):
-            return Verdict(NOT_COMPARABLE, float("nan"), why), 0.0
-        trace = run(learner, form, data, passes=passes, rng=seed)
-        return crosscheck(trace, reference, tolerance), float(trace.seconds[-1])
-
-    fit, began = getattr(learner, "fit", learner), time.perf_counter()
-    history = [(passes, fit(data, form, passes, seed))]
-    seconds = time.perf_counter() - began
-    verdict = crosscheck(history, reference, tolerance)
-    if verdict.verdict == NOT_CONVERGED and passes >= 4:
-        history += [(budget, fit(data, form, budget, seed)) for budget in (passes // 2, passes // 4)]
-        verdict = crosscheck(history, reference, tolerance)
-    return verdict, seconds
+    with terminal.stdout_kept(), terminal.progress(learner.name):
+        return terminal.plain(asdict(judge(learner, reference, **options)))
 
 
 # ── verify, predict ───────────────────────────────────────────────────────────────────────────────

@@ -446,6 +446,14 @@ def error_counts(problem: Any, classes: Classes, outputs: Ints) -> Floats:
     return np.bincount(error[wrong], problem.weights[number[wrong]], len(classes.names))
 
 
+def baseline_counts(problem: Any, factoring: str, outputs: Ints) -> tuple[float, ...]:
+    """n_S for counts="baseline": errors of each class that a model over which one would like to improve makes.
+
+    outputs (n, width) : what it predicts on the problem, e.g. `oracle.decode(theta, samples)`
+    """
+    return tuple(error_counts(problem, classes_of(problem, factoring), outputs).tolist())
+
+
 def checked_positive(**settings: float) -> None:
     """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
     for name, value in settings.items():

@@ -44,7 +44,7 @@ from workbench.errors import BackendFailed, NotSeparable
 from workbench.journal import Journal
 from workbench.master import MasterAnswer
 from workbench.polish import farkas_ray, polished
-from workbench.structures import Cuts, Floats, Ints, Rows
+from workbench.structures import Cuts, Floats, Ints, Rows, enumerated
 
 TIGHTEST = 1e-13
 SHARE = 0.1  # of the gap: how well a master that can stop early is solved
@@ -140,6 +140,12 @@ class Family:
         truth = self.bounds.problem.truth[self.samples]
         ids = self.cuts.add(self.samples, truth, self.bounds.oracle.rows)
         return [ids[members] for members in self.members]
+
+    def everything(self) -> list[Ints]:
+        """The rows of all outputs, where a sample's output is a single label."""
+        samples, witnesses = enumerated(self.bounds.problem, self.samples)
+        ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        return list(ids[:, None])
 
     def value(self, theta: Floats) -> float:
         """F(θ), rounded up."""
@@ -339,7 +345,8 @@ class Run:
         """A violation that no longer matters: all of them together move the gap by a thousandth."""
         if self.family.hard:
             return 1e-3 * self.gap * self.family.negligible
-        return 1e-3 * (self.state.upper - self.state.lower) if np.isfinite(self.state.lower) else 0.0
+        left = self.state.upper - self.state.lower
+        return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
     def solve(self) -> None:
         """Solve the master and update the lower bound."""

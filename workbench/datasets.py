@@ -21,10 +21,13 @@ Nothing is ever unpickled.
     reuters()        newswire stories with one of eight topics: the R8 part of Reuters-21578 as prepared by
                      A. Cardoso-Cachopo (2007), 5,485 stories to learn from and 2,189 to test on, as kept in
                      https://github.com/Maryam-ask/NLP_PFAI_Assignment
+    promoters()      53 promoters of E. coli and 53 other stretches of 57 bases: UCI's Molecular Biology (Promoter
+                     Gene Sequences), collected by C. Harley and R. Reynolds, given by M. Noordewier and J. Shavlik
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import http.client
@@ -502,10 +505,26 @@ class Ratings(NamedTuple):
     label: NDArray[np.str_]
 
 
-CROWDS = {  # name: (file, separator, whether its first line names the columns, columns of rater, item, label)
-    "face-sentiment": ("face_sentiment_answer.csv", ",", True, (1, 0, 2)),
-    "bluebird": ("bluebird_crowd.txt", "\t", False, (1, 0, 2)),
-    "book-crossing": ("BX-Book-Ratings.csv", ";", True, (0, 1, 2)),
+class Layout(NamedTuple):
+    """How a file of ratings is written: its first line if that names the columns, and where rater, item, label are."""
+
+    file: str
+    heading: list[str] | None
+    columns: tuple[int, int, int]
+    dialect: dict[str, Any]
+    encoding: str = "utf-8"
+
+
+CROWDS = {
+    "face-sentiment": Layout("face_sentiment_answer.csv", ["question", "worker", "answer"], (1, 0, 2), {}),
+    "bluebird": Layout("bluebird_crowd.txt", None, (1, 0, 2), {"delimiter": "\t"}),
+    "book-crossing": Layout(
+        "BX-Book-Ratings.csv",
+        ["User-ID", "ISBN", "Book-Rating"],
+        (0, 1, 2),
+        {"delimiter": ";", "escapechar": "\\"},
+        "latin-1",
+    ),
 }
 
 
@@ -514,30 +533,86 @@ def ratings(name: str, folder: str | Path | None = None) -> Ratings:
 
         face-sentiment   584 faces, 27 workers, 4 classes: question,worker,answer (Mozafari et al. 2014)
         bluebird         108 images, 39 raters, 2 classes: item, rater, label (Welinder et al. 2010)
-        book-crossing    "User-ID";"ISBN";"Book-Rating" with 0 for implicit interest (Ziegler et al. 2005), Latin-1
+        book-crossing    1,149,780 ratings from 0 (implicit interest) to 10: "User-ID";"ISBN";"Book-Rating", in Latin-1
+                         (Ziegler et al. 2005); quotes, semicolons and blanks in ISBNs are kept as they are
 
-    These have no pinned public copy here: the file must be there.
+    The file must be there: the first two have no pinned public copy, and of the third, whose site
+    (http://www2.informatik.uni-freiburg.de/~cziegler/BX/) is down, no SHA-256 is known to us.
     """
     if name not in CROWDS:
         raise BadInput(f"There are no ratings called {name!r}; choose one of {', '.join(CROWDS)}.")
-    file, separator, heading, columns = CROWDS[name]
+    layout = CROWDS[name]
     places = [Path(place) for place in (folder or os.environ.get(VARIABLE),) if place]
-    found = [path for place in places for path in (place / file, place / "crowd" / file) if path.is_file()]
+    found = [
+        path for place in places for path in (place / layout.file, place / "crowd" / layout.file) if path.is_file()
+    ]
     if not found:
         where = places[0] if places else f"a folder, named with --data or {VARIABLE}"
-        raise MissingData(f"There is no {file} for {name}; put it into {where}.")
-    text = found[0].read_text(encoding="latin-1" if name == "book-crossing" else "utf-8")
-    rows, first = [], {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or (heading and number == 1):
-            continue
-        fields = [part.strip().strip('"') for part in line.split(separator)]
-        if len(fields) != 3 or not all(fields):
-            raise BadInput(f"Line {number} of {found[0]} has {len(fields)} fields; give rater, item and label.")
-        rater, item, label = (fields[at] for at in columns)
-        if (earlier := first.setdefault((rater, item), number)) != number:
-            raise BadInput(f"Line {number} of {found[0]} judges the pair of line {earlier} again; keep one.")
-        rows.append((rater, item, label))
+        raise MissingData(f"There is no {layout.file} for {name}; put it into {where}.")
+    return rated(found[0], layout)
+
+
+def rated(path: Path, layout: Layout) -> Ratings:
+    """The ratings of a file, or `BadInput` with the line of the fault."""
+    rows: list[list[str]] = []
+    first: dict[tuple[str, str], int] = {}
+    with path.open(encoding=layout.encoding, newline="") as file:
+        reader = csv.reader(file, strict=True, **layout.dialect)
+        try:
+            if layout.heading and (heading := next(reader, None)) != layout.heading:
+                raise BadInput(f"Line 1 of {path} is {heading}; it must name the columns {', '.join(layout.heading)}.")
+            for fields in reader:
+                number = reader.line_num
+                if not any(fields):
+                    continue
+                if len(fields) != 3 or not all(field.strip() for field in fields):
+                    raise BadInput(f"Line {number} of {path} has {len(fields)} fields; give rater, item and label.")
+                rater, item, label = (fields[at] for at in layout.columns)
+                if (earlier := first.setdefault((rater, item), number)) != number:
+                    raise BadInput(f"Line {number} of {path} judges the pair of line {earlier} again; keep one.")
+                rows.append([rater, item, label])
+        except UnicodeDecodeError:
+            raise BadInput(f"{path} is not text in {layout.encoding.upper()}; replace it by a fresh copy.") from None
+        except csv.Error as error:
+            raise BadInput(f"Line {reader.line_num} of {path} cannot be split ({error}); repair its quotes.") from None
     if not rows:
-        raise BadInput(f"{found[0]} holds no ratings; replace it by a fresh copy.")
+        raise BadInput(f"{path} holds no ratings; replace it by a fresh copy.")
     return Ratings(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+# ── promoters ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Sequences(NamedTuple):
+    """Named texts over A, C, G, T and their labels 1 or −1, in the order of the file."""
+
+    names: list[str]
+    labels: NDArray[np.int64]
+    texts: list[str]
+
+
+def promoters(folder: str | Path | None = None) -> Sequences:
+    """The promoter sequences from `promoters.data`; errors as `load`.
+
+    A line is `+,name,sequence` or `-,name,sequence`; white space does not count.
+    """
+    rows = [stretch(line) for line in lines_of(load(PROMOTERS, folder))]
+    signs, names, texts = zip(*rows, strict=True)
+    return Sequences(list(names), np.where(np.array(signs) == "+", 1, -1), list(texts))
+
+
+def stretch(line: str) -> tuple[str, str, str]:
+    """Sign, name and letters of a line, or ValueError."""
+    parts = ["".join(part.split()) for part in line.split(",")]
+    if len(parts) != 3 or parts[0] not in ("+", "-") or not re.fullmatch("[acgtACGT]+", parts[2]):
+        raise ValueError("is not of the form +,name,sequence or -,name,sequence over a, c, g, t")
+    return parts[0], parts[1], parts[2].upper()
+
+
+PROMOTERS = Source(
+    readers={"promoters.npz": read_packed_lines, "promoters.data": read_lines(stretch)},
+    url="https://archive.ics.uci.edu/ml/machine-learning-databases/molecular-biology/promoter-gene-sequences/"
+    "promoters.data",
+    digest="7984e993bf743b281e950b07f4e23fe4cf95d38751ec1136623ba06acdde042b",
+    pack=lambda arrays: arrays,
+)

@@ -55,9 +55,8 @@ class Pairs(NamedTuple):
 class State(NamedTuple):
     """What a sweep changes. Row (feature, label), label fastest, is one vector or weight."""
 
-    latent: Floats  # (F L, k) A and below it B
+    latent: Floats  # (F L, k) A and below it B; what a row starts from counts from its first visit on
     weights: Floats  # (f L,)
-    noise: Floats  # (F L, k) what a vector is at first touch
     seen: Floats  # (F L,) the clock at the last visit, −1 before the first
     linear_seen: Floats  # (f L,)
     clock: Floats  # (2,) Σ η over visits; visits
@@ -69,32 +68,35 @@ class State(NamedTuple):
 def sweep(step, first, second, pairs: Pairs, order, state: State) -> None:
     """Visits the pairs in `order`: looks at all labels, then lets them meet; `step` is a flow with two helpers."""
     ends, at, values, linear_ends, linear_at, linear, sizes, labels, importance = pairs
-    latent, weights, noise, seen, linear_seen, clock, numbers, count, alone = state
+    latent, weights, seen, linear_seen, clock, numbers, count, alone = state
     k, lam = latent.shape[1], numbers[2]
-    sides, alive = np.empty((2, count, k)), np.empty(count, np.int64)
-    score, plus, minus = np.empty(count), np.empty(count), np.empty(count)  # p, γ‖â + b̂‖², γ‖â − b̂‖²
+    sides, change, alive = np.empty((2, count, k)), np.empty((2, k)), np.empty(count, np.int64)
+    score, plus, minus = np.empty(count), np.empty(count), np.empty(count)
     for i in order:
         now, rate = clock[0], numbers[0] / (1 + clock[1] / numbers[3]) ** numbers[1]
         gamma = sizes[i, 0] * sizes[i, 1]
         for label in range(count):
-            for side in range(2):
-                first_entry, end = ends[2 * i + side], ends[2 * i + side + 1]
-                for j in range(first_entry, end):
+            if lam > 0:
+                for j in range(ends[2 * i], ends[2 * i + 2]):
                     row = at[j] * count + label
-                    if seen[row] < 0:
-                        for d in range(k):
-                            latent[row, d] = noise[row, d]
-                        seen[row] = now
-                    elif lam > 0:
+                    if seen[row] >= 0:
                         fade = exp(lam * (seen[row] - now))
                         for d in range(k):
                             latent[row, d] *= fade
-                        seen[row] = now
+                    seen[row] = now
+                for j in range(linear_ends[i], linear_ends[i + 1]):
+                    row = linear_at[j] * count + label
+                    weights[row] *= exp(lam * (linear_seen[row] - now))
+                    linear_seen[row] = now
+            for side in range(2):
                 for d in range(k):
-                    summed = 1.0
-                    for j in range(first_entry, end):
-                        summed += values[j] * latent[at[j] * count + label, d]
-                    sides[side, label, d] = summed / sizes[i, side]
+                    sides[side, label, d] = 1.0
+                for j in range(ends[2 * i + side], ends[2 * i + side + 1]):
+                    row, value = at[j] * count + label, values[j]
+                    for d in range(k):
+                        sides[side, label, d] += value * latent[row, d]
+                for d in range(k):
+                    sides[side, label, d] /= sizes[i, side]
             total, risen, fallen = 0.0, 0.0, 0.0
             for d in range(k):
                 a, b = sides[0, label, d], sides[1, label, d]
@@ -102,11 +104,7 @@ def sweep(step, first, second, pairs: Pairs, order, state: State) -> None:
                 risen += gamma * (a + b) * (a + b)
                 fallen += gamma * (a - b) * (a - b)
             for j in range(linear_ends[i], linear_ends[i + 1]):
-                row = linear_at[j] * count + label
-                if lam > 0:
-                    weights[row] *= exp(lam * (linear_seen[row] - now))
-                    linear_seen[row] = now
-                total += linear[j] * weights[row]
+                total += linear[j] * weights[linear_at[j] * count + label]
             score[label], plus[label], minus[label], alive[label] = total, risen, fallen, label
         left, T, X = count, gamma * rate * importance[i], sizes[i, 2] / gamma
         while left > 0:
@@ -132,15 +130,16 @@ def sweep(step, first, second, pairs: Pairs, order, state: State) -> None:
                             a, b = sides[0, label, d], sides[1, label, d]
                             rise, fall = 0.5 * (a + b) * shrunk, 0.5 * (a - b) * grown
                             sides[0, label, d], sides[1, label, d] = rise + fall, rise - fall
-                            change = (rise + fall - a) / sizes[i, 0]
-                            for e in range(ends[2 * i], ends[2 * i + 1]):
-                                latent[at[e] * count + label, d] += values[e] * change
-                            change = (rise - fall - b) / sizes[i, 1]
-                            for e in range(ends[2 * i + 1], ends[2 * i + 2]):
-                                latent[at[e] * count + label, d] += values[e] * change
-                        change = r / gamma
+                            change[0, d] = (rise + fall - a) / sizes[i, 0]
+                            change[1, d] = (rise - fall - b) / sizes[i, 1]
+                        for side in range(2):
+                            for e in range(ends[2 * i + side], ends[2 * i + side + 1]):
+                                row, value = at[e] * count + label, values[e]
+                                for d in range(k):
+                                    latent[row, d] += value * change[side, d]
+                        slide = r / gamma
                         for e in range(linear_ends[i], linear_ends[i + 1]):
-                            weights[linear_at[e] * count + label] -= change * linear[e]
+                            weights[linear_at[e] * count + label] -= slide * linear[e]
                 alive[j // 2] = u if score[u] >= score[v] else v
             left = 0 if alone or left <= 2 else (left + 1) // 2
         clock[0] += rate
@@ -189,26 +188,26 @@ class Dyadic:
         rng, count, k = np.random.default_rng(self.seed), dyads.scores_per_pair, int(self.dimensions)
         rows = count * (dyads.left.shape[1] + dyads.right.shape[1])
         weights, linear_seen = np.zeros((2, count * dyads.linear.shape[1]))
-        noise = self.spread * rng.normal(size=(rows, k))
+        visited = [np.bincount(part.indices, minlength=part.shape[1]) > 0 for part in (dyads.left, dyads.right)]
+        noise = self.spread * rng.normal(size=(rows, k)) * np.repeat(np.concatenate(visited), count)[:, None]
         numbers = np.array([self.step, self.power, self.lam, dyads.n_samples], float)
         alone = count == 1 or self.reduction == "one-against-all"
-        touched = -np.ones(rows), linear_seen, np.zeros(2)
-        return State(np.zeros((rows, k)), weights, noise, *touched, numbers, count, alone)
+        return State(noise, weights, -np.ones(rows), linear_seen, np.zeros(2), numbers, count, alone)
 
     def fit(self, dyads: Dyads, passes: int = 10, observe: Any = None) -> Dyadic:
         """`passes` sweeps in random order; `observe(pass, factors)` after each. Seconds exclude compilation."""
-        pairs, state = pairs_of(dyads), self.start(dyads)
-        rng, n = np.random.default_rng([self.seed, 1]), dyads.n_samples
+        if passes < 1:
+            raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
+        pairs, state, rng = pairs_of(dyads), self.start(dyads), np.random.default_rng([self.seed, 1])
         visit, *helpers = self.prepared(pairs, state)
+        orders = [rng.permutation(dyads.n_samples) for _ in range(passes)]
         self.seconds = self.cpu_seconds = 0.0
-        for number in range(1, passes + 1):
-            order = rng.permutation(n)
+        for number, order in enumerate(orders if observe else [np.concatenate(orders)], 1):
             clock, cpu = perf_counter(), process_time()
             visit(*helpers, pairs, order, state)
             self.seconds += perf_counter() - clock
             self.cpu_seconds += process_time() - cpu
-            if observe or number == passes:
-                self.factors = self.settled(state, dyads)
+            self.factors = self.settled(state, dyads)
             if observe:
                 observe(number, self.factors)
         return self

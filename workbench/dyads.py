@@ -15,12 +15,14 @@ it, workbench/nuclear.py bounds its risk from below.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from workbench import vowpal
 from workbench.errors import BadInput
 from workbench.outputs._checks import checked_inputs, checked_weights
 from workbench.structures import Floats, Ints
@@ -77,6 +79,45 @@ class Dyads:
         self.linear = sparse.csr_array(both if linear is None else checked_inputs(linear))
         if self.linear.shape[0] != self.n_samples:
             raise BadInput(f"There are {self.n_samples} labels but {self.linear.shape[0]} rows of linear features.")
+
+    @classmethod
+    def of_examples(
+        cls, examples: Sequence[vowpal.Example], left: str, right: str, linear: Sequence[str] | None = None
+    ) -> Dyads:
+        """Lines of the Vowpal Wabbit format with the namespaces `left` and `right` as sides.
+
+        Columns come in order of first appearance. linear : namespaces of the linear part, a constant 1 is added; by
+        default both sides and the constant, so nothing is to be written twice.
+
+        Raises `BadInput` for an example without a label or one of the sides, or with a base.
+        """
+        for at, example in enumerate(examples, 1):
+            missing = [name for name in (left, right) if not example.namespaces.get(name)]
+            if missing:
+                raise BadInput(
+                    f"Example {at} has no features in the namespace {missing[0]!r}; every pair needs two sides."
+                )
+            vowpal.taught(example, f"Example {at}")
+        sides = [vowpal.columns([each.namespaces[name] for each in examples]) for name in (left, right)]
+        extra = None
+        if linear is not None:
+            parts = [vowpal.columns([each.namespaces.get(name, {}) for each in examples]) for name in linear]
+            extra = sparse.hstack([*parts, sparse.csr_array(np.ones((len(examples), 1)))]).tocsr()
+        labels = np.array([each.label for each in examples])
+        return cls(*sides, labels, extra, np.array([each.importance for each in examples]))
+
+    def examples(self, left: str = "left", right: str = "right") -> list[vowpal.Example]:
+        """The pairs as lines of that format: identities by name, other features by number."""
+        sides = ((left, self.left, self.left_names), (right, self.right, self.right_names))
+        found = []
+        for i in range(self.n_samples):
+            spaces = {}
+            for name, matrix, names in sides:
+                held = slice(matrix.indptr[i], matrix.indptr[i + 1])
+                pairs = zip(matrix.indices[held], matrix.data[held], strict=True)
+                spaces[name] = {str(at if names is None else names[at]): float(value) for at, value in pairs}
+            found.append(vowpal.Example(str(self.classes[self.labels[i]]), spaces, float(self.importance[i])))
+        return found
 
     def side(self, name: str, given: Any, names: ArrayLike | None) -> tuple[sparse.csr_array, NDArray | None]:
         """A side's features, and the identities they stand for if it was given as such."""

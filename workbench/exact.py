@@ -231,6 +231,8 @@ def finished(rules: ExactBounds, old: Any, face: Face, mu: Ratios, theta: Any, v
     """The old certificate with what was found in place of its floats."""
     used, near = np.flatnonzero(mu.whole != 0), theta.astype(float)
     fractions, reached = mu.fractions()[used], rules.upper(ratios(near))
+    if reached == np.inf:
+        raise NotFound("the floats nearest to its weights leave an output of zero loss above the truth")
     return replace(
         old,
         theta=near,

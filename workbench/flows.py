@@ -292,8 +292,8 @@ def flow(panel: Any, slope: Any, p: float, U: float, V: float, X: float, y: floa
 
     Panel by panel; each starts the curve anew at its end. With time t left, F at both ends of a trial
     stretch tells the rate κ = −dF/ds, and F(0)(1 − e^{−κt})/κ is where a straight F would lead. A stretch that
-    `panel` does not trust is halved; one that went too far is gone back. Near the end, or where p is so close to
-    the minimum of ℓ that F is little but rounding, the straight F is taken at its word. NaN beyond PANELS panels.
+    `panel` does not trust is halved; one that went too far is gone back. Near the end, or where p hardly changes
+    all the way, the straight F is taken at its word. NaN beyond PANELS panels.
     """
     s, left, small = 0.0, T, 1e-9 * (abs(p) + abs(y))
     for _ in range(PANELS):
@@ -308,7 +308,9 @@ def flow(panel: Any, slope: Any, p: float, U: float, V: float, X: float, y: floa
                 return s
             bent = (start - slope(ahead, y)) / stretch
             straight = -start * expm1(-bent * left) / bent if bent * left > 1e-8 else left * start
-        if abs(straight) <= NEAR * abs(s) or abs(ahead - p) <= small:
+        rest = min(max(straight, -FAR / 2), FAR / 2)
+        change = 0.25 * (U * expm1(-2 * rest) - V * expm1(2 * rest)) - straight * X
+        if abs(straight) <= NEAR * abs(s) or abs(change) <= small:
             return s + straight
         stretch = min(max(straight, -leap), leap)
         spent = panel(slope, stretch, p, U, V, X, y)

@@ -125,6 +125,7 @@ class Enumerated(Likelihood):
         self.starts: Ints = np.concatenate([[0], np.cumsum(self.counts)])
         samples = np.repeat(np.arange(problem.n_samples), self.counts)
         self.rows = sparse.csr_array(problem.features(samples, np.concatenate(listed)))
+        problem.features(np.arange(problem.n_samples), problem.truth)  # a truth that is partly hidden is refused here
         same = [(outputs == truth).all(axis=1) for outputs, truth in zip(listed, problem.truth, strict=True)]
         self.truth: Ints = self.starts[:-1] + np.array([np.flatnonzero(each)[0] for each in same])
 

@@ -1,8 +1,9 @@
-"""A user's data files as problems: svmlight, CSV and npz. Every error names the file and the line.
+"""A user's data files as problems: svmlight, CSV, npz, Vowpal Wabbit's text. Every error names the file and the line.
 
     .svm .svmlight .libsvm .txt   `label index:value …` a line; indices count from 1, or from 0 if 0 occurs
     .csv                          a sample a line, separated by commas, semicolons or tabs
     .npz                          arrays X (n, p) and y (n,), written by np.savez; pickled objects are refused
+    .vw                           `label importance |namespace name:value …` a line (workbench/vowpal.py)
 
 CSV. The first line is a header if none of its cells is a number or one of them is called label,
 target, class or y. Labels are the column of that name; else the one column of words; else the last
@@ -11,6 +12,11 @@ column, which must then hold whole numbers. All other columns are numbers.
 Labels that are all whole numbers become integers. For `predict` labels may be missing: a file with
 as many columns as the weights were learned on has none. svmlight always has a first column; labels
 unknown to the weights (0 for all, say) stand for missing ones.
+
+Vowpal Wabbit's text names its features: each (namespace, name) is a column, in order of first appearance, and a
+constant 1 is the last one, as VW adds it. Labels that are all −1 or 1, or numbers not all whole, are targets of linear
+scores (`Linear`); other labels are classes (`Multiclass`). Importances are sample weights. Weights learned from such
+a file do not keep the names, so `predict` does not read it.
 """
 
 from __future__ import annotations
@@ -26,11 +32,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench import vowpal
 from workbench.errors import BadInput
+from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
-SUFFIXES = (*SVMLIGHT, ".csv", ".npz")
+TABLES = (*SVMLIGHT, ".csv", ".npz")
+NAMED = ".vw"
 LABEL_NAMES = ("label", "target", "class", "y")
 
 
@@ -41,10 +50,12 @@ class Table(NamedTuple):
     y: np.ndarray | None
 
 
-def data_problem(path: str | Path) -> Callable[[], Multiclass]:
-    """A problem without settings: the file's samples and labels as `Multiclass`."""
+def data_problem(path: str | Path) -> Callable[[], Multiclass | Linear]:
+    """A problem without settings: the file's samples and labels."""
 
-    def problem() -> Multiclass:
+    def problem() -> Multiclass | Linear:
+        if Path(path).suffix.lower() == NAMED:
+            return named_problem(Path(path))
         table = read(path)
         if table.y is None:
             raise BadInput(f"{path} holds no labels; add a column of them.")
@@ -72,7 +83,9 @@ def read(path: str | Path, n_inputs: int | None = None) -> Table:
             return read_npz(path)
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
-    raise BadInput(f"{path} is no data file known here; use one of {', '.join(SUFFIXES)}.")
+    if suffix == NAMED:
+        raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(TABLES)}.")
+    raise BadInput(f"{path} is no data file known here; use one of {', '.join((*TABLES, NAMED))}.")
 
 
 # ── svmlight ──────────────────────────────────────────────────────────────────────────────────────
@@ -212,6 +225,31 @@ def read_npz(path: Path) -> Table:
     if "X" not in arrays:
         raise BadInput(f"{path} holds the arrays {names}, but X is missing; write it with np.savez.")
     return Table(arrays["X"], arrays.get("y"))
+
+
+# ── Vowpal Wabbit ─────────────────────────────────────────────────────────────────────────────────
+
+
+def named_problem(path: Path) -> Multiclass | Linear:
+    """Linear scores if the labels are −1 and 1 or real numbers, classes otherwise."""
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}; check its path.")
+    examples = vowpal.read(path)
+    for at, example in enumerate(examples, 1):
+        vowpal.taught(example, f"Example {at} of {path}")
+    rows = [
+        {(space, name): value for space, features in each.namespaces.items() for name, value in features.items()}
+        for each in examples
+    ]
+    X = sparse.hstack([vowpal.columns(rows), sparse.csr_array(np.ones((len(rows), 1)))]).tocsr()
+    labels, importance = [each.label or "" for each in examples], [each.importance for each in examples]
+    values = [as_number(label) for label in labels]
+    try:
+        if None not in values and (set(values) <= {-1, 1} or any(value % 1 for value in values if value is not None)):
+            return Linear(X, values, importance)
+        return Multiclass(X, tidied(np.array(labels)), weights=importance)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
 
 
 # ── cells ─────────────────────────────────────────────────────────────────────────────────────────

@@ -52,12 +52,13 @@ from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
 from workbench.proximal import ProximalMaster
 from workbench.smooth import descend
 from workbench.solvers.dual_block import DualBlock
-from workbench.structures import CutForm, Cuts, Floats, Majorized, Search, SmoothForm
+from workbench.structures import CutForm, Cuts, Enumerable, Floats, Labelled, Majorized, Search, SmoothForm
 from workbench.trees import CappedBounds, Tree, bounds_for
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
+MOST = 200_000  # rows that the proximal master is given at once, where it can be given all
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
@@ -358,12 +359,20 @@ def solve_by_cuts(
         engine.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = time.perf_counter() - clock, time.process_time() - cpu
     with journal as kept:
-        held, warm = family.truths() if len(bounds.regularizer.free) else [], None
+        listed = kind == "proximal" and len(bounds.samples) * labels_of(bounds.problem) <= MOST
+        held = family.everything() if listed else family.truths() if len(bounds.regularizer.free) else []
+        warm = None
         if blocks and not (kept and kept.entries):
             held, warm, time_limit = blocks.run(time_limit)
         state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept, warm)
     names = ["dual-block"] * (warm is not None) + state.masters
     return Answer(state, family.cuts, ", then ".join(map(versioned, names)), kind, *spent)
+
+
+def labels_of(problem: Any) -> float:
+    """How many outputs a sample has, if each is a single label; else ∞."""
+    listed = isinstance(problem, Labelled) and isinstance(problem, Enumerable) and problem.width == 1
+    return len(problem.classes) if listed else np.inf
 
 
 def versioned(master: str) -> str:
@@ -511,7 +520,8 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     fits = {"ascent": ascent and name is None, "gram": quadratic, "compiled": True}
     rows = fits["ascent"] and groups == len(bounds.samples)
     fits["dual-block"] = rows and DualBlock().misfit(bounds.formulation, bounds.problem) is None
-    fits["proximal"] = name is None and not bounds.prices.hard and bounds.regularizer.shape(bounds.oracle.dim) is not None
+    shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
+    fits["proximal"] = name is None and not bounds.prices.hard and shaped
     given = find_backend(name) if name else None
     if kind is None and given is None:
         kind = "ascent" if ascent and available() else "gram" if quadratic else "compiled"

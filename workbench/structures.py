@@ -270,6 +270,33 @@ class LinearScores(Protocol):
     signs: Floats
 
 
+@runtime_checkable
+class Latent(Protocol):
+    """A problem whose samples hide a variable h_i, so that φ is φ(x, y, h); a state is one whole number a sample.
+
+    n_hidden : (n,) the numbers |H_i| of states
+    An output names a label and a state; outputs of zero loss are the truth in its different states.
+    """
+
+    n_hidden: Ints
+
+    def hidden(self, sample: int) -> Ints:
+        """H_i, (|H_i|,)."""
+        ...
+
+    def impute(self, w: Floats, states: Ints | None = None) -> Ints:
+        """argmax_h ⟨w, φ(x_i, y_i, h)⟩ (n,); of equal ones the one in `states`, else the first."""
+        ...
+
+    def hidden_scores(self, w: Floats, samples: Ints) -> list[Floats]:
+        """⟨w, φ(x_i, y_i, h)⟩ over H_i for each of a batch."""
+        ...
+
+    def completed(self, states: Ints, weights: Floats | None = None) -> Problem:
+        """The problem whose truth has these states, and perhaps other sample weights, which may all be 0."""
+        ...
+
+
 class LogPartition(NamedTuple):
     """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
 

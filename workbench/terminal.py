@@ -29,6 +29,12 @@ def emit(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(plain(record), allow_nan=False))
 
 
+def keep(record: Mapping[str, Any], path: Path) -> None:
+    """The same object as a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(plain(record), allow_nan=False, indent=2) + "\n", encoding="utf-8")
+
+
 def plain(value: Any) -> Any:
     """`value` in JSON's own types; arrays and NumPy's numbers included."""
     if isinstance(value, Mapping):
@@ -206,9 +212,17 @@ def print_verdicts(record: dict[str, Any]) -> None:
     optimum = unproven if reference["upper"] is None else f"optimum in {interval(reference)}"
     click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
     columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
+    if any(len(row["runs"]) > 1 for row in rows):
+        columns.insert(2, "seeds")
+        rows = [row | {"seeds": agreeing(row)} for row in rows]
     formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
     shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
     table(["learner", *columns[1:-1], "because"], shown)
+
+
+def agreeing(row: Mapping[str, Any]) -> str:
+    """How many runs of a learner have its verdict."""
+    return f"{sum(run['verdict'] == row['verdict'] for run in row['runs'])} of {len(row['runs'])}"
 
 
 def print_report(report: dict[str, Any], sentences: list[str]) -> None:

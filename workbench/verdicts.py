@@ -6,16 +6,21 @@ relative one e / max(|F|, |L|, 1e-6·F(0)). In order, the first that holds:
 
     failed          crashed, weights not finite or of another size
     not comparable  another objective by its own declaration, or a reference without a proven gap
-    disagrees       (weights) the θ it reports is not the θ of its own dual weights, replayed by `run`
+    disagrees       (drift) the θ it reports is not the θ of its own dual weights, replayed by `run` or handed over
+                    (feasibility) θ lies outside of r's domain, so that F(θ) = ∞
+                    (reported) what it reports of itself is false, see below
     agrees          relative excess ≤ max(tolerance, 3 × the reference's gap)
     disagrees       (rate) e > 100 × the solver's published bound on E e: by Markov's inequality a
                     clean run gets there with probability below 1 %
     disagrees       (settled) both of
                       1. its history has settled above the optimum: of the curves
                          e∞ + c·t^−p fitted to its last checkpoints, the best has e∞ ≥ e/2, and
-                         those that end within the tolerance fit significantly worse;
-                      2. the problem is no excuse: clean runs of ours with the same budget (of the
-                         same solver if it is one of ours) all end below e∞/2.
+                         those that end within the tolerance fit significantly worse; of six
+                         checkpoints on, so it must be without any one of them, too. Or it stands:
+                         eight times the passes brought no factor of 1.5, if they did not raise e;
+                      2. the problem is no excuse: clean runs of ours with the same budget, eight of
+                         the same solver if it is one of ours, else two of every solver that fits,
+                         all end below e∞/2, or, if it stands, below e/10.
     not converged   otherwise
 
 A solver that learns from its mistakes has no optimum to reach. It is judged by what its log allows: the
@@ -35,6 +40,12 @@ alone proves nothing either: luck makes one run ten times better than another ne
 a slow method is not a wrong one; but it keeps falling. The price is lateness: a learner still
 on its way to a wrong limit is `not converged` until it is nearly there.
 
+**A learner's own report** may come with its weights: `objective`, `lower`, `gap`, `dual`. Each is recomputed, and
+contradicted if it is false beyond rounding (relative CLAIM): an objective that is not F(θ); a lower bound above the
+proven upper bound; a gap that is negative or, read as absolute and as relative, less than what is proven to be
+missing, F(θ) − upper; dual weights (samples, outputs, μ ≥ 0 with Σ_z μ_i(z) = p_i) that are no such weights, or whose
+θ = argmin r + ⟨Σ μ a, ·⟩ is not the θ reported. Under hard constraints an objective is r(θ), of θ as it is.
+
 A bare θ has no history, so above the tolerance it is `not converged` whatever its excess. Pass the
 answers under growing budgets, [(passes, θ), …]: with two to four of them, settled means that e
 changed by less than 1 % while the budget at least doubled.
@@ -42,42 +53,60 @@ changed by less than 1 % while the budget at least doubled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.bounds import Bounds, SmoothBounds, bounds_for
+from workbench.bounds import Bounds, SmoothBounds
 from workbench.errors import NotSeparable
 from workbench.registries import registry
 from workbench.solving import solve
-from workbench.stochastic import run
-from workbench.structures import Floats, Ints, Majorized, Trace
+from workbench.stochastic import Checkpoint, graded, run
+from workbench.structures import Cuts, Enumerable, Floats, Ints, Majorized, Trace, enumerated
+from workbench.trees import bounds_for
 
 AGREES, NOT_CONVERGED, DISAGREES = "agrees", "not converged", "disagrees"
 NOT_COMPARABLE, FAILED = "not comparable", "failed"
 VERDICTS = (AGREES, NOT_CONVERGED, DISAGREES, NOT_COMPARABLE, FAILED)
 
+CLAIM = 1e-6  # relative; a sum of floats in another order is nearer, a sum of float32 is not
 DRIFT = 1e-6  # relative distance of reported and replayed weights; clean runs stay below 1e-12
 MARKOV = 100.0
 WINDOW = 16  # the fit uses the checkpoints in the last factor of this many passes
 POWERS = np.concatenate([np.arange(0.1, 1.0, 0.1), np.arange(1.0, 3.1, 0.25)])
 NOISE = 0.01  # checkpoints are never believed to be more regular than this
 SIGNIFICANT = 10.0
-SEEDS = (101, 102)
+FALL = 1.5
+SEEDS = tuple(range(101, 109))  # of clean runs of the same solver; of others the first FEW
+FEW = 2
+STOP = 1e-6  # relative excess at which a clean run has told enough
 COMPARED = (1e-1, 1e-2, 1e-3)  # λ of soft-margin comparators
 BUDGET = 500  # passes of a clean run at most; a smaller budget only makes the judge more lenient
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict, the relative excess, one sentence, and the numbers behind it."""
+    """A verdict, the relative excess, one sentence, the numbers behind it, and the rule that decided.
+
+    rule : one of `crash`, `weights`, `objective`, `reference`, `drift`, `feasibility`, `reported`, `optimum`,
+        `rate`, `settled`, `history`, `mistakes`, `residuals`
+    """
 
     verdict: str
     excess: float
     reason: str
     evidence: dict[str, float] = field(default_factory=dict)
+    rule: str = ""
+
+
+class Report(NamedTuple):
+    """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …)."""
+
+    passes: float
+    theta: Floats
+    claims: Mapping[str, Any] = {}
 
 
 class Settling(NamedTuple):
@@ -90,78 +119,200 @@ class Settling(NamedTuple):
 
 
 def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: Any, tolerance: float = 1e-4) -> Verdict:
-    """Judges a trace, weights, a list of (passes, weights), or the exception a learner died of.
+    """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem.
     """
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, solution)
     if isinstance(learned, Exception):
-        return Verdict(FAILED, np.inf, f"The learner crashed: {type(learned).__name__}: {learned}")
+        return Verdict(FAILED, np.inf, f"The learner crashed: {type(learned).__name__}: {learned}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
-    passes, thetas = history(learned)
+    reports = history(learned)
     if isinstance(solution.formulation, Majorized) and hasattr(solution.formulation, "step_rule"):
-        return alternated(thetas[-1], solution.formulation, solution.problem, tolerance)
+        return alternated(reports[-1].theta, solution.formulation, solution.problem, tolerance)
     bounds = bounds_for(solution.formulation, solution.problem)
-    if any(theta.shape != (bounds.oracle.dim,) for theta in thetas):
-        return Verdict(FAILED, np.inf, f"The weights have shape {thetas[-1].shape}, not ({bounds.oracle.dim},).")
+    if refusal := unusable([each.theta for each in reports], trace and trace.formulation, solution, bounds.oracle.dim):
+        return refusal
+    case = Case(reports, trace, solution, bounds, tolerance)
+    return case.contradicted() or case.near() or case.too_slow() or case.unsettled() or case.stays()
+
+
+def unusable(thetas: list[Floats], own: Any, solution: Any, dim: int) -> Verdict | None:
+    """`failed` for weights that are none, `not comparable` for objectives that differ or an unproven reference."""
+    if any(theta.shape != (dim,) for theta in thetas):
+        return Verdict(FAILED, np.inf, f"The weights have shape {thetas[-1].shape}, not ({dim},).", rule="weights")
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))
-        return Verdict(FAILED, np.inf, f"{bad} of the {bounds.oracle.dim} weights are not finite numbers.")
-    own = trace.formulation if trace else None
+        return Verdict(FAILED, np.inf, f"{bad} of the {dim} weights are not finite numbers.", rule="weights")
     if own is not None and objective(own) != objective(solution.formulation):
-        return Verdict(NOT_COMPARABLE, np.nan, f"The learner minimises {own}, the reference {solution.formulation}.")
+        sentence = f"The learner minimises {own}, the reference {solution.formulation}."
+        return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
     if solution.gap is None or not np.isfinite(solution.gap):
-        return Verdict(NOT_COMPARABLE, np.nan, "The reference has no proven gap; solve it with an exact oracle first.")
+        sentence = "The reference has no proven gap; solve it with an exact oracle first."
+        return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="reference")
+    return None
 
-    uppers = np.array([bounds.upper(theta) for theta in thetas])
-    excesses = uppers - solution.lower
-    excess, threshold = bounds.gap(uppers[-1], solution.lower), max(tolerance, 3 * solution.gap)
-    evidence = {
-        "upper": float(uppers[-1]),
-        "reference_lower": float(solution.lower),
-        "reference_gap": float(solution.gap),
-        "threshold": threshold,
-        "passes": float(passes[-1]),
-        "distance": float(np.linalg.norm(thetas[-1] - solution.theta_flat)),
-    }
 
-    def verdict(name: str, reason: str) -> Verdict:
-        return Verdict(name, excess, f"{reason[0].upper()}{reason[1:]}.", evidence)
+class Case:
+    """Weights that can be judged: their numbers, and the rules of the module's docstring, one method each."""
 
-    far = f"its objective is {excess:.1e} (relative) above the proven optimum"
-    if trace:
-        told = {"drift": float(trace.drift[-1]), "bound": float(trace.bound[-1])}
-        evidence |= {key: number for key, number in told.items() if np.isfinite(number)}
-    if (drift := evidence.get("drift", 0.0)) > DRIFT:
-        return verdict(DISAGREES, f"the weights it reports are {drift:.1e} (relative) away from its own dual's weights")
-    if excess <= threshold:
-        return verdict(AGREES, f"{far}, within {threshold:.1e}")
-    if excesses[-1] > MARKOV * evidence.get("bound", np.inf):
-        return verdict(DISAGREES, f"{far}, and over {MARKOV:.0f} times its published rate")
-    if not np.isfinite(uppers[-1]):
-        return verdict(NOT_CONVERGED, "its weights are not feasible")
-    if len(passes) < 2:
-        return verdict(NOT_CONVERGED, f"{far}; one answer has no history, give those of growing budgets")
+    def __init__(
+        self, reports: list[Report], trace: Trace | None, solution: Any, bounds: Bounds | SmoothBounds, tolerance: float
+    ):
+        self.reports, self.trace, self.solution, self.bounds = reports, trace, solution, bounds
+        self.passes = np.array([each.passes for each in reports])
+        self.uppers = np.array([bounds.upper(each.theta) for each in reports])
+        self.excesses = self.uppers - solution.lower
+        self.excess = bounds.gap(self.uppers[-1], solution.lower)
+        self.threshold = max(tolerance, 3 * solution.gap)
+        self.margin = np.inf  # by which clean runs must end below where it stays
+        self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
+        self.evidence = {
+            "upper": float(self.uppers[-1]),
+            "reference_lower": float(solution.lower),
+            "reference_gap": float(solution.gap),
+            "threshold": self.threshold,
+            "passes": float(self.passes[-1]),
+            "distance": float(np.linalg.norm(reports[-1].theta - solution.theta_flat)),
+        }
+        if trace:
+            told = {"drift": float(trace.drift[-1]), "bound": float(trace.bound[-1])}
+            self.evidence |= {key: number for key, number in told.items() if np.isfinite(number)}
 
-    curve = settling(passes, excesses, threshold * excesses[-1] / excess)
-    evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
-    if not curve.settled:
+    def verdict(self, name: str, rule: str, reason: str) -> Verdict:
+        return Verdict(name, self.excess, f"{reason[0].upper()}{reason[1:]}.", self.evidence, rule)
+
+    def contradicted(self) -> Verdict | None:
+        """What it hands over is false in itself."""
+        false, found = contradicted(self.reports, self.uppers, self.bounds, self.solution)
+        self.evidence |= found
+        if (drift := self.evidence.get("drift", 0.0)) > DRIFT:
+            told = f"the weights it reports are {drift:.1e} (relative) away from its own dual's weights"
+            return self.verdict(DISAGREES, "drift", told)
+        if (outside := self.evidence.get("outside", 0.0)) > DRIFT:
+            return self.verdict(DISAGREES, "feasibility", f"its weights lie {outside:.1e} outside of the domain")
+        return self.verdict(DISAGREES, "reported", false) if false else None
+
+    def near(self) -> Verdict | None:
+        if self.excess <= self.threshold:
+            return self.verdict(AGREES, "optimum", f"{self.far}, within {self.threshold:.1e}")
+        return None
+
+    def too_slow(self) -> Verdict | None:
+        if self.excesses[-1] > MARKOV * self.evidence.get("bound", np.inf):
+            return self.verdict(DISAGREES, "rate", f"{self.far}, and over {MARKOV:.0f} times its published rate")
+        return None
+
+    def unsettled(self) -> Verdict | None:
+        """Nothing can be said of its limit yet."""
+        if not np.isfinite(self.uppers[-1]):
+            missed = self.evidence.get("violation")
+            told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
+            return self.verdict(NOT_CONVERGED, "feasibility", f"its weights are not feasible{told}")
+        if len(self.passes) < 2:
+            told = f"{self.far}; one answer has no history, give those of growing budgets"
+            return self.verdict(NOT_CONVERGED, "history", told)
+        curve = settling(self.passes, self.excesses, self.threshold * self.excesses[-1] / self.excess)
+        self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
+        if curve.settled:
+            self.margin = 2.0
+            return None
+        if stands(self.passes, self.excesses):
+            self.evidence["limit"], self.margin = float(self.excesses[-1]), 10.0
+            return None
         trend = f"falls like passes^-{curve.power:.2g}" if curve.power > 0 else "is not falling yet"
-        return verdict(NOT_CONVERGED, f"{far} and has not settled ({trend}); run it longer")
-    evidence["control"] = control = clean_excess(trace, solution, bounds, int(min(passes[-1], BUDGET)))
-    if control >= curve.limit / 2:
-        return verdict(NOT_CONVERGED, f"{far} and has settled for now, but clean runs do no better; run it longer")
-    return verdict(
-        DISAGREES,
-        f"{far} and stays (limit {curve.limit:.1e} above L, where clean runs with its budget end at {control:.1e})",
-    )
+        return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled ({trend}); run it longer")
+
+    def stays(self) -> Verdict:
+        """It has settled: whether clean runs have, too."""
+        budget, limit = int(min(self.passes[-1], BUDGET)), self.evidence["limit"]
+        self.evidence["control"] = control = clean_excess(self.trace, self.solution, self.bounds, budget)
+        if control >= limit / self.margin:
+            told = f"{self.far} and has settled for now, but clean runs do no better; run it longer"
+            return self.verdict(NOT_CONVERGED, "settled", told)
+        told = (
+            f"{self.far} and stays (about {limit:.1e} above L, where clean runs with its budget end at {control:.1e})"
+        )
+        return self.verdict(DISAGREES, "settled", told)
+
+
+def contradicted(
+    reports: Sequence[Report], uppers: Floats, bounds: Bounds | SmoothBounds, solution: Any
+) -> tuple[str, dict[str, float]]:
+    """What is false about the reports, as a sentence or "", and the numbers that say so."""
+    theta, sentence = reports[-1].theta, ""
+    away = float(np.linalg.norm(theta - bounds.regularizer.feasible(theta)) / max(np.linalg.norm(theta), 1.0))
+    evidence = {"outside": away} if away > 0 else {}
+    if bounds.prices.hard and not np.isfinite(uppers[-1]):
+        witnesses = bounds.oracle.argmax(theta, bounds.samples)
+        slopes, offsets = bounds.oracle.rows(bounds.samples, witnesses)
+        evidence["violation"] = float((slopes @ theta + offsets).max())
+    for report, upper in zip(reports, uppers, strict=True):
+        claims = {key: float(report.claims[key]) for key in ("objective", "lower", "gap") if key in report.claims}
+        if claims and not sentence:
+            value = float(bounds.regularizer.value(report.theta)) if bounds.prices.hard else float(upper)
+            sentence = false_claim(claims, value, solution, max(abs(value), abs(solution.upper), bounds.scale * 1e-6))
+        evidence |= {f"reported_{key}": number for key, number in claims.items()}
+    if reports[-1].claims.get("dual") is not None:
+        fault, found = dual_fault(reports[-1], bounds)
+        claimed = evidence.get("reported_lower", -np.inf)
+        if claimed - found.get("dual", np.inf) > CLAIM * max(abs(claimed), abs(solution.upper)):
+            fault = fault or f"it reports the lower bound {claimed:.9g}, its dual weights prove {found['dual']:.9g}"
+        sentence, evidence = sentence or fault, evidence | found
+    return sentence, evidence
+
+
+def false_claim(claims: Mapping[str, float], value: float, solution: Any, size: float) -> str:
+    """Which of the numbers `objective`, `lower`, `gap` cannot be true of weights with F = `value`, or ""."""
+    objective, lower, gap = (claims.get(key, np.nan) for key in ("objective", "lower", "gap"))
+    missing = value - solution.upper
+    if abs(objective - value) > CLAIM * size:
+        return f"it reports the objective {objective:.9g}, its weights have {value:.9g}"
+    if lower - solution.upper > CLAIM * size:
+        return f"it reports the lower bound {lower:.9g}, but weights with {solution.upper:.9g} are known"
+    if gap < -CLAIM * size:
+        return f"it reports the gap {gap:.3g}, and no gap is negative"
+    if missing - gap * max(1.0, size) > CLAIM * size:
+        return f"it reports the gap {gap:.3g}, but {missing:.3g} is proven to be missing"
+    return ""
+
+
+def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict[str, float]]:
+    """What is wrong with dual weights handed over, or ""; their `drift`, as `run` measures it, and their `dual` value.
+
+    They are (samples (K,), outputs (K, width), μ (K,)), or an array (n, k) over all outputs of a small problem.
+    """
+    if isinstance(bounds, SmoothBounds):
+        return "", {"dual": bounds.lower_at(report.theta)}
+    dual, problem, prices = report.claims["dual"], bounds.problem, bounds.prices.floats()
+    if isinstance(dual, np.ndarray) and isinstance(problem, Enumerable):
+        samples, outputs = enumerated(problem, np.arange(problem.n_samples))
+        weights = dual.ravel()
+    else:
+        samples, outputs, weights = (np.asarray(part) for part in dual)
+    samples, outputs = samples.astype(np.int64), outputs.reshape(len(samples), -1).astype(np.int64)
+    if outputs.shape != (len(weights), bounds.oracle.width):
+        return f"its {len(weights)} dual weights have outputs of shape {outputs.shape}", {}
+    if len(strange := samples[(samples < 0) | (samples >= problem.n_samples)]):
+        return f"its dual weights are about sample {strange[0]}, and there are {problem.n_samples}", {}
+    mass = np.bincount(samples, weights, problem.n_samples)
+    worst = int(np.argmax(np.abs(mass - prices))) if not bounds.prices.hard else 0
+    if weights.min(initial=0.0) < -DRIFT * np.abs(weights).max(initial=0.0):
+        return f"a dual weight it reports is {weights.min():.3g}, and none may be negative", {}
+    if not bounds.prices.hard and abs(mass[worst] - prices[worst]) > DRIFT * max(prices[worst], 1e-300):
+        return f"its dual weights of sample {worst} sum to {mass[worst]:.6g}, not to {prices[worst]:.6g}", {}
+    cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
+    ids = cuts.add(samples, outputs, bounds.oracle.rows)
+    value, drift = graded(bounds, cuts, np.bincount(ids, np.maximum(weights, 0.0), len(cuts)), report.theta)
+    return "", {"dual": value} | ({"drift": drift} if bounds.regularizer.curvature is not None else {})
 
 
 def mistaken(trace: Trace, reference: Any) -> Verdict:
     """The verdict on a solver that learns from its mistakes; `reference` may be a `NotSeparable`."""
     if type(trace.formulation) is not type(reference.formulation):
-        return Verdict(NOT_COMPARABLE, np.nan, f"The learner follows {trace.formulation}, not {reference.formulation}.")
+        sentence = f"The learner follows {trace.formulation}, not {reference.formulation}."
+        return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
     samples, witnesses, counts = trace.mistakes
     slopes, _ = reference.formulation.oracle(reference.problem).rows(samples, witnesses)
     made, squares = int(counts.sum()), float(slopes.multiply(slopes).sum(axis=1) @ counts)
@@ -175,10 +326,9 @@ def mistaken(trace: Trace, reference: Any) -> Verdict:
     ]
     for fault, sentence in faults:
         if fault:
-            return Verdict(DISAGREES, np.nan, sentence, evidence)
-    return Verdict(
-        AGREES, np.nan, f"It made {made} mistakes; comparison with certified weights allows {bound:.1f}.", evidence
-    )
+            return Verdict(DISAGREES, np.nan, sentence, evidence, "mistakes")
+    sentence = f"It made {made} mistakes; comparison with certified weights allows {bound:.1f}."
+    return Verdict(AGREES, np.nan, sentence, evidence, "mistakes")
 
 
 def alternated(theta: Floats, form: Any, problem: Any, tolerance: float) -> Verdict:
@@ -188,16 +338,19 @@ def alternated(theta: Floats, form: Any, problem: Any, tolerance: float) -> Verd
     inner = form.surrogate(problem, np.maximum(np.nan_to_num(v), 0))
     bounds = bounds_for(inner, problem)
     if weights.shape != (bounds.oracle.dim,) or not np.isfinite(theta).all():
-        return Verdict(FAILED, np.inf, f"The weights must be {bounds.oracle.dim + m} finite numbers: w, b and v.")
+        sentence = f"The weights must be {bounds.oracle.dim + m} finite numbers: w, b and v."
+        return Verdict(FAILED, np.inf, sentence, rule="weights")
     if v.min() < -DRIFT or abs(v.sum() - 1) > DRIFT:
-        return Verdict(DISAGREES, np.inf, f"Its costs are not on the simplex: least {v.min():.1e}, sum {v.sum():.6g}.")
+        sentence = f"Its costs are not on the simplex: least {v.min():.1e}, sum {v.sum():.6g}."
+        return Verdict(DISAGREES, np.inf, sentence, rule="feasibility")
     best = solve(inner, problem, gap=tolerance / 3)
     excess = bounds.gap(bounds.upper(weights), best.lower)
     moved, _ = form.step(problem, weights, v, lambda other: solve(other, problem, gap=tolerance / 3))
     evidence = {"excess": excess, "moved": float(np.linalg.norm(moved - v)), "reference_gap": best.gap}
     near = excess <= tolerance and evidence["moved"] <= tolerance
     sentence = f"At its own costs it is {excess:.1e} (relative) above the proven optimum; the next costs are {{}} away."
-    return Verdict(AGREES if near else NOT_CONVERGED, excess, sentence.format(f"{evidence['moved']:.1e}"), evidence)
+    sentence = sentence.format(f"{evidence['moved']:.1e}")
+    return Verdict(AGREES if near else NOT_CONVERGED, excess, sentence, evidence, "residuals")
 
 
 def mistake_bound(u: Floats, slopes: Any, counts: Ints, squares: float) -> float:
@@ -213,14 +366,15 @@ def comparators(reference: Any) -> list[Floats]:
     return [solve(soft(lam=lam), reference.problem, gap=1e-3).theta_flat for lam in COMPARED]
 
 
-def history(learned: Any) -> tuple[Floats, list[Floats]]:
-    """(passes, weights) of whatever was learned, in increasing order of passes."""
+def history(learned: Any) -> list[Report]:
+    """Whatever was learned, in increasing order of passes."""
     if isinstance(learned, Trace):
-        return learned.passes, list(learned.thetas)
+        return [Report(p, theta) for p, theta in zip(learned.passes, learned.thetas, strict=True)]
     if isinstance(learned, Sequence) and learned and not np.isscalar(learned[0]):
-        pairs = sorted(learned, key=lambda pair: pair[0])
-        return np.array([p for p, _ in pairs], float), [np.asarray(theta, float).ravel() for _, theta in pairs]
-    return np.array([np.nan]), [np.asarray(learned, float).ravel()]
+        parts = [(*each, {})[:3] for each in learned]
+        flat = [Report(float(p), np.asarray(theta, float).ravel(), claims) for p, theta, claims in parts]
+        return sorted(flat, key=lambda each: each.passes)
+    return [Report(np.nan, np.asarray(learned, float).ravel())]
 
 
 def objective(formulation: Any) -> tuple[Any, ...]:
@@ -230,11 +384,7 @@ def objective(formulation: Any) -> tuple[Any, ...]:
 
 
 def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
-    """Fits e(t) = e∞ + c t^−p, residuals relative to e, over p in POWERS.
-
-    Null curves have 0 ≤ e∞ ≤ threshold and c ≥ 0; p ≥ 0.1, for what is slower needs a thousand
-    times its budget to halve and counts as standing still. The general curve has any e∞ ≥ 0 and c.
-    """
+    """Fits e(t) = e∞ + c t^−p to the recent checkpoints; from six on, it must be half as clear without any one."""
     recent = np.isfinite(excesses) & (passes >= passes[-1] / WINDOW)
     t, e = passes[recent] / passes[-1], np.maximum(excesses[recent], np.finfo(float).tiny)
     if len(e) < 2:
@@ -243,6 +393,26 @@ def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
     if len(e) < 5:
         still = t[0] <= 0.5 and bool(np.abs(e / e[-1] - 1).max() < NOISE)
         return Settling(float(e[-1]) if still else 0.0, np.nan, power, still)
+    limit, misfit = fitted(t, e, threshold)
+    fits = [(limit, misfit / 2)]
+    if len(e) > 5:
+        fits += [fitted(np.delete(t, k), np.delete(e, k), threshold) for k in range(len(e))]
+    settled = all(end >= e[-1] / 2 and worse > SIGNIFICANT / 2 for end, worse in fits)
+    return Settling(limit, misfit, power, settled)
+
+
+def stands(passes: Floats, excesses: Floats) -> bool:
+    """Whether the last three doublings of the passes have not made the excess FALL times smaller."""
+    before = np.flatnonzero(passes <= passes[-1] / 8)
+    return bool(before.size and excesses[-1] * FALL > excesses[before[-1]])
+
+
+def fitted(t: Floats, e: Floats, threshold: float) -> tuple[float, float]:
+    """(limit, misfit) of the curves e∞ + c t^−p, residuals relative to e, over p in POWERS.
+
+    Null curves have 0 ≤ e∞ ≤ threshold and c ≥ 0; p ≥ 0.1, for what is slower needs a thousand
+    times its budget to halve and counts as standing still. The general curve has any e∞ ≥ 0 and c.
+    """
     null, best, limit = np.inf, np.inf, 0.0
     for shape in (t**-p / e for p in POWERS):
         for end in (0.0, threshold / 2, threshold):
@@ -255,12 +425,14 @@ def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
         residual = float(np.sum((1 - end / e - scale * shape) ** 2))
         if residual < best:
             best, limit = residual, float(min(end, e[-1]))
-    misfit = max(null - best, 0) / (best / (len(e) - 3) + NOISE**2)
-    return Settling(limit, misfit, power, limit >= e[-1] / 2 and misfit > SIGNIFICANT)
+    return limit, max(null - best, 0) / (best / (len(e) - 3) + NOISE**2)
 
 
 def clean_excess(trace: Trace | None, solution: Any, bounds: Bounds | SmoothBounds, passes: int) -> float:
-    """Where clean runs of ours end with this budget: the worst seed of the best solver, ∞ if none fits."""
+    """Where clean runs of ours end with this budget: the worst of them, ∞ if no solver fits.
+
+    Of a learner that is not ours nobody knows how slow its method may be: that of the slowest solver excuses it.
+    """
     ours = registry("solver").objects
     used = trace.method if trace else None
     solvers: list[Any] = [solver() for solver in ours.values()]
@@ -268,9 +440,21 @@ def clean_excess(trace: Trace | None, solution: Any, bounds: Bounds | SmoothBoun
         solvers = [used]
     elif trace and trace.solver in ours:
         solvers = [ours[trace.solver]()]
-    ends = [np.inf]
-    for solver in solvers:
-        if solver.misfit(solution.formulation, solution.problem) is None:
-            runs = [run(solver, solution.formulation, solution.problem, passes, s, [passes]) for s in SEEDS]
-            ends.append(max(bounds.upper(each.thetas[-1]) for each in runs) - solution.lower)
-    return float(min(ends))
+    fitting = [each for each in solvers if each.misfit(solution.formulation, solution.problem) is None]
+    seeds = SEEDS if len(solvers) == 1 else SEEDS[:FEW]
+    ends = [clean_end(each, solution, bounds, passes, seed) for each in fitting for seed in seeds]
+    return max(ends, default=np.inf)
+
+
+def clean_end(solver: Any, solution: Any, bounds: Bounds | SmoothBounds, passes: int, seed: int) -> float:
+    """F − L where a clean run ends, at the latest below STOP; remembered with the solution, that many share."""
+    known = vars(solution).setdefault("clean_ends", {})
+    key = repr(solver), passes, seed
+    if key not in known:
+
+        def near(row: Checkpoint) -> bool:
+            return bounds.gap(row.upper, solution.lower) <= STOP
+
+        trace = run(solver, solution.formulation, solution.problem, passes, seed, observe=near)
+        known[key] = float(bounds.upper(trace.thetas[-1]) - solution.lower)
+    return known[key]

@@ -8,13 +8,12 @@ A last word before the first bar is a tag if it touches the bar or begins with '
 importance stands apart from the bar. Without numbers, importance, scale and value are 1. A name holds no blank,
 bar or colon. Features named twice in a namespace add up. Nothing is hashed: names stay what they are.
 
-`dyads` makes a dyadic problem of two namespaces. The linear part needs no repeating by hand: it holds both sides
-and a constant 1, unless other namespaces are named for it.
+The file as a problem: workbench/readers.py for linear scores, `Dyads.of_examples` for pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -22,7 +21,6 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from workbench.dyads import Dyads
 from workbench.errors import BadInput
 
 
@@ -43,7 +41,7 @@ def read(path: str | Path) -> list[Example]:
     Raises `BadInput` that names the file and the line.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError:
@@ -133,49 +131,18 @@ def write(path: str | Path, examples: Iterable[Example]) -> None:
     Path(path).write_text("".join(f"{written(each)}\n" for each in examples), encoding="utf-8")
 
 
-def dyads(examples: Sequence[Example], left: str, right: str, linear: Sequence[str] | None = None) -> Dyads:
-    """The dyadic problem with the namespaces `left` and `right` as sides; columns in order of first appearance.
-
-    linear : namespaces of the linear part, a constant 1 is added; None: both sides and the constant
-
-    Raises `BadInput` for an example without a label or without one of the sides.
-    """
-    for at, example in enumerate(examples, 1):
-        missing = [name for name in (left, right) if not example.namespaces.get(name)]
-        if missing:
-            raise BadInput(f"Example {at} has no features in the namespace {missing[0]!r}; every pair needs two sides.")
-        if example.label is None:
-            raise BadInput(f"Example {at} has no label; give one before its features.")
-    sides = [columns([each.namespaces[name] for each in examples]) for name in (left, right)]
-    extra = None
-    if linear is not None:
-        parts = [columns([each.namespaces.get(name, {}) for each in examples]) for name in linear]
-        extra = sparse.hstack([*parts, sparse.csr_array(np.ones((len(examples), 1)))]).tocsr()
-    labels, importance = [each.label for each in examples], [each.importance for each in examples]
-    return Dyads(*sides, np.array(labels), extra, np.array(importance))
+def taught(example: Example, where: str) -> None:
+    """`BadInput` unless the example has a label, and no base to start from."""
+    if example.label is None:
+        raise BadInput(f"{where} has no label; give one before its features.")
+    if example.base:
+        raise BadInput(f"{where} has the base {example.base:g}; predictions here start from nothing, so remove it.")
 
 
-def columns(rows: Sequence[dict[str, float]]) -> sparse.csr_array:
+def columns(rows: Sequence[Mapping[Hashable, float]]) -> sparse.csr_array:
     """(n, f) of n dictionaries with f keys in all."""
-    column: dict[str, int] = {}
+    column: dict[Hashable, int] = {}
     at = [column.setdefault(name, len(column)) for row in rows for name in row]
     ends = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     values = np.array([value for row in rows for value in row.values()], float)
     return sparse.csr_array((values, np.array(at, np.int64), ends), shape=(len(rows), max(len(column), 1)))
-
-
-def examples(problem: Dyads, left: str = "left", right: str = "right") -> list[Example]:
-    """The pairs of a problem as examples: identities by name, other features by number."""
-    sides = [
-        (name, getattr(problem, side), getattr(problem, f"{side}_names"))
-        for name, side in ((left, "left"), (right, "right"))
-    ]
-    found = []
-    for i in range(problem.n_samples):
-        spaces = {}
-        for name, matrix, names in sides:
-            held = slice(matrix.indptr[i], matrix.indptr[i + 1])
-            pairs = zip(matrix.indices[held], matrix.data[held], strict=True)
-            spaces[name] = {str(at if names is None else names[at]): float(value) for at, value in pairs}
-        found.append(Example(str(problem.classes[problem.labels[i]]), spaces, float(problem.importance[i])))
-    return found

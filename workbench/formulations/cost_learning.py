@@ -39,7 +39,7 @@ from workbench.regularizers import Box, CountedCosts, ElasticNet, Regularizer, S
 from workbench.structures import Blocks, Floats, Prices
 
 Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
-Counts = Literal["expected", "logical", "logical-max", "none", "total"]
+Counts = Literal["expected", "logical", "logical-max", "none", "total", "baseline"]
 
 
 @dataclass(frozen=True)
@@ -140,14 +140,35 @@ class SimplexCostLearning(CostLearning):
 
 @dataclass(frozen=True)
 class NormalizedCostLearning(CostLearning):
-    """Objective (10): each cost falls from 1 as its errors approach the number n_S to be expected."""
+    """Objective (10): each cost falls from 1 as its errors approach the number n_S to be expected.
+
+    With counts="baseline" the n_S are given: `baseline`, the errors of another model (`costs.baseline_counts`).
+    """
 
     counts: Counts = "expected"
+    baseline: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.counts == "baseline") != (self.baseline is not None):
+            raise BadInput(
+                "counts=baseline and `baseline` belong together; give the error counts of a model in Python."
+            )
+        if self.baseline is not None:
+            n = np.asarray(self.baseline, float)
+            if n.ndim != 1 or not np.isfinite(n).all() or (n < 0).any():
+                raise BadInput(
+                    f"The baseline is {self.baseline!r}; give one finite count from 0 on for each error class."
+                )
+            object.__setattr__(self, "baseline", tuple(n.tolist()))
 
     def expected(self, problem: Any) -> Floats:
         """n (m,), 0 for classes that no error can reach."""
         classes = self.classes(problem)
-        return COUNTS[self.counts](problem, classes) * reachable(problem, classes)
+        n = COUNTS[self.counts](problem, classes) if self.baseline is None else np.array(self.baseline)
+        if len(n) != len(classes.names):
+            raise BadInput(f"There are {len(n)} counts for {len(classes.names)} error classes; give one for each.")
+        return n * reachable(problem, classes)
 
     def start(self, problem: Any) -> tuple[float, float]:
         """At v = 0 only (K/2) Σ n_S is left; v* ≤ 1, for beyond both terms grow."""

@@ -106,6 +106,14 @@ class BCFW:
         lam, averaged = float(formulation.regularizer(problem).lam), self.average == "weighted"
         return State(w, mean, np.zeros((n, d)), np.zeros(n), delta, np.zeros(1, np.int64), lam, averaged)
 
+    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
+        """The state at dual weights μ_k = p_i α_i(z_k) of K cuts: w_i = −Σ μ_k a_k/λ, o_i = Σ μ_k o_k."""
+        state, (slopes, offsets) = self.init(formulation, problem), formulation.oracle(problem).rows(samples, witnesses)
+        np.add.at(state.blocks, samples, slopes.multiply(-weights[:, None] / state.lam).toarray())
+        np.add.at(state.offsets, samples, weights * offsets)
+        state.w[:] = state.mean[:] = state.blocks.sum(axis=0)
+        return state
+
     def report(self, state: State) -> Floats:
         return state.mean.copy()
 

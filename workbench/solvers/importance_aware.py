@@ -73,13 +73,14 @@ class State(NamedTuple):
 def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: State) -> None:
     """Visits the samples in `order`; the travels are those of workbench/flows.py, inlined."""
     v, late, visits, targets, squares, lam, n, loss, averaged = state
+    nothing = np.empty(0, np.int64)  # a score has no witness
     for k in range(len(order)):
         i, t = order[k], visits[0] + 1
         visits[0] = t
         square, y = squares[i], targets[i]
         tau = log1p(1.0 / t) / lam * n * prices[i] * square
         if tau > 0:
-            p = argmax_into(data, v, i, witnesses[k]) / (t + 1)
+            p = argmax_into(data, v, i, nothing) / (t + 1)
             if loss == 0:
                 travel = -y * min(tau, max(1 - y * p, 0.0))
             elif loss == 1:
@@ -101,9 +102,9 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
                 travel = -y * delta
             if travel != 0:
                 scale = -travel / square * (t + 1)
-                add_slope(data, i, witnesses[k], scale, v)
+                add_slope(data, i, nothing, scale, v)
                 if averaged:
-                    add_slope(data, i, witnesses[k], t * scale, late)
+                    add_slope(data, i, nothing, t * scale, late)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,215 @@
+"""Latent SSVM: a majorant that is one, descent, starts, and the distance to enumeration and to the mixed program."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from itertools import pairwise
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.bounds import Bounds
+from workbench.cli import cli
+from workbench.formulations.latent_ssvm import drawn
+from workbench.pacing import hinges
+from workbench.structures import Majorized
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def tiny(seed):
+    rng = np.random.default_rng(seed)
+    problem = wb.Motif.tiny(rng)
+    texts = [problem.text(i) for i in range(problem.n_samples)]
+    return wb.Motif(texts, problem.labels, problem.length, problem.truth[:, 1], problem.weights), rng
+
+
+def small(seed, n=4, span=5):
+    return wb.load_problem("motif")(n=n, length=3, span=span, draw=seed)
+
+
+def completions(problem):
+    return itertools.product(*(problem.hidden(i) for i in range(problem.n_samples)))
+
+
+def least(problem, C, kept=None, gap=1e-9):
+    """min F over all completions, the samples in `kept` only."""
+    solved = (wb.solve(wb.CompletedSSVM(C, states, kept), problem, gap=gap).upper for states in completions(problem))
+    return min(solved)
+
+
+def enumerated_slack(problem, w, i):
+    """ξ_i(w) by listing all outputs: loss-augmented maximum over (ŷ, ĥ) less the maximum over h."""
+    outputs = problem.outputs(i)
+    scores = problem.features(np.full(len(outputs), i), outputs) @ w
+    loss = problem.loss(np.full(len(outputs), i), outputs)
+    return (scores + loss).max() - scores[loss == 0].max()
+
+
+# ── the objective and its majorant ────────────────────────────────────────────────────────────────
+
+
+@given(seed=seeds)
+@settings(max_examples=25)
+def test_the_value_is_the_definition(seed):
+    problem, rng = tiny(seed)
+    w, C = rng.normal(size=problem.n_features), 7.0
+    xi = [enumerated_slack(problem, w, i) for i in range(problem.n_samples)]
+    shares = problem.weights / problem.weights.sum()
+    assert wb.LatentSSVM(C).value(problem, w) == pytest.approx(w @ w / 2 + C * shares @ xi, rel=1e-12)
+
+
+@given(seed=seeds)
+@settings(max_examples=25)
+def test_any_completion_lies_above_and_the_best_one_touches(seed):
+    problem, rng = tiny(seed)
+    form, w = wb.LatentSSVM(5.0), rng.normal(size=problem.n_features)
+    value = form.value(problem, w)
+    some = np.array([rng.choice(problem.hidden(i)) for i in range(problem.n_samples)])
+    for states in (some, problem.impute(w)):
+        upper = Bounds(form.surrogate(problem, states + 0.0), problem).upper(w)
+        assert upper >= value * (1 - 1e-12)
+    assert upper == pytest.approx(value, rel=1e-12)
+    np.testing.assert_array_equal(hinges(problem, w, some) >= hinges(problem, w, problem.impute(w)) - 1e-12, True)
+
+
+def test_the_inner_program_is_its_declaration():
+    problem = wb.load_problem("motif")(n=10, span=12, length=4)
+    states, kept = drawn(problem, 0, 0), (1, 0, 1, 1, 1, 1, 0, 1, 1, 1)
+    w, cost = cp.Variable(problem.n_features), 0
+    for i in np.flatnonzero(kept):
+        outputs = problem.outputs(i)
+        rivals = outputs[outputs[:, 0] != problem.labels[i]]
+        true = problem.features(np.array([i]), np.array([[problem.labels[i], states[i]]])).toarray()
+        rows = problem.features(np.full(len(rivals), i), rivals).toarray() - true
+        cost += 8.0 / 10 * cp.pos(1 + cp.max(rows @ w))
+    program = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + cost))
+    program.solve(solver=cp.CLARABEL)
+    solution = wb.solve(wb.CompletedSSVM(8.0, tuple(states), kept), problem)
+    assert solution.status == "optimal"
+    assert solution.upper == pytest.approx(program.value, rel=1e-7)
+
+
+# ── the loop ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(seed=seeds)
+@settings(max_examples=12)
+def test_the_objective_never_rises_and_every_round_is_certified(seed):
+    problem, rng = tiny(seed)
+    form = wb.LatentSSVM(float(10 ** rng.uniform(-1, 3)), starts=2, start_seed=seed % 1000)
+    solution = wb.solve(form, problem)
+    assert solution.status == "stationary"
+    for start in range(2):
+        rounds = [entry for entry in solution.history if entry["start"] == start]
+        for before, after in pairwise(rounds):
+            assert after["value"] <= before["value"] * (1 + 1e-8) + 1e-12
+        assert all(entry["lower"] <= entry["upper"] and entry["gap"] <= 1e-9 for entry in rounds)
+        assert all(entry["value"] <= entry["upper"] * (1 + 1e-12) for entry in rounds)
+    assert solution.upper == min(
+        [entry for entry in solution.history if entry["start"] == start][-1]["value"] for start in range(2)
+    )
+
+
+def test_the_end_is_stationary_and_says_what_is_proven(tmp_path):
+    problem = small(1, n=12, span=9)
+    solution = wb.solve(wb.LatentSSVM(10.0), problem)
+    assert isinstance(solution.formulation, Majorized)
+    assert np.isnan(solution.gap)
+    assert solution.lower_kind == "none"
+    h = np.array(solution.certificate.formulation.states)
+    again = wb.solve(wb.CompletedSSVM(10.0, tuple(h)), problem)
+    assert again.upper == pytest.approx(solution.upper, rel=1e-8)
+    proof = wb.verify(solution.certificate.save(tmp_path / "c"))
+    assert proof["proven"]
+    assert proof["arithmetic"] == "rational"
+    assert proof["upper"] == pytest.approx(solution.upper, rel=1e-8)
+
+
+def test_starts_are_seeded_and_the_best_is_told():
+    problem = wb.load_problem("motif")(n=20, span=15)
+    several = wb.solve(wb.LatentSSVM(30.0, starts=4), problem, gap=1e-6)
+    alone = [wb.solve(wb.LatentSSVM(30.0, starts=1, start_seed=seed), problem, gap=1e-6).upper for seed in (0, 0, 1)]
+    assert alone[0] == alone[1] != alone[2]
+    assert several.upper <= alone[0]
+    assert {entry["start"] for entry in several.history} == {0, 1, 2, 3}
+    assert several.rounds == len(several.history)
+
+
+def test_limits_are_kept():
+    problem = wb.load_problem("motif")(n=20, span=15)
+    short = wb.solve(wb.LatentSSVM(30.0, starts=3), problem, gap=1e-6, max_rounds=1)
+    assert [entry["start"] for entry in short.history] == [0, 1, 2]
+    hurried = wb.solve(wb.LatentSSVM(30.0, starts=50), problem, gap=1e-6, time_limit=1e-3)
+    assert hurried.rounds == 1
+
+
+# ── global optima ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_enough_starts_reach_the_enumerated_optimum_and_none_goes_below(seed):
+    problem = small(seed, n=4, span=5)
+    best = least(problem, 10.0)
+    found = wb.solve(wb.LatentSSVM(10.0, starts=15), problem)
+    assert found.upper == pytest.approx(best, rel=1e-8)
+    few = [wb.solve(wb.LatentSSVM(10.0, starts=1, start_seed=s), problem).upper for s in range(5)]
+    assert min(few) >= best * (1 - 1e-8)
+
+
+@pytest.mark.parametrize(("seed", "K"), [(0, None), (1, None), (1, 0.3), (2, 0.3)])
+def test_the_mixed_program_is_enumeration(seed, K):
+    """Over all h, and with charges over all selections too; the answer's own h and v give the same value."""
+    pytest.importorskip("pyscipopt")
+    problem, C = small(seed, n=4, span=4), 10.0
+    mixed = wb.LatentSSVM(C).mixed_program(problem, K)
+    mixed.program.solve(solver="SCIP")
+    states, kept = mixed.chosen()
+    selections = itertools.product((0, 1), repeat=4) if K else [(1, 1, 1, 1)]
+    values = [(4 - sum(v)) / (K or 1.0) + (least(problem, C, v) if any(v) else 0.0) for v in selections]
+    own = wb.solve(wb.CompletedSSVM(C, tuple(states), tuple(kept)), problem).upper if kept.any() else 0.0
+    assert mixed.program.value == pytest.approx(min(values), rel=1e-5)
+    assert own + (4 - kept.sum()) / (K or 1.0) == pytest.approx(min(values), rel=1e-6)
+
+
+# ── command, refusals ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_solves_and_verifies(tmp_path):
+    words = ["solve", "motif", "latent-ssvm", "--set", "n=12", "--set", "span=12", "--set", "starts=2"]
+    done = CliRunner().invoke(cli, [*words, "--json", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    record = json.loads(done.stdout)
+    assert (record["status"], record["gap"], record["lower_kind"]) == ("stationary", None, "none")
+    shown = CliRunner().invoke(cli, [*words, "--out", str(tmp_path)])
+    assert "not proven as a whole" in shown.output
+    assert json.loads(CliRunner().invoke(cli, ["verify", str(tmp_path), "--json"]).stdout)["proven"]
+
+
+@pytest.mark.parametrize("form", [wb.LatentSSVM(), wb.SelfPacedLatent(), wb.CompletedSSVM(states=(0, 0, 0))])
+def test_problems_without_hidden_variables_are_refused(form):
+    problem = wb.Multiclass([[0.0], [1.0], [2.0]], [0, 1, 1])
+    with pytest.raises(wb.MissingCapability, match="hides no variables"):
+        wb.solve(form, problem)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: wb.LatentSSVM(C=0.0), "C is 0.0"),
+        (lambda: wb.LatentSSVM(starts=0), "starts is 0"),
+        (lambda: wb.CompletedSSVM(C=True), "C is True"),
+        (lambda: wb.CompletedSSVM(kept=(0, 2)), "a 1 for each sample"),
+        (lambda: wb.solve(wb.CompletedSSVM(kept=(1, 1)), small(0)), "2 entries for 4 samples"),
+        (lambda: wb.solve(wb.CompletedSSVM(states=(-1, -1, 9, 0)), small(0)), "position of sample 2 is 9"),
+    ],
+)
+def test_bad_settings_are_one_sentence(make, message):
+    with pytest.raises(wb.BadInput, match=message):
+        make()

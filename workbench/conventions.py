@@ -1,0 +1,489 @@
+"""The convention detective: weights that are not the optimum asked for, whose optimum are they?
+
+A learner that settles elsewhere often minimises a neighbour of the objective: λ where another package has C, a sum
+for a mean, an intercept that is penalised. `explain` holds its weights θ against a table of such neighbours: each entry
+of CONVENTIONS turns (formulation, problem, θ) into another (formulation′, problem′, θ′) that our own bounds can judge.
+
+**The residual.** With L the certified lower bound of the neighbour's minimum and U of a known point's value
+
+    e = (F′(θ′) − L)/size        how far θ′ is from stationary, at most;        e₋ = (F′(θ′) − U)/size, at least
+
+For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L = ‖λθ′ + g‖²/(2λ) + ε, where g is an
+ε-subgradient of the risk at θ′ (docs/mathematics.md §10). `size` is |F′(θ′)|, or SHARE · λ/2 ‖w‖² where that is
+less, for F′ hardly depends on weights that cost next to nothing.
+
+**The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
+It is `confident` if so has every other entry, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ without a
+reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is stationary under
+nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE, proof enough.
+
+**The multiple of λ.** E(κ) = κ r(θ) + R(θ) − min over w of κ r(w) + R(w), r = λ/2 ‖·‖², is convex in κ, for the minimum
+of functions linear in κ is concave; its slope is r(θ) − r(w(κ)), so the best κ is the one at which the optimum w(κ) is
+as long as θ. For given dual weights the gap κλ/2 ‖θ‖² + ‖g‖²/(2κλ) + … is least at κ = ‖g‖/(λ‖θ‖): as w(κ) = −g/(κλ),
+that is κ ← κ ‖w(κ)‖/‖θ‖. It cannot overshoot, for κ‖w(κ)‖ rises and ‖w(κ)‖ falls with κ; the step is lengthened by
+the slope that the last two show. Then ratios with a name near it are tried: 2, ½, n, 1/n, 1/(λ²n), …; κ itself is
+named where it fits twice as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.bounds import bounds_for
+from workbench.errors import MissingCapability
+from workbench.oracles import Decoding, UnitMargin
+from workbench.regularizers import SquaredNorm
+from workbench.solving import solve
+from workbench.structures import CutForm, Floats, Labelled, SmoothForm
+from workbench.variants import Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
+
+CLOSE = 3e-3  # excess of a learner that has converged
+WORSE = 10.0
+SHARE = 30.0
+FINE, ROUGH = 3e-5, 3e-3  # gaps of the neighbours' optima, and of those on the way to κ
+SECONDS, ROUNDS = 60.0, 300  # for each of them
+LIGHT = 2.0**6  # a feature as many times larger costs 2⁻¹² as much
+NEAR = 30.0  # of κ, within which named ratios are tried
+ELSEWHERE, UNNAMED = 1.5, "λ"  # κ that differs from 1; its name where no ratio with a name fits
+STEPS, LONGEST = 8, 15.0  # towards κ, and |log κ| beyond which the search ends
+ALONG = (0.7, 1.4)  # multiples of θ that may be better than θ
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a learner does instead: the entry's `name`, one sentence, numbers, and whether nothing else fits.
+
+    evidence : `excess` e under the named objective, `given` e₋ under the one asked for, `next` the least e₋ of the
+        others, `multiple` κ where λ is meant
+    """
+
+    name: str
+    sentence: str
+    evidence: dict[str, float] = field(default_factory=dict)
+    confident: bool = False
+
+
+class Neighbour(NamedTuple):
+    """Another reading of the weights: θ′ under formulation′ and problem′.
+
+    size : in place of |F′(θ′)| where the minimum is 0;  evidence : what the entry found out on its way
+    """
+
+    name: str
+    sentence: str
+    formulation: Any
+    problem: Any
+    theta: Floats
+    size: float = 0.0
+    evidence: dict[str, float] = {}  # noqa: RUF012 never written to
+
+
+class Finding(NamedTuple):
+    """e and e₋ of a neighbour."""
+
+    neighbour: Neighbour
+    most: float
+    least: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Weights to be explained, and what they should have been; history [(passes, θ), …]."""
+
+    theta: Floats
+    reference: Any
+    history: Sequence[tuple[float, Floats]] = ()
+
+    @property
+    def form(self) -> Any:
+        return self.reference.formulation
+
+    @property
+    def problem(self) -> Any:
+        return self.reference.problem
+
+    @cached_property
+    def values(self) -> tuple[float, float]:
+        """F(θ) and F at the reference, as asked for."""
+        bounds = bounds_for(self.form, self.problem)
+        return bounds.upper(self.theta), bounds.upper(self.reference.theta_flat)
+
+    @cached_property
+    def n(self) -> int:
+        return int(np.count_nonzero(self.problem.weights))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether θ is one vector w with r = λ/2 ‖w‖²."""
+        return isinstance(self.form.regularizer(self.problem), SquaredNorm)
+
+    @cached_property
+    def intercepts(self) -> Floats:
+        """(p,) whether an entry of w multiplies a feature that never varies."""
+        inputs = getattr(self.problem, "inputs", getattr(self.problem, "X", None))
+        if inputs is None:
+            return np.zeros(len(self.theta), bool)
+        lowest, highest = (getattr(inputs, end)(axis=0).toarray().ravel() for end in ("min", "max"))
+        constant = (lowest == highest) & (highest != 0)
+        copies = np.tile(constant, len(self.problem.classes)) if isinstance(self.problem, Labelled) else constant
+        return np.concatenate([copies, np.zeros(len(self.theta) - len(copies), bool)])
+
+    @property
+    def edges(self) -> int:
+        """Entries of w that weigh inputs; transitions follow."""
+        return len(self.problem.classes) * self.problem.inputs.shape[1]
+
+    def same(self, name: str, sentence: str, theta: Floats, **evidence: float) -> Neighbour:
+        """Other weights under the objective that was asked for."""
+        return Neighbour(name, sentence, self.form, self.problem, theta, evidence=evidence)
+
+    def seen(self, name: str, sentence: str, scales: Floats) -> Neighbour:
+        """The same objective with φ multiplied by D: w = D w′."""
+        kind, view = (SmoothVariant, RescaledTerms) if isinstance(self.form, SmoothForm) else (Variant, Rescaled)
+        theta = self.theta / np.where(scales > 0, scales, 1.0) * (scales > 0)
+        return Neighbour(name, sentence, kind(self.form, lambda inner: view(inner, scales)), self.problem, theta)
+
+
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────
+
+Entry = Callable[[Case], Iterable[Neighbour]]
+
+
+def data(name: str, sentence: str, key: str, change: Callable[[Any, Any], Any]) -> Entry:
+    """Another problem: `change(array, problem)` of the array `key` it consists of, where it has that and it differs."""
+
+    def entry(case: Case) -> Iterator[Neighbour]:
+        arrays = case.problem.arrays()
+        if key in arrays:
+            new = np.asarray(change(arrays[key], case.problem))
+            if not np.array_equal(new, arrays[key]):
+                problem = type(case.problem).from_arrays(arrays | {key: new})
+                yield Neighbour(name, sentence, case.form, problem, case.theta)
+
+    return entry
+
+
+def viewed(name: str, sentence: str, view: Callable[[Case, Any], Any], **extra: Any) -> Entry:
+    """Another oracle or regularizer, for cuts with r = λ/2 ‖w‖²; `view(case, oracle)`."""
+
+    def entry(case: Case) -> Iterator[Neighbour]:
+        if case.plain and isinstance(case.form, CutForm):
+            form = Variant(case.form, lambda inner: view(case, inner), **extra)
+            yield Neighbour(name, sentence, form, case.problem, case.theta)
+
+    return entry
+
+
+def units(case: Case) -> Iterator[Neighbour]:
+    """Where an output has one place, this is the cost matrix's matter."""
+    if case.plain and isinstance(case.form, CutForm) and case.problem.width > 1:
+        form = Variant(case.form, lambda inner: UnitMargin(inner.problem))
+        yield Neighbour("unit loss", "has every wrong output cost 1, however wrong", form, case.problem, case.theta)
+
+
+def rescaling(case: Case) -> Iterator[Neighbour]:
+    other = {"margin": "slack", "slack": "margin"}.get(getattr(case.form, "rescaling", ""))
+    if other:
+        said = f"rescales {other}s by the loss, not {case.form.rescaling}s"
+        yield Neighbour(f"{other} rescaling", said, replace(case.form, rescaling=other), case.problem, case.theta)
+
+
+def unaugmented(case: Case) -> Iterator[Neighbour]:
+    """Its minimum is 0, at w = 0, so F(0) of the objective asked for is its size."""
+    if case.plain and isinstance(case.form, CutForm):
+        start = bounds_for(case.form, case.problem).scale
+        said = "minimises without loss augmentation, to which zero weights are best (or has not moved from them)"
+        form = Variant(case.form, lambda inner: Decoding(inner.problem))
+        yield Neighbour("no loss augmentation", said, form, case.problem, case.theta, start)
+
+
+def intercepts(case: Case) -> Iterator[Neighbour]:
+    constant = case.intercepts
+    if case.plain and constant.any() and not constant.all():
+        said = "leaves the intercept out of the penalty"
+        yield case.seen("intercept not penalised", said, np.where(constant, LIGHT, 1.0))
+
+
+def subspaces(case: Case) -> Iterator[Neighbour]:
+    """Features left out: each subspace once, by the first of its descriptions."""
+    if not case.plain:
+        return
+    every = np.arange(case.problem.n_samples)
+    positive = case.problem.features(every, case.problem.truth)
+    counts, labelled = np.asarray(positive.sum(axis=0)).ravel(), isinstance(case.problem, Labelled)
+    seen = np.asarray(abs(positive).sum(axis=0)).ravel() > 0
+    pairs = np.arange(len(case.theta)) >= (case.edges if labelled else len(case.theta))
+    told, d = {np.ones(len(case.theta), bool).tobytes(), bytes(len(case.theta))}, len(case.theta)
+    for name, what, kept in (
+        ("no intercept", "has no intercept", ~case.intercepts),
+        ("no transitions", "takes positions for independent, its transitions are zero", ~pairs),
+        ("unseen features", "leaves out the {} of {} features that no true output has", seen),
+        (
+            "no positive count",
+            "leaves out the {} of {} features whose sum over the true outputs is not positive",
+            counts > 0,
+        ),
+        ("zero weights", "keeps {} of {} weights at zero, and is optimal among such weights", case.theta != 0),
+    ):
+        if kept.tobytes() not in told:
+            told.add(kept.tobytes())
+            yield case.seen(name, what.format(int((~kept).sum()), d), kept * 1.0)
+
+
+def layouts(case: Case) -> Iterator[Neighbour]:
+    """The same weights, laid out otherwise."""
+    if not (case.plain and isinstance(case.problem, Labelled)):
+        return
+    k, edges = len(case.problem.classes), case.edges
+    unary, pairs = case.theta[:edges], case.theta[edges:]
+    other = np.concatenate([unary.reshape(-1, k).T.ravel(), pairs])
+    yield case.same("feature-major layout", "lays its weights out feature by feature, not label by label", other)
+    if len(pairs) == k * k:
+        other = np.concatenate([unary, pairs.reshape(k, k).T.ravel()])
+        yield case.same("transposed transitions", "swaps the two labels of its transitions", other)
+
+
+def projection(case: Case) -> Iterator[Neighbour]:
+    repaired = case.form.regularizer(case.problem).feasible(case.theta)
+    if (away := float(np.abs(repaired - case.theta).max(initial=0.0))) > 1e-9:
+        yield case.same("no projection", "misses the projection onto the domain, else it is right", repaired, away=away)
+
+
+def averages(case: Case) -> Iterator[Neighbour]:
+    """The mean of what it reported; and, of a running mean x̄_t since the start, (t x̄_t − s x̄_s)/(t − s), s ≈ t/2."""
+    if len(case.history) < 2:
+        return
+    passes, thetas = np.array([p for p, _ in case.history], float), np.array([theta for _, theta in case.history])
+    half = int(np.searchsorted(passes, passes[-1] / 2, side="right")) - 1
+    late = thetas[passes >= passes[-1] / 2]
+    if len(late) > 1:
+        said = "reports its last iterate where their average is right"
+        yield case.same("last iterate", said, late.mean(axis=0))
+    if half >= 0 and passes[half] < passes[-1]:
+        t, s = passes[-1], passes[half]
+        said = "averages over all iterates since the start, where those of the second half are right"
+        yield case.same("average from the start", said, (t * thetas[-1] - s * thetas[half]) / (t - s))
+
+
+def likelihood(case: Case) -> Iterator[Neighbour]:
+    """The conditional likelihood for the hinge, and the other way round, on outputs that have both."""
+    from workbench.registries import registry
+
+    soft, crf = (registry("formulation").get(name) for name in ("soft-margin", "crf"))
+    for given, other, name in ((soft, crf, "likelihood"), (crf, soft, "hinge")):
+        if type(case.form) is given:
+            said = f"minimises the {'conditional likelihood' if name == 'likelihood' else name}, with the same λ"
+            yield Neighbour(f"{name} loss", said, other(lam=case.form.lam), case.problem, case.theta)
+
+
+def ratios(case: Case) -> list[tuple[float, str, str]]:
+    """(κ, name, saying) of the multiples of λ that have a reason."""
+    n, total, mean = float(case.n), float(case.problem.weights.sum()), case.form.prices(case.problem).mean
+    named = [
+        (2.0, "λ twice", "with λ twice as large (as λ‖w‖² is, where λ/2 ‖w‖² is meant)"),
+        (0.5, "λ half", "with λ half as large (as λ/2 ‖w‖² is, where λ‖w‖² is meant)"),
+        (n / total, "weights not normalised", f"with λ {n / total:.3g} times as large (weights divided by n, not Σ s)"),
+    ]
+    if mean:
+        named.append((1 / total, "sum for mean", f"with λ {total:g} times smaller (the losses' sum, not their mean)"))
+        named.append((total, "mean twice", f"with λ {total:g} times larger (the losses' mean divided by n again)"))
+    else:
+        named.append((total, "mean for sum", f"with λ {total:g} times larger (the losses' mean, not their sum)"))
+    if isinstance(case.problem, Labelled) and (places := len(case.problem.labels)) > case.problem.n_samples:
+        longer = places / case.problem.n_samples
+        named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
+    if mean and hasattr(case.form, "lam"):
+        square = float(case.form.lam) ** 2
+        named.append((1 / (square * total), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
+        named.append((1 / square, "λ read as C/n", "with λ in the place of C in ½‖w‖² + (C/n) Σ h"))
+    return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
+
+
+def multiples(case: Case) -> Iterator[Neighbour]:
+    """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
+    key = next((key for key in ("lam", "lam2") if hasattr(case.form, key)), None)
+    if key is None or not case.form.blocks(case.problem).split(case.theta)["w"].any():
+        return
+    kappa = best_multiple(case, key)
+    near = [each for each in ratios(case) if abs(np.log(each[0] / kappa)) < np.log(NEAR)]
+    if abs(np.log(kappa)) > np.log(ELSEWHERE):
+        near.append((kappa, UNNAMED, f"with λ {kappa:.3g} times as large"))
+    for ratio, name, saying in near:
+        form = replace(case.form, **{key: ratio * getattr(case.form, key)})
+        said = f"minimises the same objective {saying}"
+        yield Neighbour(name, said, form, case.problem, case.theta, evidence={"multiple": kappa})
+
+
+def best_multiple(case: Case, key: str) -> float:
+    """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; the block w is what λ penalises."""
+    blocks, lam = case.form.blocks(case.problem), float(getattr(case.form, key))
+    length = float(np.linalg.norm(blocks.split(case.theta)["w"]))
+    reached, at, last = case.reference.theta_flat, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
+    for _ in range(STEPS):
+        off = float(np.log(np.linalg.norm(blocks.split(reached)["w"]) / length + 1e-300))
+        if abs(off) < 0.02 or abs(at) > LONGEST:
+            break
+        slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, -0.15))
+        at, last = at - float(np.clip(off / slope, -LONGEST / 2, LONGEST / 2)), (at, off)
+        form = replace(case.form, **{key: lam * math.exp(at)})
+        reached = solve(form, case.problem, ROUGH, time_limit=SECONDS).theta_flat
+    return float(np.exp(at))
+
+
+CONVENTIONS: tuple[Entry, ...] = (
+    multiples,
+    rescaling,
+    unaugmented,
+    viewed(
+        "squared hinge",
+        "squares the hinge",
+        lambda case, inner: SquaredHinge(inner, farthest(case)),
+    ),
+    viewed("absolute penalty", "penalises λ‖w‖₁ in place of λ/2 ‖w‖²", lambda case, inner: inner, absolute=True),
+    units,
+    data(
+        "no cost matrix", "has every error cost 1, whatever the cost matrix", "cost", lambda c, _: 1.0 - np.eye(len(c))
+    ),
+    data("transposed costs", "reads the cost matrix with true and predicted labels swapped", "cost", lambda c, _: c.T),
+    data("loss twice", "has a loss (and margin) twice as large", "cost", lambda c, _: 2 * c),
+    data("loss half", "has a loss (and margin) half as large", "cost", lambda c, _: c / 2),
+    data(
+        "length",
+        "does not divide the loss by the length, or does where it should not",
+        "loss",
+        lambda each, _: other_loss(each),
+    ),
+    data("no sample weights", "ignores the sample weights", "weights", lambda s, _: np.ones_like(s)),
+    data("balanced classes", "weights its samples so that classes count alike", "weights", lambda s, p: balanced(s, p)),
+    data(
+        "weight by length",
+        "counts a sequence as often as it is long",
+        "weights",
+        lambda s, p: s * getattr(p, "lengths", 1),
+    ),
+    intercepts,
+    subspaces,
+    layouts,
+    likelihood,
+    projection,
+    averages,
+)
+
+
+def farthest(case: Case) -> float:
+    """A bound on ‖w‖ for every w better than 0, λ/2 ‖w‖² ≤ Σ p_i (max ℓ_i)², and on θ and its multiples."""
+    start = float(case.form.prices(case.problem).floats() @ case.problem.max_loss**2)
+    best = np.sqrt(2 * start / case.form.regularizer(case.problem).lam)
+    return 2 * max(float(best), max(ALONG) * float(np.abs(case.theta).max(initial=0.0)))
+
+
+def other_loss(name: Any) -> str:
+    return {"hamming": "hamming-normalised"}.get(str(name), "hamming")
+
+
+def balanced(weights: Floats, problem: Any) -> Floats:
+    """Weights times n/(k n_y), where a sample has one label."""
+    if problem.width > 1 or not isinstance(problem, Labelled):
+        return weights
+    counts = np.bincount(problem.labels, minlength=len(problem.classes))
+    return weights * problem.n_samples / (np.count_nonzero(counts) * counts[problem.labels])
+
+
+# ── the judgement ─────────────────────────────────────────────────────────────────────────────────
+
+
+def explain(theta: Floats, reference: Any, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
+    """The neighbour of the objective at whose optimum the weights are, or None if at none of the table's.
+
+    theta : (p,) weights;  reference : a certified optimum (formulation, problem, theta_flat, upper, lower, gap);
+    history : what the learner reported on its way, [(passes, θ), …], for the entries about averages
+    """
+    theta = np.asarray(theta, float).ravel()
+    form, problem = reference.formulation, reference.problem
+    if not isinstance(form, CutForm | SmoothForm) or form.prices(problem).hard or not np.isfinite(reference.gap):
+        return None
+    if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
+        return None
+    case = Case(theta, reference, history)
+    given = as_given(case)
+    findings = sorted(tried(case), key=lambda finding: finding.most)
+    free = min((each.most for each in findings if not named(each)), default=np.inf)
+    if any(
+        "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free) for each in findings if named(each)
+    ):
+        findings = [each for each in findings if named(each)]
+    if not findings or findings[0].most > CLOSE or given < WORSE * findings[0].most:
+        return None
+    best, others = findings[0], findings[1:]
+    rival = min((finding.least for finding in others), default=np.inf)
+    found = best.neighbour
+    return Explanation(
+        found.name,
+        f"The learner {found.sentence}: its weights are within {best.most:.1e} of that optimum, "
+        f"{given:.1e} from the one asked for.",
+        {"excess": best.most, "given": given, "next": rival} | found.evidence,
+        bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE),
+    )
+
+
+def named(finding: Finding) -> bool:
+    return finding.neighbour.name != UNNAMED
+
+
+def as_given(case: Case) -> float:
+    """e₋ under the objective that was asked for; ∞ off its domain."""
+    if any(projection(case)):
+        return np.inf
+    bounds = bounds_for(case.form, case.problem)
+    return bounds.gap(bounds.upper(case.theta), case.reference.upper)
+
+
+def tried(case: Case) -> Iterator[Finding]:
+    """Every neighbour that exists for this case; what the outputs cannot do, no learner does."""
+    for entry in CONVENTIONS:
+        try:
+            for neighbour in entry(case):
+                yield examined(neighbour, case)
+        except MissingCapability:
+            continue
+
+
+def examined(neighbour: Neighbour, case: Case) -> Finding:
+    """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+    bounds = bounds_for(neighbour.formulation, neighbour.problem)
+    theta = neighbour.theta
+    upper = bounds.upper(theta)
+    if not np.isfinite(upper):
+        return Finding(neighbour, np.inf, np.inf)
+    at_reference = bounds.upper(case.reference.theta_flat)
+    if theta is case.theta and (upper, at_reference) == case.values:
+        return Finding(neighbour, np.inf, np.inf)  # no other objective, on these data
+    size, known = neighbour.size or abs(upper), at_reference
+    if isinstance(bounds.regularizer, SquaredNorm) and not neighbour.size:
+        size = min(size, SHARE * float(bounds.regularizer.value(theta)))
+    size = max(size, np.finfo(float).tiny)
+
+    def seen(value: float) -> None:
+        nonlocal known
+        known = min(known, value)
+        if upper - known > WORSE * CLOSE * size:
+            raise BetterByFar
+
+    try:
+        for value in (at_reference, *(bounds.upper(c * theta) for c in ALONG)):
+            seen(value)
+        limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
+        best = solve(neighbour.formulation, neighbour.problem, FINE, **limits)
+    except BetterByFar:
+        return Finding(neighbour, np.inf, (upper - known) / size)
+    return Finding(neighbour, (upper - best.lower) / size, (upper - min(best.upper, known)) / size)
+
+
+class BetterByFar(Exception):
+    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""

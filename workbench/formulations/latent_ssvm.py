@@ -1,0 +1,203 @@
+"""Latent structural SVM (Yu & Joachims 2009; docs/mathematics.md §6): each sample hides a variable h_i.
+
+    min over w   F(w) = ½‖w‖² + Σ_i c_i ξ_i(w),      c_i = C s_i/Σs   (s_i the sample weights, 1 unless given)
+    ξ_i(w) = max over (ŷ, ĥ) of [Δ(y_i, ŷ) + ⟨w, Φ(x_i, ŷ, ĥ)⟩] − max over h of ⟨w, Φ(x_i, y_i, h)⟩
+
+F is a difference of convex functions. At fixed states h the second maximum is bounded from below by one of its members:
+
+    F(w) ≤ F(w; h) = ½‖w‖² + Σ_i c_i max(0, max over z of [Δ_z + ⟨w, Φ_z − Φ(x_i, y_i, h_i)⟩]),
+
+z running over the rivals (ŷ, ĥ), ŷ ≠ y_i, with equality at w if h = argmax: a majorant. (The usual one has ŷ = y_i
+among its z as well; it is tight at the same w but lies above this one.) CCCP minimises F(·; h) (`completed-ssvm`,
+certified), then sets h to the argmax, and again. F never rises; the loop in workbench/majorize.py holds it to that. The
+end is stationary: no states are better than h for the w that h leads to. That proves nothing about min F, hence several
+seeded starts: the best states for random weights. (Random states say nothing that a window of a negative sample would
+not contradict, and w = 0 is where they lead.)
+
+min F itself is a mixed-integer program, one binary u_ih a state (`mixed_program`):
+
+    min ½‖w‖² + Σ_i t_i    s.t.  t_i ≥ c_i(Δ_z + ⟨w, Φ_z − Φ(x_i, y_i, h)⟩) − M_i(1 − u_ih),  t ≥ 0,  Σ_h u_ih = 1,
+    M_i = c_i(max Δ + ρ max‖Φ_z − Φ(x_i, y_i, h)‖),      ρ = √(2F(0)).
+
+With charges κ_i for leaving a sample out, the last condition is Σ_h u_ih ≤ 1 and the objective has
++ Σ_i κ_i(1 − Σ_h u_ih).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.errors import BadInput, MissingCapability
+from workbench.oracles import MarginRescaling
+from workbench.pacing import costs, hinges, rivals
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Floats, Ints, Latent, Prices
+
+
+def checked_positive(**values: Any) -> None:
+    """`BadInput` for a setting that is no positive number of sensible size."""
+    for name, value in values.items():
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not 1e-100 <= value <= 1e100:
+            raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
+
+
+@dataclass(frozen=True)
+class Completion(MarginRescaling):
+    """The hinge of a completed problem; what is predicted does not know the states."""
+
+    hidden: Any
+
+    def decode(self, theta: Floats, samples: Ints) -> Ints:
+        return self.hidden.argmax(theta, samples, augment=False)
+
+
+@dataclass(frozen=True)
+class CompletedSSVM:
+    """F(w; h) at the hidden `states` h, over the samples that are `kept`; unless given, as the data have them, and all.
+
+    Prices are s_i v_i/(Σs/C) with v_i = 1 for a sample that is kept, else 0.
+    """
+
+    C: float = 10.0
+    states: tuple[int, ...] | None = None
+    kept: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_positive(C=self.C)
+        for name in ("states", "kept"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
+        if self.kept is not None and not set(self.kept) <= {0, 1}:
+            raise BadInput(f"kept is {self.kept!r}; give a 1 for each sample that is kept and a 0 for the others.")
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(1.0)
+
+    def prices(self, problem: Any) -> Prices:
+        kept = np.ones(problem.n_samples) if self.kept is None else np.array(self.kept, float)
+        if kept.shape != problem.weights.shape:
+            raise BadInput(f"kept has {len(kept)} entries for {problem.n_samples} samples; give one for each.")
+        return Prices(problem.weights * kept, float(problem.weights.sum()) / self.C)
+
+    def oracle(self, problem: Any) -> MarginRescaling:
+        if self.states is None:
+            return MarginRescaling(problem)
+        return Completion(latent(problem).completed(np.array(self.states)), problem)
+
+    def program(self, problem: Any, cuts: Any) -> Any:
+        import cvxpy as cp
+
+        w, xi = cp.Variable(problem.n_features), cp.Variable(cuts.groups)
+        return cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + cuts.prices @ xi), cuts([w], xi))
+
+
+class MixedProgram(NamedTuple):
+    """A cp.Problem, its w (p,) and its binaries u, one a sample and state: `samples` and `states` say which."""
+
+    program: Any
+    w: Any
+    u: Any
+    samples: Ints
+    states: Ints
+
+    def chosen(self) -> tuple[Ints, Ints]:
+        """After the solve: the state of each sample, the first if it is left out, and whether it is kept (n,)."""
+        best, kept = [], []
+        for i in range(int(self.samples[-1]) + 1):
+            own = self.samples == i
+            shares = self.u.value[own]
+            best.append(self.states[own][int(shares.argmax())])
+            kept.append(int(shares.max() > 0.5))
+        return np.array(best), np.array(kept)
+
+
+@dataclass(frozen=True)
+class LatentSSVM:
+    """Latent structural SVM by CCCP from `starts` random states, drawn by `start_seed`; slack costs `C` = C > 0."""
+
+    C: float = 10.0
+    starts: int = 5
+    start_seed: int = 0
+
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_positive(C=self.C, starts=self.starts)
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(latent(problem).n_features,))
+
+    def start(self, problem: Any) -> Floats:
+        return self.first(problem, 0)
+
+    def restarts(self, problem: Any) -> list[Floats]:
+        """The other first states."""
+        return [self.first(problem, number) for number in range(1, int(self.starts))]
+
+    def first(self, problem: Any, number: int) -> Floats:
+        return drawn(problem, self.start_seed, number) + 0.0
+
+    def surrogate(self, problem: Any, state: Floats) -> CompletedSSVM:
+        return CompletedSSVM(self.C, tuple(state.astype(int)))
+
+    def step(
+        self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
+    ) -> tuple[Floats, dict[str, Any]]:
+        states = problem.impute(theta, state.astype(np.int64))
+        return states + 0.0, {"moved": int((states != state).sum())}
+
+    def value(self, problem: Any, theta: Floats) -> float:
+        return objective(problem, theta, self.C)
+
+    def mixed_program(self, problem: Any, K: float | None = None) -> MixedProgram:
+        """The program of the module's docstring; with charges s_i/K if K is given."""
+        import cvxpy as cp
+
+        c = costs(latent(problem), self.C)
+        kappa = problem.weights / (K or np.inf)
+        charges = np.where(K, np.minimum(kappa, c), c).sum()
+        n, owners, states, rows, losses, of = problem.n_samples, [], [], [], [], []
+        for i, (moves, loss) in enumerate(rivals(problem)):
+            for state, slopes in zip(problem.hidden(i), moves, strict=True):
+                of += [len(owners)] * len(loss)
+                owners, states = [*owners, i], [*states, int(state)]
+                rows, losses = [*rows, -slopes], [*losses, loss]
+        owners, of, slopes, loss = np.array(owners), np.array(of), np.concatenate(rows), np.concatenate(losses)
+        most = c * (loss.max() + np.sqrt(2 * charges * loss.max()) * np.sqrt((slopes**2).sum(axis=1)).max())
+        w, t, u = cp.Variable(problem.n_features), cp.Variable(n), cp.Variable(len(owners), boolean=True)
+        sample = owners[of]
+        hinge = cp.multiply(c[sample], slopes @ w + loss) - cp.multiply(most[sample], 1 - u[of])
+        kept = (owners == np.arange(n)[:, None]).astype(float) @ u
+        penalty = cp.sum_squares(w) / 2 + cp.sum(t) + (kappa @ (1 - kept) if K else 0)
+        once = kept <= 1 if K else kept == 1
+        return MixedProgram(
+            cp.Problem(cp.Minimize(penalty), [t >= 0, t[sample] >= hinge, once]), w, u, owners, np.array(states)
+        )
+
+
+def latent(problem: Any) -> Any:
+    """The problem, if it hides variables; else `MissingCapability`."""
+    if not isinstance(problem, Latent):
+        raise MissingCapability(f"{type(problem).__name__} hides no variables; use soft-margin or self-paced.")
+    return problem
+
+
+def drawn(problem: Any, seed: int, number: int) -> Ints:
+    """The best states (n,) for random weights; start `number` of a seed is the same for every formulation."""
+    return latent(problem).impute(np.random.default_rng([seed, number]).normal(size=problem.n_features))
+
+
+def objective(problem: Any, theta: Floats, C: float) -> float:
+    """F(w), the states at their best."""
+    return float(theta @ theta / 2 + (costs(problem, C) * hinges(problem, theta, problem.impute(theta))).sum())
+
+
+NAMES = {"latent-ssvm": LatentSSVM, "completed-ssvm": CompletedSSVM}

@@ -1,0 +1,167 @@
+"""Self-paced learning of latent structural SVMs (Kumar, Packer & Koller 2010; docs/mathematics.md §6).
+
+Same F(w) as `latent-ssvm`; what differs is the way there. Each round solves a convex program (`completed-ssvm`) over
+the samples that are easy enough, and a step of the state follows: of the states h, the selection v and the thresholds
+κ = 1/K (workbench/pacing.py).
+
+    warm-up   two rounds of CCCP on all samples give w₀; K₀ lets half of the samples enter
+    stage t   h ← argmax, κ ← μκ, v by the criterion; with slack alone v and w alternate until A(w, v) stops falling
+    last      all samples: CCCP to its stationary point
+
+A(w, v) is least over v at v_i = 1[c_i ξ_i < 1/K] and over w at the program's optimum, so within a stage it never rises;
+the loop asserts that. Other criteria are not those of A, and v is frozen within a stage.
+
+*It ends.* A stage that changes neither h nor v would repeat the round before, so thresholds grow until somebody enters;
+if nobody can (infinite novelty), or after MOST_STAGES, all enter. A selection that would be empty ends its stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from workbench.errors import BadInput
+from workbench.formulations.latent_ssvm import CompletedSSVM, checked_positive, drawn, latent, objective
+from workbench.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
+from workbench.structures import Blocks, Floats, Ints
+
+WARM, LAST = -2, 1_000_000  # stages; 0, 1, … are those of Algorithm 1
+MOST_STAGES = 100
+
+
+class Pace(NamedTuple):
+    """The state of the alternation: the stage, thresholds κ (3,), states h (n,), selection v (n,) of 0 and 1."""
+
+    stage: int
+    kappa: Floats
+    states: Ints
+    kept: Ints
+
+    def packed(self) -> Floats:
+        return np.concatenate([[self.stage], self.kappa, self.states, self.kept]).astype(float)
+
+    @classmethod
+    def of(cls, state: Floats) -> Pace:
+        states, kept = np.split(state[4:].astype(np.int64), 2)
+        return cls(int(state[0]), state[1:4], states, kept)
+
+
+@dataclass(frozen=True)
+class SelfPacedLatent:
+    """Easy samples first, by shares of `slack`, `uncertainty` and `novelty`; thresholds grow by `mu` a stage.
+
+    combine : mix or all, see workbench/pacing.py;  steepness : k of the uncertainty's σ
+    tolerance : relative decrease of A below which a stage ends
+    """
+
+    C: float = 10.0
+    slack: float = 1.0
+    uncertainty: float = 0.0
+    novelty: float = 0.0
+    combine: Literal["mix", "all"] = "mix"
+    mu: float = 1.3
+    steepness: float = 1.0
+    tolerance: float = 1e-6
+    starts: int = 5
+    start_seed: int = 0
+
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_positive(C=self.C, starts=self.starts, steepness=self.steepness, tolerance=self.tolerance)
+        if self.combine not in ("mix", "all"):
+            raise BadInput(f"combine is {self.combine!r}; choose mix or all.")
+        if not 1 < self.mu < np.inf:
+            raise BadInput(f"mu is {self.mu!r}; thresholds grow by it, so it must be above 1, e.g. mu=1.3.")
+        checked_shares(slack=self.slack, uncertainty=self.uncertainty, novelty=self.novelty)
+
+    @property
+    def shares(self) -> Floats:
+        return checked_shares(slack=self.slack, uncertainty=self.uncertainty, novelty=self.novelty)
+
+    @property
+    def by_slack(self) -> bool:
+        return self.shares[0] == 1
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(latent(problem).n_features,))
+
+    def start(self, problem: Any) -> Floats:
+        return self.first(problem, 0)
+
+    def restarts(self, problem: Any) -> list[Floats]:
+        """The other first states."""
+        return [self.first(problem, number) for number in range(1, int(self.starts))]
+
+    def first(self, problem: Any, number: int) -> Floats:
+        everyone = np.ones(latent(problem).n_samples, np.int64)
+        return Pace(WARM, np.zeros(3), drawn(problem, self.start_seed, number), everyone).packed()
+
+    def surrogate(self, problem: Any, state: Floats) -> CompletedSSVM:
+        pace = Pace.of(state)
+        return CompletedSSVM(self.C, tuple(pace.states), None if pace.kept.all() else tuple(pace.kept))
+
+    def value(self, problem: Any, theta: Floats) -> float:
+        return objective(problem, theta, self.C)
+
+    def difficulties(self, problem: Any, theta: Floats) -> Floats:
+        """f (3, n) by slack, uncertainty and novelty at the best states for θ, whatever the shares."""
+        everything = np.ones(3) / 3
+        return difficulties(problem, theta, problem.impute(theta), costs(problem, self.C), everything, self.steepness)
+
+    def step(
+        self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
+    ) -> tuple[Floats, dict[str, Any]]:
+        pace = Pace.of(state)
+        paced, told = 0 <= pace.stage < LAST, {"stage": pace.stage, "kept": pace.kept.tolist()}
+        told |= {"K": (1 / pace.kappa[self.shares > 0]).tolist() if paced else None}
+        told |= {"majorant": pace.stage == LAST, "objective": np.nan if pace.stage < LAST else None}
+        if paced and self.by_slack:
+            terms = costs(problem, self.C) * hinges(problem, theta, pace.states)
+            told["objective"] = float(theta @ theta / 2 + self.capped(problem, terms, pace))
+            easier = self.reselected(problem, theta, terms, pace)
+            if easier is not None:
+                return easier.packed(), told
+        return self.next_stage(problem, theta, pace).packed(), told
+
+    def capped(self, problem: Any, terms: Floats, pace: Pace) -> float:
+        """Σ v_i c_i ξ_i + Σ (1 − v_i)/K."""
+        return float(np.where(pace.kept, terms, pace.kappa[0]).sum())
+
+    def reselected(self, problem: Any, theta: Floats, terms: Floats, pace: Pace) -> Pace | None:
+        """The pace with the best v at these weights, if A falls by more than the tolerance; else None."""
+        easier = pace._replace(kept=(terms < pace.kappa[0]).astype(np.int64))
+        before = self.capped(problem, terms, pace)
+        falls = before - self.capped(problem, terms, easier) > self.tolerance * (theta @ theta / 2 + before)
+        return easier if falls and learnable(problem, easier.kept) else None
+
+    def next_stage(self, problem: Any, theta: Floats, pace: Pace) -> Pace:
+        """h at its best, larger thresholds, and who enters."""
+        states = problem.impute(theta, pace.states)
+        everyone = Pace(LAST, pace.kappa, states, np.ones_like(pace.kept))
+        if pace.stage == LAST:
+            return everyone
+        if pace.stage < -1:
+            return Pace(pace.stage + 1, pace.kappa, states, pace.kept)
+        f = difficulties(problem, theta, states, costs(problem, self.C), self.shares, self.steepness)
+        kappa = first_thresholds(f, problem.n_hidden > 1) if pace.stage < 0 else self.mu * pace.kappa
+        for stage in range(pace.stage + 1, MOST_STAGES):
+            kept = admitted(f, kappa, self.shares, self.combine).astype(np.int64)
+            if kept.all() or not np.isfinite(f[:, kept == 0]).all(axis=0).any():
+                break
+            moved = pace.stage < 0 or (kept != pace.kept).any() or (states != pace.states).any()
+            if moved and learnable(problem, kept):
+                return Pace(stage, kappa, states, kept)
+            kappa = self.mu * kappa
+        return everyone
+
+
+def learnable(problem: Any, kept: Ints) -> bool:
+    """Whether a sample with weight is kept."""
+    return bool((problem.weights * kept).any())
+
+
+NAMES = {"self-paced-latent": SelfPacedLatent}

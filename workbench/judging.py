@@ -1,0 +1,586 @@
+"""`judge`: runs a learner on the reference's problem, for several seeds, and says what is proven about it.
+
+**The contract.** A learner is a function, or an object with a method,
+
+    fit(problem, formulation, budget, rng)          budget: a number of passes; rng: a seed
+
+that returns weights θ (p,), in the order of `formulation.blocks(problem)`; or (θ, report); or yields checkpoints,
+each (passes, θ) or a report with `weights` and perhaps `passes`. A report is a dict: `objective`, `lower`, `gap`,
+`dual` are recomputed and contradicted if false (workbench/verdicts.py); `iterate` and `share` let the average be
+replayed (workbench/audits.py). Bare weights get a history: those of a half, a quarter, … of the budget.
+A learner may also have, and is then audited by (workbench/audits.py),
+
+    oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
+    subgradient(problem, formulation, theta, i)     of h_i at θ
+    prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
+
+A `fit` that takes `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
+Solvers of ours are learners by `run`, and have all this without being asked.
+
+**Where it runs.** Files of users always, and everybody else's learners under a limit of seconds, run in a process
+of their own (workbench/processes.py): whatever they raise, however they end or hang, is the verdict `failed`.
+Our solvers stop at the first checkpoint after the limit and are judged by what they have.
+
+**Several seeds.** Each run has a verdict. Some evidence is certain: drift, infeasible weights, false reports, audits,
+moves away from an optimum, too many mistakes. The published rate and the settled history only make a clean learner
+improbable: by Markov's inequality a clean run exceeds 100 times its rate with probability below 1 %, and in the
+clean runs of tests/test_crosscheck.py none had settled above the optimum. Hence, in this order,
+
+    failed          a run has failed
+    disagrees       certain evidence in a run, or improbable runs are more than half of all
+    not comparable  a run is
+    agrees          every run does: each is proven, so there is no error to speak of
+    not converged   otherwise
+
+A clean learner with independent runs, each accused with probability ε, is accused with probability
+Σ_{k>S/2} C(S, k) ε^k (1−ε)^{S−k}: at ε = 1 %, below 1 % for one seed, 3·10⁻⁴ for three, 10⁻⁵ for five.
+
+**Relations** (workbench/relations.py) turn the certified reference into others, without solving: the learner is
+judged there as well. Always with `audit=True`; else if it agrees, is not ours, gives the same weights for two seeds
+and takes less than CHEAP seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.audits import Finding, audit, audit_reports, hooks_of
+from workbench.errors import BadInput, MissingCapability, UnknownName
+from workbench.processes import OutOfTime, Process, Raised
+from workbench.registries import dashed, is_path, load_file, load_user_file, registry
+from workbench.relations import rebuilt, related
+from workbench.stochastic import run
+from workbench.structures import Floats
+from workbench.trees import bounds_for
+from workbench.verdicts import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Report, Verdict, crosscheck
+
+CHANCE = ("rate", "settled")  # rules whose evidence a clean learner might meet by bad luck
+BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
+CHEAP = 0.1  # seconds
+RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping may suit them less
+NUMBERS = ("objective", "lower", "gap", "share")  # of a report
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner by name: a solver of ours, a function `fit`, or an object with a method of that name.
+
+    file : the user's Python file that defines it under this name, if one does
+    """
+
+    name: str
+    thing: Any
+    file: str = ""
+
+    @property
+    def ours(self) -> bool:
+        return hasattr(self.thing, "sweep")
+
+    @property
+    def fit(self) -> Callable[..., Any]:
+        return getattr(self.thing, "fit", self.thing)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed's verdict, the rule behind it, the relative excess, and the seconds of the fit."""
+
+    seed: int
+    verdict: str
+    excess: float
+    rule: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a learner: of the run that decided it, with all `runs` behind it."""
+
+    name: str
+    verdict: str
+    excess: float
+    passes: int
+    seconds: float
+    reason: str
+    evidence: dict[str, float]
+    rule: str
+    runs: list[Run] = field(default_factory=list)
+
+
+def judge(
+    learner: Any,
+    reference: Any,
+    passes: int = 50,
+    seeds: int | Sequence[int] = (0,),
+    tolerance: float = 1e-4,
+    seconds: float | None = None,
+    audit: bool | None = None,
+) -> Judgement:
+    """Runs a learner and judges it.
+
+    Parameters
+    ----------
+    learner : a name, the path of a file with one learner, a solver, a function `fit` or an object with one
+    reference : what `solve` returned, or the `NotSeparable` it raised
+    passes : the budget
+    seeds : one run each; a number stands for that one seed
+    tolerance : relative excess that counts as agreement
+    seconds : limit of each fit
+    audit : also check relations and steps; None: steps always, relations where that is cheap
+    """
+    candidate = learner if isinstance(learner, Learner) else one_learner(learner)
+    seeds = [seeds] if isinstance(seeds, int) else list(seeds)
+    if not seeds:
+        raise BadInput("seeds is empty; give at least one whole number.")
+    with bench(candidate, reference, seconds) as stand:
+        trials = [stand.tried(passes, seed, tolerance) for seed in seeds]
+        runs = [Run(seed, v.verdict, v.excess, v.rule, took) for seed, (v, took) in zip(seeds, trials, strict=True)]
+        decided = together([verdict for verdict, _ in trials])
+        if decided.verdict in (AGREES, NOT_CONVERGED):
+            decided = stand.audited(decided, tolerance)
+        wanted = audit or (audit is None and stand.cheap(decided, passes, seeds))
+        if wanted and decided.verdict in (AGREES, NOT_CONVERGED):
+            decided = stand.related(decided, passes, seeds[0], tolerance)
+    if decided.verdict == DISAGREES and decided.rule in CHANCE:
+        decided = explained(decided, stand.history, reference)
+    mean = float(np.mean([each.seconds for each in runs]))
+    told = decided.verdict, decided.excess, passes, mean, decided.reason, decided.evidence, decided.rule
+    return Judgement(candidate.name, *told, runs)
+
+
+def together(verdicts: list[Verdict]) -> Verdict:
+    """The verdict on all runs, by the rule of the module's docstring: that of the worst run that shows it."""
+    count = len(verdicts)
+    failed = [each for each in verdicts if each.verdict == FAILED]
+    against = [each for each in verdicts if each.verdict == DISAGREES]
+    certain = [each for each in against if each.rule not in CHANCE]
+    strange = [each for each in verdicts if each.verdict == NOT_COMPARABLE]
+    worst = max(verdicts, key=lambda each: np.nan_to_num(each.excess, nan=-1.0))
+    if failed or certain or 2 * len(against) > count or strange:
+        chosen = (failed or certain or (against if 2 * len(against) > count else strange))[0]
+        return chosen if count == 1 else counted(chosen, verdicts)
+    agreeing = sum(each.verdict == AGREES for each in verdicts)
+    if agreeing == count or count == 1:
+        return worst if count == 1 else counted(worst, verdicts)
+    unsettled = max((each for each in verdicts if each.verdict != AGREES), key=lambda each: each.excess)
+    return counted(replace(unsettled, verdict=NOT_CONVERGED), verdicts)
+
+
+def counted(chosen: Verdict, verdicts: list[Verdict]) -> Verdict:
+    """The chosen verdict, with how many runs it rests on."""
+    told = {name: sum(each.verdict == name for each in verdicts) for name in {each.verdict for each in verdicts}}
+    evidence = chosen.evidence | {"seeds": len(verdicts)}
+    evidence |= {f"seeds_{name.replace(' ', '_')}": number for name, number in told.items()}
+    if len(told) == 1:
+        return replace(chosen, evidence=evidence)
+    split = ", ".join(f"{n} {name}" for name, n in sorted(told.items()))
+    return replace(chosen, reason=f"{chosen.reason.rstrip('.')} ({split}).", evidence=evidence)
+
+
+def explained(verdict: Verdict, history: list[tuple[float, Floats]], reference: Any) -> Verdict:
+    """The verdict with the name of the convention under which the weights are optimal, if one is found."""
+    from workbench.conventions import explain
+
+    found = explain(history[-1][1], reference, history)
+    if found is None:
+        return verdict
+    reason = f"{verdict.reason.rstrip('.')}: {found.sentence[0].lower()}{found.sentence[1:]}"
+    return replace(verdict, reason=f"{reason.rstrip('.')}.", evidence=verdict.evidence | found.evidence)
+
+
+# ── which learner ─────────────────────────────────────────────────────────────────────────────────
+
+
+def learners_named(words: Sequence[str]) -> list[Learner]:
+    """The learners of these names and paths of Python files; a file may hold several."""
+    solvers, learners, found = registry("solver"), registry("learner"), {}
+    for word in words:
+        if is_path(word):
+            file = str(Path(word).resolve())
+            found |= {name: Learner(name, made(each), file) for name, each in user_learners(word).items()}
+            continue
+        name = dashed(word)
+        if name not in solvers.objects and name not in learners.objects:
+            raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
+        found[name] = Learner(name, made((solvers if name in solvers.objects else learners).get(name)))
+    return list(found.values())
+
+
+def fitting(formulation: Any, problem: Any) -> list[Learner]:
+    """All solvers of ours that take the pair."""
+    found = [Learner(name, solver()) for name, solver in registry("solver").items()]
+    found = [each for each in found if each.thing.misfit(formulation, problem) is None]
+    if not found:
+        raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
+    return found
+
+
+def user_learners(path: str) -> dict[str, Any]:
+    return load_user_file(path, "learner", "fit")
+
+
+def made(thing: Any) -> Any:
+    return thing() if inspect.isclass(thing) else thing
+
+
+def one_learner(thing: Any) -> Learner:
+    """The learner that a caller of `judge` means."""
+    if isinstance(thing, str | Path):
+        found = learners_named([str(thing)])
+        if len(found) > 1:
+            raise BadInput(f"{thing} holds {len(found)} learners; judge them one by one, or leave one in NAMES.")
+        return found[0]
+    thing = made(thing)
+    if not hasattr(thing, "sweep") and not callable(getattr(thing, "fit", thing)):
+        kind = type(thing).__name__
+        raise BadInput(f"A {kind} is no learner; give a function fit(problem, formulation, budget, rng) -> weights.")
+    return Learner(getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__)), thing)
+
+
+# ── one learner at work ───────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def bench(learner: Learner, reference: Any, limit: float | None) -> Iterator[Stand]:
+    """Where the learner works: here, or in a process of its own."""
+    if learner.ours or not (learner.file or limit):
+        yield (OwnStand if learner.ours else Stand)(learner, reference, limit)
+        return
+    with RemoteStand(learner, reference, limit) as stand:
+        yield stand
+
+
+class Stand:
+    """A learner at work in this process, on the reference's problem."""
+
+    def __init__(self, learner: Learner, reference: Any, limit: float | None):
+        self.learner, self.reference, self.limit = learner, reference, limit
+        self.history: list[tuple[float, Floats]] = []  # (passes, weights) of the last run
+        self.yielded: list[Report] = []  # by one fit
+
+    @property
+    def certified(self) -> bool:
+        """Whether the reference is an optimum with a proven gap, and tells how it was proven."""
+        return hasattr(self.reference, "certificate") and bool(np.isfinite(self.reference.gap))
+
+    @contextlib.contextmanager
+    def beside(self, reference: Any) -> Iterator[Stand]:
+        """The learner at work on another reference."""
+        yield type(self)(self.learner, reference, self.limit)
+
+    # what a learner does
+
+    def fitted(self, budget: int, seed: int, start: bool = False) -> tuple[list[Report], float]:
+        """What `fit` returns, and its seconds; `start` hands it the optimum."""
+        form, data = self.reference.formulation, self.reference.problem
+        extra = {"start": started(self.reference.certificate)} if start else {}
+        began = time.perf_counter()
+        with contextlib.redirect_stdout(sys.stderr):
+            reports = reports_of(self.learner.fit(data, form, budget, seed, **extra), budget)
+        return reports, time.perf_counter() - began
+
+    def findings(self) -> list[Finding]:
+        """What the audits of single steps find."""
+        reference = self.reference
+        with contextlib.redirect_stdout(sys.stderr):
+            return audit(hooks_of(self.learner.thing, reference.formulation, reference.problem), reference)
+
+    def takes_start(self) -> bool:
+        return "start" in inspect.signature(self.learner.fit).parameters
+
+    # how it is judged
+
+    def judged(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
+        """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds."""
+        self.yielded, took = reports, _ = self.fitted(passes, seed)
+        verdict = crosscheck(reports, self.reference, tolerance)
+        if verdict.verdict == NOT_CONVERGED and len(reports) == 1:
+            budgets = sorted({passes >> k for k in range(1, BUDGETS)} - {0, passes}, reverse=True)
+            reports = sorted(reports + [self.fitted(budget, seed)[0][-1] for budget in budgets], key=lambda r: r.passes)
+            verdict = crosscheck(reports, self.reference, tolerance)
+        self.history = [(each.passes, each.theta) for each in reports]
+        return verdict, took
+
+    def tried(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
+        """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
+        began = time.perf_counter()
+        try:
+            return self.judged(passes, seed, tolerance)
+        except MissingCapability as refusal:
+            return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
+        except OutOfTime:
+            sentence = f"The learner did not return within {self.limit:.3g} s."
+            return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
+        except (Exception, SystemExit) as error:
+            return crosscheck(exception_of(error), self.reference), time.perf_counter() - began
+
+    def audited(self, verdict: Verdict, tolerance: float) -> Verdict:
+        """The verdict after the audits of single steps, and of `start`."""
+        if not self.certified:
+            return verdict
+        try:
+            findings = self.findings() + audit_reports(self.yielded)
+            if self.takes_start():
+                reports, _ = self.fitted(1, 0, start=True)
+                findings.append(stayed(reports[-1].theta, self.reference, tolerance))
+        except (Exception, SystemExit) as error:
+            if isinstance(error, OutOfTime):
+                error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
+            return crosscheck(exception_of(error), self.reference)
+        evidence = verdict.evidence | {each.name: each.worst for each in findings}
+        for fault in (each for each in findings if each.sentence):
+            return Verdict(DISAGREES, verdict.excess, fault.sentence, evidence, f"audit: {fault.name}")
+        return replace(verdict, evidence=evidence)
+
+    def cheap(self, verdict: Verdict, passes: int, seeds: Sequence[int]) -> bool:
+        """Whether relations cost next to nothing, and mean something."""
+        if self.learner.ours or verdict.verdict != AGREES or not self.history:
+            return False
+        reports, took = self.fitted(passes, max(seeds) + 1)
+        return took < CHEAP and np.array_equal(self.history[-1][1], reports[-1].theta)
+
+    def related(self, verdict: Verdict, passes: int, seed: int, tolerance: float) -> Verdict:
+        """The verdict after the learner was judged on each related reference, too."""
+        if not self.certified:
+            return verdict
+        held = 0
+        for name, reference in related(self.reference):
+            with self.beside(reference) as stand:
+                other, _ = stand.tried(passes, seed, RELAXED * tolerance)
+            if other.verdict in (DISAGREES, FAILED):
+                reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"
+                evidence = verdict.evidence | other.evidence
+                return Verdict(DISAGREES, other.excess, reason, evidence, f"relation: {name}")
+            held += 1
+        return replace(verdict, evidence=verdict.evidence | {"relations": held})
+
+
+class OwnStand(Stand):
+    """A solver of ours at work."""
+
+    def judged(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
+        form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
+        if why := solver.misfit(form, data):
+            raise MissingCapability(why)
+        late = (lambda row: row.seconds > self.limit) if self.limit else None
+        trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
+        self.history = list(zip(trace.passes.tolist(), trace.thetas, strict=True))
+        return crosscheck(trace, self.reference, tolerance), float(trace.seconds[-1])
+
+    def takes_start(self) -> bool:
+        return False
+
+
+class RemoteStand(Stand):
+    """A learner at work in a process of its own, which holds the problem."""
+
+    def __init__(self, learner: Learner, reference: Any, limit: float | None, process: Process | None = None):
+        super().__init__(learner, reference, limit)
+        thing = ["file", learner.file, learner.name] if learner.file else address(learner)
+        form, data = reference.formulation, reference.problem
+        self.words = {"learner": thing, "formulation": [address(type(form)), asdict(form)]}
+        self.words["problem"] = address(type(data))
+        self.process, self.opened = process, False
+
+    def __enter__(self) -> RemoteStand:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self.process:
+            self.process.end()
+
+    @contextlib.contextmanager
+    def beside(self, reference: Any) -> Iterator[Stand]:
+        other = RemoteStand(self.learner, reference, self.limit, self.process)
+        yield other
+        self.process, self.opened = other.process, False
+
+    def asked(self, numbers: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
+        """The answer of a process that holds the learner and the problem; one that has ended is started again."""
+        if self.process is None or not self.process.alive:
+            self.process, self.opened = Process(answer), False
+        if not self.opened:
+            self.process.ask({"do": "open", **self.words}, self.reference.problem.arrays())
+            self.opened = True
+        try:
+            return self.process.ask(numbers, arrays, self.limit)
+        except Raised as raised:
+            kinds = {"MissingCapability": MissingCapability, "BadInput": BadInput}
+            raise kinds[raised.kind](raised.text) if raised.kind in kinds else raised from None
+
+    def fitted(self, budget: int, seed: int, start: bool = False) -> tuple[list[Report], float]:
+        arrays = packed_start(self.reference.certificate) if start else {}
+        told, arrays = self.asked({"do": "fit", "budget": budget, "seed": seed, "start": start}, arrays)
+        reports = []
+        for k, (passes, claims) in enumerate(told["reports"]):
+            dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays]
+            claims |= {"dual": dual[0] if len(dual) == 1 else tuple(dual)} if dual else {}
+            claims |= {"iterate": arrays[f"iterate_{k}"]} if f"iterate_{k}" in arrays else {}
+            reports.append(Report(passes, arrays[f"theta_{k}"], claims))
+        return reports, told["seconds"]
+
+    def findings(self) -> list[Finding]:
+        reference = self.reference
+        numbers = {"do": "audit", "upper": reference.upper, "lower": reference.lower, "gap": reference.gap}
+        told, _ = self.asked(numbers, packed_start(reference.certificate) | {"theta": reference.theta_flat})
+        return [Finding(*each) for each in told["findings"]]
+
+    def takes_start(self) -> bool:
+        return self.asked({"do": "takes start"}, {})[0]["takes"]
+
+
+def exception_of(error: BaseException) -> Exception:
+    """What a learner died of, as the sentence of a verdict wants it."""
+    if isinstance(error, Raised):  # the other process tells whose error it was
+        if error.kind == "SystemExit":
+            return RuntimeError(f"it left with exit code {error.text}")
+        return type(error.kind, (Exception,), {})(error.text)
+    if isinstance(error, SystemExit):
+        return RuntimeError(f"it left with exit code {error}")
+    return error if isinstance(error, Exception) else RuntimeError(repr(error))
+
+
+# ── what learners return ──────────────────────────────────────────────────────────────────────────
+
+
+def reports_of(returned: Any, budget: int) -> list[Report]:
+    """Whatever a `fit` returned, as reports in the order of passes; `BadInput` for what the contract does not know."""
+    if isinstance(returned, Mapping):
+        reports = [report_of(returned, budget)]
+    elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
+        reports = [report_of(returned[1] | {"weights": returned[0]}, budget)]
+    elif hasattr(returned, "__next__") or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
+        reports = [report_of(each, number) for number, each in enumerate(returned, 1)]
+    else:
+        reports = [report_of({"weights": returned}, budget)]
+    if not reports:
+        raise BadInput("The learner yielded nothing; yield (passes, weights) at least once.")
+    return sorted(reports, key=lambda each: each.passes)
+
+
+def is_checkpoint(thing: Any) -> bool:
+    pair = isinstance(thing, tuple) and len(thing) == 2 and np.ndim(thing[0]) == 0
+    return isinstance(thing, Mapping) or (pair and not np.isscalar(thing[1]))
+
+
+def report_of(told: Any, passes: float) -> Report:
+    """One checkpoint."""
+    if isinstance(told, tuple) and len(told) == 2:
+        told = {"passes": told[0], "weights": told[1]}
+    if not isinstance(told, Mapping):
+        told = {"weights": told}
+    if "weights" not in told:
+        raise BadInput(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
+    claims = {key: float(told[key]) for key in NUMBERS if told.get(key) is not None}
+    if told.get("iterate") is not None:
+        claims["iterate"] = flat(told["iterate"])
+    if (dual := told.get("dual")) is not None:
+        claims["dual"] = tuple(map(np.asarray, dual)) if isinstance(dual, tuple | list) else np.asarray(dual, float)
+    return Report(float(told.get("passes", passes)), flat(told["weights"]), claims)
+
+
+def flat(weights: Any) -> Floats:
+    """Weights as one float array."""
+    if weights is None:
+        raise BadInput("The learner returned nothing; end it with `return weights`.")
+    dense = weights.toarray() if hasattr(weights, "toarray") else weights
+    try:
+        return np.asarray(dense, float).ravel()
+    except (TypeError, ValueError):
+        raise BadInput(f"The learner returned a {type(weights).__name__}, no array of weights.") from None
+
+
+def started(certificate: Any) -> dict[str, Any]:
+    """The optimum as `start`."""
+    return {"weights": certificate.theta, "dual": (certificate.samples, certificate.witnesses, certificate.weights)}
+
+
+def stayed(theta: Floats, reference: Any, tolerance: float) -> Finding:
+    """Whether a learner that was started at the optimum is still there."""
+    bounds, threshold = bounds_for(reference.formulation, reference.problem), max(tolerance, 3 * reference.gap)
+    excess = bounds.gap(bounds.upper(theta), reference.lower) if theta.shape == (bounds.oracle.dim,) else np.inf
+    fault = f"Started at the proven optimum it moves away, to {excess:.1e} (relative) above it."
+    return Finding("fixed point", excess, threshold, fault if not excess <= threshold else "")
+
+
+# ── the other process ─────────────────────────────────────────────────────────────────────────────
+
+
+def packed_start(certificate: Any) -> dict[str, NDArray]:
+    parts = {"weights": certificate.theta, "samples": certificate.samples}
+    return parts | {"witnesses": certificate.witnesses, "mu": certificate.weights}
+
+
+def address(thing: Any) -> list[str]:
+    """[how, place, name] by which another process finds a class, a function, or a learner of our registry."""
+    if isinstance(thing, Learner):
+        if thing.name in registry("learner").objects:
+            return ["registry", "learner", thing.name]
+        thing = thing.thing
+    module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
+    home = sys.modules.get(module)
+    found: Any = home
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not thing or module == "__main__":
+        raise MissingCapability(
+            f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
+        )
+    return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
+
+
+def found_at(how: str, place: str, name: str) -> Any:
+    """What `address` is about."""
+    if how == "registry":
+        return registry(place).get(name)
+    if how == "file":
+        return user_learners(place)[name]
+    found: Any = load_file(Path(place), "sent") if how == "path" else import_module(place)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+OPENED: dict[str, Any] = {}
+
+
+def answer(numbers: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The work of a `RemoteStand`'s process."""
+    do = numbers.pop("do")
+    if do == "open":
+        kind, settings = numbers["formulation"]
+        OPENED["problem"] = rebuilt(found_at(*numbers["problem"]), arrays)
+        OPENED["formulation"] = found_at(*kind)(**settings)
+        OPENED["learner"] = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        return {}, {}
+    reference = SimpleNamespace(formulation=OPENED["formulation"], problem=OPENED["problem"])
+    if "mu" in arrays:
+        parts = {"theta": arrays["weights"], "samples": arrays["samples"]}
+        reference.certificate = SimpleNamespace(**parts, witnesses=arrays["witnesses"], weights=arrays["mu"])
+    stand = Stand(OPENED["learner"], reference, None)
+    if do == "takes start":
+        return {"takes": stand.takes_start()}, {}
+    if do == "audit":
+        vars(reference).update({key: numbers[key] for key in ("upper", "lower", "gap")}, theta_flat=arrays["theta"])
+        return {"findings": [list(each) for each in stand.findings()]}, {}
+    reports, seconds = stand.fitted(**numbers)
+    told, out = [], {}
+    for k, (passes, theta, claims) in enumerate(reports):
+        out[f"theta_{k}"] = theta
+        dual = claims.get("dual", ())
+        out |= {f"dual_{k}_{j}": part for j, part in enumerate([dual] if isinstance(dual, np.ndarray) else dual)}
+        out |= {f"iterate_{k}": claims["iterate"]} if "iterate" in claims else {}
+        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}])
+    return {"reports": told, "seconds": seconds}, out
