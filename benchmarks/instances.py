@@ -104,7 +104,7 @@ def instance(output: str, formulation: str, seed: int) -> Instance:
     for _ in range(20):
         try:
             form = kind(**drawn(kind, rng))
-            refusal = misfit(form, problem)
+            refusal = misfit(form, problem) if isinstance(form, CutForm) else "these settings have no cuts"
         except BadInput as error:
             why = error
             continue

@@ -50,8 +50,8 @@ def by_hand(problem, order, step, averaged):
 
 
 def orders(problem, seed, passes):
-    rng = np.random.default_rng(seed)
-    return np.concatenate([rng.integers(problem.n_samples, size=problem.n_samples) for _ in range(passes)])
+    rng, weighty = np.random.default_rng(seed), np.flatnonzero(problem.weights > 0)
+    return np.concatenate([weighty[rng.integers(len(weighty), size=len(weighty))] for _ in range(passes)])
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

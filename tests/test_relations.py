@@ -126,7 +126,7 @@ def test_a_relation_finds_what_this_problem_cannot_show():
         return wb.solve(formulation, clipped, gap=1e-6).theta_flat
 
     assert np.abs(data.X.data).max() < 3.2
-    assert wb.judge(shy, best, passes=8, audit=False).verdict == "agrees"
-    found = wb.judge(shy, best, passes=8, audit=True)
+    assert wb.judge(shy, best, passes=256, audit=False).verdict == "agrees"
+    found = wb.judge(shy, best, passes=256, audit=True)
     assert (found.verdict, found.rule) == ("disagrees", "relation: features")
     assert "Under the relation features" in found.reason

@@ -83,8 +83,8 @@ def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
     bounds = bounds_for(formulation, problem)
     asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
     kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
-    if not smooth and not hasattr(asked, "rows"):  # it asks for scores, there is no maximum
-        return Hooks(solver=solver, asked=asked)
+    if not hasattr(asked, "dim"):  # it asks for scores, there is no maximum
+        return Hooks(solver=solver, asked=None if smooth else asked)
 
     def oracle(theta: Floats, i: int) -> Ints:
         found = np.zeros(asked.width, np.int64)

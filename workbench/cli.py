@@ -490,8 +490,9 @@ def crosscheck(
     names = {"problem": short_name(problem), "formulation": dashed(formulation)}
     by_mistakes = any(hasattr(each.thing, "share") for each in chosen)
     reference, told = referenced(form, data, gap, by_mistakes, {"name": problem, "settings": source})
-    kept = folder is not None and hasattr(reference, "certificate")
-    path = terminal.shown_path(reference.certificate.save(folder / "reference")) if kept else None
+    path = None
+    if folder is not None and hasattr(reference, "certificate"):
+        path = terminal.shown_path(reference.certificate.save(folder / "reference"))
     options = {"passes": passes, "seeds": range(seed, seed + seeds), "tolerance": tolerance, "seconds": seconds}
     rows = [checked(each, reference, audit=audit or None, **options) for each in chosen]
     record = {"reference": names | told | {"certificate": path}, "learners": rows}

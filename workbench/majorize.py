@@ -101,8 +101,10 @@ def descended(
         if observe:
             observe(entry)
         back = next((t for t, old in enumerate(reversed(states)) if np.abs(old - state).max(initial=0) <= SAME), None)
-        if settled or back is not None:
-            found.status, found.cycle = ("stationary", 0) if settled or back == 0 else ("cycle", back + 1)
+        if settled or back == 0:
+            found.status = "stationary"
+        elif back is not None:
+            found.status, found.cycle = "cycle", back + 1
         states.append(states[-1] if settled else state)
         if len(found.history) >= max_rounds or entry["seconds"] > time_limit:
             break
