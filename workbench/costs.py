@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import MissingCapability
 from workbench.intervals import U, gamma
 from workbench.oracles import MarginRescaling, called_kernel
 from workbench.rationals import Entries, ExactOutputs, Ratios, ratios
@@ -452,10 +452,3 @@ def baseline_counts(problem: Any, factoring: str, outputs: Ints) -> tuple[float,
     outputs (n, width) : what it predicts on the problem, e.g. `oracle.decode(theta, samples)`
     """
     return tuple(error_counts(problem, classes_of(problem, factoring), outputs).tolist())
-
-
-def checked_positive(**settings: float) -> None:
-    """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
-    for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-100 <= value <= 1e100:
-            raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")

@@ -1,13 +1,15 @@
 """Every error a user can cause: one sentence saying what, where, and one fix.
 
 All derive from `CutbenchError`, a `ValueError`, so a caller catches one class and the command line
-prints one line and exits with `exit_code`.
+prints one line and exits with `exit_code`. `checked_positive` is the check that most settings want.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Real
+from typing import Any
 
 
 class CutbenchError(ValueError):
@@ -56,3 +58,10 @@ class NotSeparable(CutbenchError):
         super().__init__(message)
         self.samples, self.outputs, self.weights, self.norm = samples, outputs, weights, norm
         self.formulation, self.problem = formulation, problem
+
+
+def checked_positive(**settings: Any) -> None:
+    """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= value <= 1e100:
+            raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")

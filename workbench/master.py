@@ -223,14 +223,12 @@ class GramMaster(Master):
         return answer, np.maximum(np.nan_to_num(answer.x), 0)
 
 
-class AscentMaster(Master):
-    """The dual over sparse rows, by our own block ascent from the last β (workbench/ascent.py)."""
+class AscendingMaster(Master):
+    """Ascends the dual from the last β (rows,), visiting groups in a seeded order; its children take the steps."""
 
-    def __init__(self, curvature: float, prices: Floats, dim: int):
-        super().__init__(dim, "ascent")
-        prepare()
-        self.curvature, self.prices, self.beta = curvature, prices, np.empty(0)
-        self.rng = np.random.default_rng(0)
+    def __init__(self, dim: int, name: str, prices: Floats):
+        super().__init__(dim, name)
+        self.prices, self.beta, self.rng = prices, np.empty(0), np.random.default_rng(0)
 
     def append(self, rows: Rows) -> None:
         super().append(rows)
@@ -242,6 +240,15 @@ class AscentMaster(Master):
     def keep(self, index: Ints) -> None:
         super().keep(index)
         self.beta = self.beta[index]
+
+
+class AscentMaster(AscendingMaster):
+    """The dual over sparse rows, by our own block ascent (workbench/ascent.py)."""
+
+    def __init__(self, curvature: float, prices: Floats, dim: int):
+        super().__init__(dim, "ascent", prices)
+        prepare()
+        self.curvature = curvature
 
     def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         rows = self.rows

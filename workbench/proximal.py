@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import available, compiled_function
-from workbench.master import Master, MasterAnswer
+from workbench.master import AscendingMaster, MasterAnswer
 from workbench.regularizers import Shape, projected, separated
 from workbench.structures import Floats, Ints, Rows
 
@@ -158,26 +158,14 @@ def sweep(pairwise, projected, blocks: Blocks, centred: Centred, dual: Dual, ord
     return gap
 
 
-class ProximalMaster(Master):
+class ProximalMaster(AscendingMaster):
     """The dual over sparse rows for any regularizer with a shape, from the last β and the last centre."""
 
     def __init__(self, shape: Shape, prices: Floats, start: Floats):
-        super().__init__(len(start), "proximal")
-        self.shape, self.prices, self.centre, self.beta = shape, prices, start.copy(), np.empty(0)
-        self.loose = (shape.square == 0) & ~shape.simplex
-        self.simplex, self.rng = np.flatnonzero(shape.simplex), np.random.default_rng(0)
+        super().__init__(len(start), "proximal", prices)
+        self.shape, self.centre = shape, start.copy()
+        self.simplex, self.loose = np.flatnonzero(shape.simplex), (shape.square == 0) & ~shape.simplex
         self.steps = compiled() if available() else (fill, sweep, pairwise, projected)
-
-    def append(self, rows: Rows) -> None:
-        super().append(rows)
-        self.beta = np.concatenate([self.beta, np.zeros(len(rows.offsets))])
-
-    def warm(self, multipliers: Floats) -> None:
-        self.beta = multipliers
-
-    def keep(self, index: Ints) -> None:
-        super().keep(index)
-        self.beta = self.beta[index]
 
     def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         end = time.perf_counter() + (time_limit or np.inf)

@@ -30,8 +30,8 @@ from workbench.structures import Blocks, Floats, Ints, Kernel, Prices
 
 
 @dataclass(frozen=True)
-class View:
-    """An oracle that asks another one; what is not said here is as there."""
+class Sized:
+    """As large as what it asks."""
 
     inner: Any
 
@@ -50,6 +50,11 @@ class View:
     @property
     def width(self) -> int:
         return self.inner.width
+
+
+@dataclass(frozen=True)
+class View(Sized):
+    """An oracle that asks another one; what is not said here is as there."""
 
     @property
     def least_loss(self) -> float:
@@ -144,27 +149,10 @@ class SquaredHinge(View):
 
 
 @dataclass(frozen=True)
-class RescaledTerms:
+class RescaledTerms(Sized):
     """Smooth terms h_i(D w), with what bounds and descent ask of them; scales D (p,)."""
 
-    inner: Any
     scales: Floats
-
-    @property
-    def kind(self) -> str:
-        return self.inner.kind
-
-    @property
-    def n_samples(self) -> int:
-        return self.inner.n_samples
-
-    @property
-    def dim(self) -> int:
-        return self.inner.dim
-
-    @property
-    def width(self) -> int:
-        return self.inner.width
 
     @property
     def assumption(self) -> str:

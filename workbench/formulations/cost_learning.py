@@ -33,8 +33,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.costs import COUNTS, Classes, LearnedCost, checked_positive, classes_of, label_counts, reachable
-from workbench.errors import BadInput
+from workbench.costs import COUNTS, Classes, LearnedCost, classes_of, label_counts, reachable
+from workbench.errors import BadInput, checked_positive
 from workbench.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 from workbench.structures import Blocks, Floats, Prices
 

@@ -18,33 +18,16 @@ message per position and label for chains.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
-from workbench.errors import BadInput
+from workbench.formulations._ridge import Ridge
 from workbench.likelihoods import Enumerated
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Marginals, Prices, Terms
+from workbench.structures import Marginals, Terms
 
 
 @dataclass(frozen=True)
-class CRF:
+class CRF(Ridge):
     """Conditional random field with regularisation `lam` = λ > 0."""
-
-    lam: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
-            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=0.1.")
-
-    def blocks(self, problem: Any) -> Blocks:
-        return Blocks(w=(problem.n_features,))
-
-    def regularizer(self, problem: Any) -> SquaredNorm:
-        return SquaredNorm(self.lam)
-
-    def prices(self, problem: Any) -> Prices:
-        return Prices.of_mean(problem.weights)
 
     def terms(self, problem: Any) -> Terms:
         """By the problem's own marginals, or by listing its outputs where it has none."""

@@ -13,10 +13,9 @@ Outputs of zero loss other than the truth need ⟨w,ψ⟩ ≥ 0 on their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
-from workbench.errors import BadInput
+from workbench.errors import checked_positive
 from workbench.intervals import down, up
 from workbench.oracles import MarginRescaling
 from workbench.regularizers import SquaredNorm
@@ -30,8 +29,7 @@ class HardMargin:
     lam: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
-            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=1.")
+        checked_positive(lam=self.lam)
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(problem.n_features,))

@@ -31,19 +31,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, checked_positive
 from workbench.oracles import MarginRescaling
 from workbench.pacing import costs, hinges, rivals
 from workbench.regularizers import SquaredNorm
 from workbench.structures import Blocks, Floats, Ints, Latent, Prices
-
-
-def checked_positive(**values: Any) -> None:
-    """`BadInput` for a setting that is no positive number of sensible size."""
-    for name, value in values.items():
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not number or not 1e-100 <= value <= 1e100:
-            raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
 
 
 @dataclass(frozen=True)
@@ -119,18 +111,11 @@ class MixedProgram(NamedTuple):
         return np.array(best), np.array(kept)
 
 
-@dataclass(frozen=True)
-class LatentSSVM:
-    """Latent structural SVM by CCCP from `starts` random states, drawn by `start_seed`; slack costs `C` = C > 0."""
+class Restarted:
+    """Weights alone, learned from the states `first(problem, number)`, number = 0, …, `starts` − 1."""
 
-    C: float = 10.0
-    starts: int = 5
-    start_seed: int = 0
-
-    monotone: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_positive(C=self.C, starts=self.starts)
+    starts: int
+    first: Callable[[Any, int], Floats]
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(latent(problem).n_features,))
@@ -141,6 +126,20 @@ class LatentSSVM:
     def restarts(self, problem: Any) -> list[Floats]:
         """The other first states."""
         return [self.first(problem, number) for number in range(1, int(self.starts))]
+
+
+@dataclass(frozen=True)
+class LatentSSVM(Restarted):
+    """Latent structural SVM by CCCP from `starts` random states, drawn by `start_seed`; slack costs `C` = C > 0."""
+
+    C: float = 10.0
+    starts: int = 5
+    start_seed: int = 0
+
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_positive(C=self.C, starts=self.starts)
 
     def first(self, problem: Any, number: int) -> Floats:
         return drawn(problem, self.start_seed, number) + 0.0

@@ -23,10 +23,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.errors import BadInput
-from workbench.formulations.latent_ssvm import CompletedSSVM, checked_positive, drawn, latent, objective
+from workbench.errors import BadInput, checked_positive
+from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, latent, objective
 from workbench.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
-from workbench.structures import Blocks, Floats, Ints
+from workbench.structures import Floats, Ints
 
 WARM, LAST = -2, 1_000_000  # stages; 0, 1, … are those of Algorithm 1
 MOST_STAGES = 100
@@ -50,7 +50,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SelfPacedLatent:
+class SelfPacedLatent(Restarted):
     """Easy samples first, by shares of `slack`, `uncertainty` and `novelty`; thresholds grow by `mu` a stage.
 
     combine : mix or all, see workbench/pacing.py;  steepness : k of the uncertainty's σ
@@ -85,16 +85,6 @@ class SelfPacedLatent:
     @property
     def by_slack(self) -> bool:
         return self.shares[0] == 1
-
-    def blocks(self, problem: Any) -> Blocks:
-        return Blocks(w=(latent(problem).n_features,))
-
-    def start(self, problem: Any) -> Floats:
-        return self.first(problem, 0)
-
-    def restarts(self, problem: Any) -> list[Floats]:
-        """The other first states."""
-        return [self.first(problem, number) for number in range(1, int(self.starts))]
 
     def first(self, problem: Any, number: int) -> Floats:
         everyone = np.ones(latent(problem).n_samples, np.int64)

@@ -12,35 +12,20 @@ oracle) and `compact` (the outputs' own polynomial-size program, an independent 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import MissingCapability
+from workbench.formulations._ridge import Ridge
 from workbench.oracles import MarginRescaling, SlackRescaling
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Compact, Prices
+from workbench.structures import Compact
 
 
 @dataclass(frozen=True)
-class SoftMargin:
+class SoftMargin(Ridge):
     """Soft-margin structural SVM with regularisation `lam` = λ > 0."""
 
-    lam: float = 0.1
     rescaling: Literal["margin", "slack"] = "margin"
     declare: Literal["cuts", "compact"] = "cuts"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
-            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=0.1.")
-
-    def blocks(self, problem: Any) -> Blocks:
-        return Blocks(w=(problem.n_features,))
-
-    def regularizer(self, problem: Any) -> SquaredNorm:
-        return SquaredNorm(self.lam)
-
-    def prices(self, problem: Any) -> Prices:
-        return Prices.of_mean(problem.weights)
 
     def oracle(self, problem: Any) -> MarginRescaling:
         return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)

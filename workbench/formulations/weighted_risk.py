@@ -18,17 +18,16 @@ r = p − y. *Squared*: r̂ is within e = S + 2u(|p̂| + |y|) of r, its square's
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from workbench.errors import BadInput, MissingCapability
+from workbench.formulations._ridge import Ridge
 from workbench.intervals import TINY, gamma
 from workbench.likelihoods import KAPPA, ULPS
 from workbench.oracles import MarginRescaling
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Floats, Ints, Kernel, LinearScores, Prices
+from workbench.structures import Floats, Ints, Kernel, LinearScores
 
 UNIT = 2.0**-53
 
@@ -122,29 +121,18 @@ class RiskTerms:
 
 
 @dataclass(frozen=True)
-class WeightedRisk:
+class WeightedRisk(Ridge):
     """Regularised risk of linear scores, `lam` = λ > 0, loss hinge, squared or logistic."""
 
-    lam: float = 0.1
     loss: Literal["hinge", "squared", "logistic"] = "hinge"
 
     def __new__(cls, lam: float = 0.1, loss: str = "hinge") -> WeightedRisk:
         return object.__new__(HingeRisk if loss == "hinge" else SmoothRisk)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.loss not in ("hinge", "squared", "logistic"):
             raise BadInput(f"loss is {self.loss!r}; choose hinge, squared or logistic.")
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 1e-100 <= self.lam <= 1e100:
-            raise BadInput(f"lam is {self.lam!r}; it must be positive, from 1e-100 to 1e100, e.g. lam=0.1.")
-
-    def blocks(self, problem: Any) -> Blocks:
-        return Blocks(w=(problem.n_features,))
-
-    def regularizer(self, problem: Any) -> SquaredNorm:
-        return SquaredNorm(self.lam)
-
-    def prices(self, problem: Any) -> Prices:
-        return Prices.of_mean(problem.weights)
 
 
 class HingeRisk(WeightedRisk):

@@ -35,8 +35,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from workbench import compiled as machine
-from workbench.costs import checked_positive
-from workbench.errors import BadInput
+from workbench.errors import BadInput, checked_positive
 from workbench.regularizers import Shape, projected, separated
 from workbench.structures import CutForm, Floats, Ints, Kernel
 

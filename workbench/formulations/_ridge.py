@@ -1,0 +1,32 @@
+"""What formulations of a mean of losses with a squared norm have in common.
+
+min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import checked_positive
+from workbench.regularizers import SquaredNorm
+from workbench.structures import Blocks, Prices
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """λ/2 ‖w‖² with `lam` = λ > 0, and prices that sum to 1."""
+
+    lam: float = 0.1
+
+    def __post_init__(self) -> None:
+        checked_positive(lam=self.lam)
+
+    def blocks(self, problem: Any) -> Blocks:
+        return Blocks(w=(problem.n_features,))
+
+    def regularizer(self, problem: Any) -> SquaredNorm:
+        return SquaredNorm(self.lam)
+
+    def prices(self, problem: Any) -> Prices:
+        return Prices.of_mean(problem.weights)
