@@ -25,7 +25,7 @@ def random_program(seed):
 @settings(max_examples=40)
 def test_a_rough_answer_becomes_a_kkt_point(seed):
     program = random_program(seed)
-    rough = BACKENDS["CLARABEL"].solve(program, 1e-4)
+    rough = BACKENDS["CLARABEL"].solve(program, 1e-6)
     found = finished(program, rough.x, rough.z, 1.0)
     assert found is not None
     x, z = found
