@@ -50,6 +50,9 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
+LONG = ("agreement", "rates", "speed")  # figures that take minutes: `cutbench figures` draws them
+
+
 @dataclass
 class Story:
     """Where files go, how much is asked for, and what happened so far."""
@@ -292,7 +295,8 @@ def pictures(story: Story) -> None:
     chapter("7  Figures", "Each as PNG, as SVG, and with its data as CSV.")
     try:
         with terminal.stdout_kept(), terminal.progress("figures"):
-            story.figures = make(None, story.out / "figures", **story.drawn)
+            quick = [name for name in registry("figure").names() if name not in LONG]
+            story.figures = make(quick, story.out / "figures", **story.drawn)
     except MissingCapability as reason:
         story.fault(str(reason))
     for path in (path for path in story.figures if path.suffix == ".png"):
