@@ -1,4 +1,8 @@
-"""Shared settings: hypothesis profiles, real data beside the checkout when present."""
+"""Shared settings: hypothesis profiles, real data beside the checkout when present.
+
+`make test` draws the same examples every time, so that a failure belongs to the change that made it; `nightly` draws
+new ones, forty times as many.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 slow_ok = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=slow_ok)
+settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=slow_ok, derandomize=True)
+settings.register_profile("search", max_examples=200, deadline=None, suppress_health_check=slow_ok)
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=slow_ok)
 settings.load_profile("default")
 

@@ -49,6 +49,18 @@ def test_any_slopes_are_below_any_model(loss, seed, k, scale):
         assert lower <= regularised_risk(dyads, drawn(dyads, rng, k, size), lam, loss)
 
 
+@pytest.mark.parametrize("slope", [1.001, -0.001])
+def test_slopes_outside_the_conjugates_domain_prove_nothing(slope):
+    """One slope with −yg = 1.001, or below 0, has ℓ*(g) = ∞ for the hinge; the square takes any."""
+    dyads, rng = small(40)
+    g = -dyads.targets * rng.random(30)
+    parts = parts_of(dyads)
+    assert np.isfinite(lower_at(parts, 5.0, 1, "hinge", g))
+    g[7] = -dyads.targets[7] * slope
+    assert lower_at(parts, 5.0, 1, "hinge", g) == -np.inf
+    assert np.isfinite(lower_at(parts, 5.0, 1, "squared", g))
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("k", "learned", "alternated"), [(1, 2.0, 2.0), (6, 1.15, 1.01)])
 def test_the_learner_stays_above_the_proven_bound(loss, k, learned, alternated):

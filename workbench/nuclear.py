@@ -160,13 +160,19 @@ def solved(
 
 
 def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
-    """−ℓ*(g): −yg for the hinge, 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
-    return -y * g if loss == "hinge" else -g * y - g * g / 2
+    """−ℓ*(g): −yg for the hinge, −∞ unless 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
+    if loss == "squared":
+        return -g * y - g * g / 2
+    gains = -y * g
+    return np.where((gains >= 0) & (gains <= 1), gains, -np.inf)
 
 
 def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
-    """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain."""
+    """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain, or a slope has ℓ*(g_i) = ∞."""
     L, R, X, y, prices = parts
+    gains = negative_conjugate(g, y, loss)
+    if not np.isfinite(gains).all():
+        return -np.inf
     slack, weights = gamma(len(y) + L.shape[1] + R.shape[1] + 16), prices * g
     S, around = (L * weights[:, None]).T @ R, (np.abs(L) * np.abs(weights)[:, None]).T @ np.abs(R)
     error = slack * float(np.linalg.norm(around)) * (1 + slack)
@@ -182,8 +188,7 @@ def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
     size = float(np.linalg.norm(c)) + float(np.linalg.norm(around_c))
     bent = float(c @ z) + slack * float(np.abs(c) @ np.abs(z)) + float(around_c @ np.abs(z)) + size * residual / sigma
     push = np.abs(X.T @ weights) + slack * (np.abs(X).T @ np.abs(weights))
-    gains = prices * negative_conjugate(g, y, loss)
-    total = gains.sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
+    total = (prices * gains).sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
     sizes = prices @ (np.abs(g * y) + g * g) + k * abs(bent) + push @ push / (2 * lam)
     return float(total - 4 * slack * sizes)
 
