@@ -94,6 +94,25 @@ def test_a_learner_that_ends_by_itself_is_not_asked_for_ever():
     assert len(track.laps) == 5
 
 
+def test_a_learner_that_shows_itself_is_asked_for_each_gap_from_scratch():
+    asked, clocks = [], []
+
+    class Shows:
+        @staticmethod
+        def observed(problem, formulation, budget, observe, epsilon):
+            asked.append(epsilon)
+            clocks.append(track.spent)
+            return 10.0 * epsilon * np.ones(12)
+
+    bounds = Bounds(FORM, points())
+    least = bounds.upper(np.full(12, 1e-3))
+    track = Track(bounds, 0.5 * least, bounds.gap(least, 0.5 * least), 10.0)
+    with pytest.raises(racing.Enough):
+        racing.watched(Shows)(FORM, points(), track)
+    assert clocks == [0.0] * len(clocks)
+    np.testing.assert_allclose(asked, 0.5 * least * 10.0 ** -np.arange(1, len(asked) + 1))
+
+
 def test_refusals_are_told():
     long = Chain([np.eye(30)[:20]] * 2, [np.arange(20)] * 2)
     tracks = race(FORM, long, ["cvxpy", "crf-stochastic", "sklearn-logistic"], seconds=1.0)

@@ -22,7 +22,7 @@ from workbench.learners._peers import needs, ridge
 
 EPSILON = 1e-9
 CACHE = 10  # cuts kept a sample
-SPARSE = 8  # an entry of a sparse vector costs about as much as so many of a dense one
+SPARSE = 2  # dense vectors pay if a slope may have more than one entry in so many
 
 
 class Spent(Exception):
@@ -91,11 +91,11 @@ class Separation:
         return dlib.vector(dense.tolist())
 
 
-def observed(problem, formulation, budget, observe=None):
+def observed(problem, formulation, budget, observe=None, epsilon=EPSILON):
     """The weights; before that `observe(w)` is called whenever the oracle is asked at a new w."""
     import dlib
 
-    separation = Separation(problem, formulation, budget, observe)
+    separation = Separation(problem, formulation, budget, observe, epsilon)
     try:
         return np.array(list(dlib.solve_structural_svm_problem(separation)))
     except Spent:
