@@ -226,6 +226,37 @@ def test_a_hint_changes_the_way_not_the_answer(backend):
     assert [hint is not None for hint in hints] == [False] + [BACKENDS[backend].warms] * (len(hints) - 1)
 
 
+@pytest.mark.parametrize("square", [False, True])
+def test_an_optimum_of_zero_needs_a_unit(square):
+    """A cubic is its own best cubic approximation: no relative gap, but one in units of `floor`."""
+    grid = np.linspace(-1, 1, 201)
+    powers, f = np.vander(grid, 4, increasing=True), 1 + 2 * grid - 3 * grid**2 + 0.5 * grid**3
+    c, t = cp.Variable(4), cp.Variable()
+
+    def worst(c, t):
+        residual = f - powers @ c
+        k = np.argmax(np.abs(residual))
+        sign = np.sign(residual[k])
+        return [((-sign * powers[k], -1.0), sign * f[k])] if abs(residual[k]) > t else []
+
+    def built():
+        objective = cp.square(t) if square else t
+        return wb.LazyProblem(
+            cp.Minimize(objective), [t >= -1 if square else t >= 0], [wb.LazyConstraint((c, t), worst)]
+        )
+
+    def repair(c, t):
+        return c, np.abs(f - powers @ c).max()
+
+    assert built().solve(backend="CLARABEL", repair=repair).status == "stalled"
+    s = built().solve(backend="CLARABEL", repair=repair, floor=1.0)
+    assert s.status == "optimal"
+    assert -1e-8 <= s.lower <= s.upper <= 1e-8
+    assert s.gap == s.upper - s.lower
+    with pytest.raises(wb.BadInput, match="floor"):
+        built().solve(floor=-1.0)
+
+
 def test_contradictory_rows_are_named():
     x = cp.Variable()
     with pytest.raises(wb.BadInput, match="no feasible point"):

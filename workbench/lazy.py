@@ -122,15 +122,17 @@ class LazyProblem:
         gap: float = 1e-8,
         backend: str | None = None,
         feasibility: float = 1e-8,
+        floor: float = 0.0,
         repair: Callable[..., Sequence[Any]] | None = None,
         max_rounds: int | None = None,
         time_limit: float | None = None,
         observe: Observe | None = None,
     ) -> LazySolution:
-        """Generate constraints until the bounds meet to a relative `gap`.
+        """Generate constraints until (upper − lower)/max(|upper|, |lower|, floor) ≤ `gap`.
 
         backend : None takes HiGHS's simplex method for linear programs where installed, else CLARABEL
         feasibility : violation (in the oracles' own units) that still counts as none
+        floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
         repair : values of all oracles' variables, in order -> feasible values; makes every round's
             point give an upper bound
 
@@ -139,7 +141,7 @@ class LazyProblem:
         BadInput : an oracle's answer that is no affine inequality in its variables
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
-        for name, number in (("gap", gap), ("feasibility", feasibility)):
+        for name, number in (("gap", gap), ("feasibility", feasibility), ("floor", floor)):
             if not isinstance(number, Real) or not 0 <= number < np.inf or (name == "gap" and number == 0):
                 raise BadInput(f"{name} is {number!r}; give a positive number such as 1e-8.")
         for parameter in self.problem.parameters():
@@ -149,7 +151,7 @@ class LazyProblem:
         base = CompiledBase(self.problem, self.cuts)
         linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
         chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
-        master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, repair)
+        master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, floor, repair)
         compile_seconds = time.perf_counter() - clock
         state = generate(family, master, gap, max_rounds, time_limit, observe, held=self.pool.handles())
         if state.status == "stalled" and state.lower == -np.inf:
@@ -296,8 +298,9 @@ class LazyFamily:
     hard, proven, n_groups = True, False, 0
     suspect = "the oracles and the base"
 
-    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, repair: Any):
+    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Any):
         self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair
+        self.floor = floor
         self.negligible = 1.0  # that size of a violation which matters as much as the gap: at most the optimum's own
 
     @property
@@ -346,13 +349,13 @@ class LazyFamily:
 
     def lower(self, weights: Floats, answer: MasterAnswer) -> float:
         value = answer.dual + self.offset
-        self.negligible = min(abs(value), 1.0) or 1.0
+        self.negligible = min(max(abs(value), self.floor), 1.0) or 1.0
         return value
 
     def gap(self, upper: float, lower: float) -> float:
         if not np.isfinite(upper - lower):
             return float("inf")
-        return float((upper - lower) / (max(abs(upper), abs(lower)) or 1.0))
+        return float((upper - lower) / (max(abs(upper), abs(lower), self.floor) or 1.0))
 
     def polish(self, handles: list[Ints], multipliers: Floats) -> None:
         return None
