@@ -9,6 +9,11 @@
     dual       dual weights, offsets or the Gram matrix wrong      report     what is returned is not what was learned
     number     too few digits                                     stop       ends before it is done
 
+Each says what evidence about it is right, by what it means and not by what a judge says: the convention of
+workbench/conventions.py that it amounts to (`λ` is another λ without a reason), the audits of workbench/audits.py
+that must contradict it where the learner lends what they ask for (`dual`: its dual weights), or nothing beyond
+the excess. A wrong output is no argmax, and its slope no subgradient; a wrong feature makes both wrong.
+
 No fault here only slows a learner down: each settles where the objective is higher (`cutbench bench planted-bugs`
 measures by how much), or never settles.
 """
@@ -24,12 +29,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Fault:
-    """`methods` in place of a learner's own; `hosts` are the learners, "METHOD: FAMILY FAMILY; METHOD: …"."""
+    """`methods` in place of a learner's own; `hosts` are the learners, "METHOD: FAMILY FAMILY; METHOD: …".
+
+    evidence : what the fault amounts to, with commas: names of conventions and audits, any of which is right
+    """
 
     name: str
     kind: str
     hosts: str
     methods: dict[str, Any]
+    evidence: str = ""
+
+    @property
+    def right(self) -> list[str]:
+        """The names in `evidence`; without one, there is none beyond the excess."""
+        return [each.strip() for each in self.evidence.split(",") if each]
 
     def pairs(self) -> list[tuple[str, str]]:
         """(method, family) of all hosts."""
@@ -37,8 +51,8 @@ class Fault:
         return [(method.strip(), family) for method, families in split for family in families.split()]
 
 
-def fault(name: str, kind: str, hosts: str, **methods: Any) -> Fault:
-    return Fault(name, kind, hosts, methods)
+def fault(name: str, kind: str, hosts: str, evidence: str = "", **methods: Any) -> Fault:
+    return Fault(name, kind, hosts, methods, evidence)
 
 
 def both(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., None]:
@@ -146,61 +160,71 @@ FAULTS = [
         "argmax without loss",
         "oracle",
         "subgradient: multiclass chain; bcfw: matching",
+        evidence="no loss augmentation, oracle, subgradient",
         argmax=lambda self, i, w: int((self.slopes[i] @ w).argmax()),
     ),
     fault(
         "loss subtracted in the argmax",
         "oracle",
         "subgradient: multiclass; bcfw: matching",
+        evidence="oracle, subgradient",
         scores=lambda self, i, w: self.slopes[i] @ w - self.losses[i],
     ),
     fault(
         "argmax remembered for ever",
         "oracle",
         "subgradient: multiclass chain; bcfw: chain",
+        evidence="oracle, subgradient",
         argmax=lambda self, i, w: self.__dict__.setdefault("seen", {}).setdefault(i, self.clean.argmax(i, w)),
     ),
     fault(
         "first output never considered",
         "oracle",
         "subgradient: multiclass; bcfw: multiclass",
+        evidence="oracle, subgradient",
         argmax=lambda self, i, w: 1 + int(self.scores(i, w)[1:].argmax()),
     ),
     fault(
         "last output never considered",
         "oracle",
         "subgradient: multiclass; bcfw: linear",
+        evidence="oracle, subgradient",
         argmax=lambda self, i, w: int(self.scores(i, w)[:-1].argmax()),
     ),
     fault(
         "own output excluded",
         "oracle",
         "subgradient: multiclass linear",
+        evidence="oracle, subgradient",
         argmax=lambda self, i, w: int(without(self.scores(i, w), self.own[i], -np.inf).argmax()),
     ),
     fault(
         "Viterbi follows its pointers in reading order",
         "oracle",
         "subgradient: chain; bcfw: chain",
+        evidence="oracle, subgradient",
         backwards=lambda self, back: back,
     ),
     fault(
         "Viterbi reads transitions transposed",
         "oracle",
         "subgradient: chain; bcfw: chain",
+        evidence="oracle, subgradient",
         forward=lambda self, best, pairs, scores: self.clean.forward(best, pairs.T, scores),
     ),
     fault(
         "Viterbi without transitions",
         "oracle",
         "bcfw: chain",
+        evidence="oracle, subgradient",
         forward=lambda self, best, pairs, scores: self.clean.forward(best, 0 * pairs, scores),
     ),
-    fault("greedy in place of Viterbi", "oracle", "bcfw: chain", forward=greedy),
+    fault("greedy in place of Viterbi", "oracle", "bcfw: chain", evidence="oracle, subgradient", forward=greedy),
     fault(
         "slack rescaling's output",
         "oracle",
         "subgradient: multiclass matching",
+        evidence="oracle, subgradient",
         scores=lambda self, i, w: self.losses[i] * (1 + self.slopes[i] @ w),
     ),
     # ── loss ──────────────────────────────────────────────────────────────────────────────────────
@@ -208,24 +232,28 @@ FAULTS = [
         "cost of true and predicted label exchanged",
         "loss",
         "subgradient: multiclass; dual-ascent: multiclass",
+        evidence="transposed costs, oracle, subgradient",
         loss=lambda self, i, y: self.cost[y, self.truth(i)],
     ),
     fault(
         "0/1 loss in place of costs",
         "loss",
         "bcfw: multiclass; dual-ascent: chain matching",
+        evidence="no cost matrix, unit loss, oracle, subgradient",
         loss=lambda self, i, y: float(y != self.truth(i)),
     ),
     fault(
         "loss not divided by length",
         "loss",
         "subgradient: chain",
+        evidence="length, oracle, subgradient",
         augmented=lambda self, i, truth: self.cost[truth],
     ),
     fault(
         "loss of the position before",
         "loss",
         "subgradient: chain",
+        evidence="oracle, subgradient",
         augmented=lambda self, i, truth: self.cost[np.roll(truth, 1)] / len(truth),
     ),
     fault(
@@ -241,6 +269,7 @@ FAULTS = [
         "loss halved",
         "loss",
         "dual-ascent: multiclass matching linear",
+        evidence="loss half",
         loss=lambda self, i, y: self.clean.loss(i, y) / 2,
     ),
     # ── features ──────────────────────────────────────────────────────────────────────────────────
@@ -248,18 +277,21 @@ FAULTS = [
         "last feature dropped",
         "features",
         "subgradient: linear; dual-ascent: linear",
+        evidence="no intercept, oracle, subgradient, dual",
         features=lambda self, i, y: without(self.clean.features(i, y), -1),
     ),
     fault(
         "first feature dropped",
         "features",
         "bcfw: multiclass linear",
+        evidence="zero weights, oracle, subgradient",
         features=lambda self, i, y: without(self.clean.features(i, y), 0),
     ),
     fault(
         "features of the next sample",
         "features",
         "bcfw: multiclass; lbfgs: linear",
+        evidence="oracle, subgradient",
         features=lambda self, i, y: self.clean.features((i + 1) % self.n, y),
         load=both(
             lambda self, problem, formulation: self.clean.load(problem, formulation),
@@ -270,77 +302,109 @@ FAULTS = [
         "truth's features not subtracted",
         "features",
         "dual-ascent: multiclass; lbfgs: linear",
+        evidence="subgradient, dual",
         differences=lambda self, i, outputs: np.array([self.features(i, y) for y in outputs]),
     ),
     fault(
         "first transition skipped",
         "features",
         "dual-ascent: chain; lbfgs: chain",
+        evidence="subgradient, dual",
         neighbours=lambda self, y: self.clean.neighbours(y)[1:],
     ),
     fault(
         "transitions two apart",
         "features",
         "dual-ascent: chain; lbfgs: chain",
+        evidence="subgradient, dual",
         neighbours=lambda self, y: list(zip(y[:-2], y[2:], strict=True)),
     ),
     fault(
         "transitions transposed",
         "features",
         "dual-ascent: chain; saga: chain",
+        evidence="transposed transitions, subgradient, dual",
         neighbours=lambda self, y: [(after, before) for before, after in self.clean.neighbours(y)],
     ),
     fault(
         "last letter read as blank",
         "features",
         "dual-ascent: chain; gradient: chain",
+        evidence="subgradient, dual",
         load=both(lambda self, problem, formulation: self.clean.load(problem, formulation), blank_ends),
     ),
     # ── scaling ───────────────────────────────────────────────────────────────────────────────────
-    fault("λ twice", "scaling", "subgradient: multiclass linear", shrinkage=lambda self: 2 * self.lam * self.w),
-    fault("gradient of λ‖w‖²", "scaling", "saga: multiclass linear", shrinkage=lambda self, w: 2 * self.lam * w),
+    fault(
+        "λ twice",
+        "scaling",
+        "subgradient: multiclass linear",
+        evidence="λ twice",
+        shrinkage=lambda self: 2 * self.lam * self.w,
+    ),
+    fault(
+        "gradient of λ‖w‖²",
+        "scaling",
+        "saga: multiclass linear",
+        evidence="λ twice",
+        shrinkage=lambda self, w: 2 * self.lam * w,
+    ),
     fault(
         "n forgotten in the slope",
         "scaling",
         "subgradient: multiclass matching",
+        evidence="mean twice, subgradient",
         slope=lambda self, i: self.clean.slope(i) / self.n,
     ),
     fault(
         "sum of losses, not mean",
         "scaling",
         "dual-ascent: matching; lbfgs: multiclass linear",
+        evidence="sum for mean, dual",
         prices=lambda self, weights: weights,
     ),
     fault(
         "divided by n twice",
         "scaling",
         "bcfw: multiclass; dual-ascent: matching; saga: linear",
+        evidence="mean twice, dual",
         prices=lambda self, weights: self.clean.prices(weights) / len(weights),
     ),
     fault(
         "weights of samples ignored",
         "scaling",
         "dual-ascent: multiclass linear; lbfgs: multiclass chain",
+        evidence="no sample weights, dual",
         prices=lambda self, weights: np.full(len(weights), 1 / len(weights)),
     ),
     fault(
         "1/λ taken for λ",
         "scaling",
         "bcfw: multiclass matching; gradient: linear",
+        evidence="λ read as C/n",
         regularisation=lambda self, formulation: 1 / formulation.lam,
     ),
     fault(
         "half of λ",
         "scaling",
         "dual-ascent: multiclass chain; gradient: linear",
+        evidence="λ half, dual",
         regularisation=lambda self, formulation: formulation.lam / 2,
     ),
-    fault("last weight not penalised", "scaling", "subgradient: linear", shrinkage=lambda self: spared(self, self.w)),
-    fault("intercept not penalised", "scaling", "gradient: linear", shrinkage=spared),
+    fault(
+        "last weight not penalised",
+        "scaling",
+        "subgradient: linear",
+        evidence="intercept not penalised",
+        shrinkage=lambda self: spared(self, self.w),
+    ),
+    fault(
+        "intercept not penalised", "scaling", "gradient: linear", evidence="intercept not penalised", shrinkage=spared
+    ),
     fault(
         "regulariser once a pass",
         "scaling",
         "subgradient: multiclass linear",
+        evidence="sum for mean",
         shrinkage=lambda self: 0.0,
         sweep=both(lambda self, k: self.clean.sweep(k), late_shrinkage),
     ),
@@ -350,11 +414,18 @@ FAULTS = [
         "subgradient: multiclass linear",
         direction=lambda self, i: (s := self.slope(i)) + self.lam * self.w * (s != 0),
     ),
-    fault("shrinks by λ/n", "scaling", "saga: chain linear", shrinkage=lambda self, w: self.lam * w / self.n),
+    fault(
+        "shrinks by λ/n",
+        "scaling",
+        "saga: chain linear",
+        evidence="sum for mean",
+        shrinkage=lambda self, w: self.lam * w / self.n,
+    ),
     fault(
         "temperature 2",
         "scaling",
         "lbfgs: multiclass chain; gradient: linear",
+        evidence="subgradient",
         logits=lambda self, i, w: self.clean.logits(i, w) / 2,
     ),
     # ── step ──────────────────────────────────────────────────────────────────────────────────────
@@ -368,7 +439,13 @@ FAULTS = [
         rate=lambda self: 1 / (self.lam * self.t**1.5),
     ),
     fault("steps never fall", "step", "subgradient: multiclass chain", rate=lambda self: 0.2 / self.lam),
-    fault("slope's sign wrong", "step", "subgradient: multiclass matching", slope=lambda self, i: -self.clean.slope(i)),
+    fault(
+        "slope's sign wrong",
+        "step",
+        "subgradient: multiclass matching",
+        evidence="subgradient",
+        slope=lambda self, i: -self.clean.slope(i),
+    ),
     fault("gradient clipped", "step", "subgradient: multiclass chain", direction=clipped),
     fault(
         "only the gradient's signs",
@@ -376,7 +453,7 @@ FAULTS = [
         "subgradient: multiclass linear",
         direction=lambda self, i: np.sign(self.clean.direction(i)),
     ),
-    fault("shrinkage outside the momentum", "step", "subgradient: multiclass linear", direction=momentum),
+    fault("shrinkage outside the momentum", "step", "subgradient: multiclass linear", evidence="λ", direction=momentum),
     fault(
         "line search without λ",
         "step",
@@ -395,33 +472,45 @@ FAULTS = [
         "gradient of the best output only",
         "step",
         "gradient: multiclass",
+        evidence="subgradient",
         expected=lambda self, i, w: self.slopes[i][int(self.logits(i, w).argmax())],
     ),
     # ── average ───────────────────────────────────────────────────────────────────────────────────
     fault(
-        "2 of 2/(t(t+1)) forgotten", "average", "subgradient: multiclass matching", report=lambda self: self.mean / 2
+        "2 of 2/(t(t+1)) forgotten",
+        "average",
+        "subgradient: multiclass matching",
+        evidence="averaging",
+        report=lambda self: self.mean / 2,
     ),
     fault(
         "averages mistakes, divides by visits",
         "average",
         "subgradient: multiclass linear",
+        evidence="averaging",
         slope=note,
         average=of_mistakes,
     ),
     fault(
-        "mean of the blocks, not their sum", "average", "bcfw: chain matching", report=lambda self: self.mean / self.n
+        "mean of the blocks, not their sum",
+        "average",
+        "bcfw: chain matching",
+        evidence="averaging",
+        report=lambda self: self.mean / self.n,
     ),
     # ── projection ────────────────────────────────────────────────────────────────────────────────
     fault(
         "onto the sphere",
         "projection",
         "projected: multiclass chain matching",
+        evidence="λ",
         projected=lambda self, w: w * self.radius / max(np.linalg.norm(w), 1e-300),
     ),
     fault(
         "radius of the whole for each weight",
         "projection",
         "projected: multiclass chain",
+        evidence="λ",
         reach=lambda self: self.clean.reach() / self.d,
     ),
     fault("onto ‖w‖₁, not ‖w‖₂", "projection", "projected: chain", projected=onto_l1),
@@ -429,18 +518,21 @@ FAULTS = [
         "onto w ≥ 0",
         "projection",
         "projected: multiclass matching",
+        evidence="zero weights",
         projected=lambda self, w: np.maximum(self.clean.projected(w), 0),
     ),
     fault(
         "Euclidean, not in the metric",
         "projection",
         "adagrad: shares",
+        evidence="prox",
         onto_simplex=lambda self, v, H: self.clean.onto_simplex(v, np.ones(len(v))),
     ),
     fault(
         "cut at 0 and divided by the sum",
         "projection",
         "adagrad: shares",
+        evidence="prox",
         onto_simplex=lambda self, v, H: np.maximum(v, 0) / max(np.maximum(v, 0).sum(), 1e-300),
     ),
     # ── sampling ──────────────────────────────────────────────────────────────────────────────────
@@ -476,12 +568,17 @@ FAULTS = [
     ),
     # ── dual ──────────────────────────────────────────────────────────────────────────────────────
     fault(
-        "steps not cut at α = 0", "dual", "dual-ascent: multiclass linear", clipped=lambda self, step, up, down: step
+        "steps not cut at α = 0",
+        "dual",
+        "dual-ascent: multiclass linear",
+        evidence="dual",
+        clipped=lambda self, step, up, down: step,
     ),
     fault(
         "α sums to 1/n, not to 1",
         "dual",
         "dual-ascent: multiclass matching",
+        evidence="mean twice, dual",
         mass=lambda self, i: np.full(np.shape(i), 1 / self.n),
     ),
     fault("Gram matrix without λ", "dual", "dual-ascent: chain linear", gram=lambda self: self.A @ self.A.T),
@@ -518,31 +615,42 @@ FAULTS = [
         "rows of W in reverse",
         "report",
         "bcfw: multiclass; lbfgs: multiclass",
+        evidence="averaging",
         report=lambda self: self.clean.report().reshape(self.k, -1)[::-1].ravel(),
     ),
     fault(
         "W read column by column",
         "report",
         "bcfw: multiclass; lbfgs: multiclass",
+        evidence="feature-major layout, averaging",
         report=lambda self: self.clean.report().reshape(-1, self.k).T.ravel(),
     ),
-    fault("last block left out", "report", "bcfw: multiclass linear", report=lambda self: self.blocks[:-1].sum(axis=0)),
+    fault(
+        "last block left out",
+        "report",
+        "bcfw: multiclass linear",
+        evidence="averaging",
+        report=lambda self: self.blocks[:-1].sum(axis=0),
+    ),
     fault(
         "weights without 1/λ",
         "report",
         "dual-ascent: chain matching",
+        evidence="dual",
         report=lambda self: self.lam * self.clean.report(),
     ),
     fault(
         "weights of length 1",
         "report",
         "subgradient: multiclass linear",
+        evidence="averaging",
         report=lambda self: self.mean / max(np.linalg.norm(self.mean), 1e-300),
     ),
     fault(
         "weights rounded to one digit",
         "report",
         "dual-ascent: multiclass linear",
+        evidence="dual",
         report=lambda self: np.round(self.clean.report(), 1),
     ),
     # ── number ────────────────────────────────────────────────────────────────────────────────────
@@ -556,6 +664,7 @@ FAULTS = [
         "half precision scores",
         "number",
         "lbfgs: uncentred",
+        evidence="subgradient",
         logits=lambda self, i, w: (self.slopes[i].astype(np.float16) @ w.astype(np.float16)).astype(float),
     ),
     # ── stop ──────────────────────────────────────────────────────────────────────────────────────
@@ -585,40 +694,56 @@ FAULTS = [
         "costs of the wrong pair",
         "loss",
         "adagrad: costs shares",
+        evidence="oracle, subgradient",
         charge=lambda self, i, y: np.roll(self.clean.charge(i, y), 1),
     ),
     fault(
         "K forgotten in the slope",
         "scaling",
         "adagrad: costs shares",
+        evidence="oracle, subgradient",
         charge=lambda self, i, y: self.clean.charge(i, y) / self.K,
     ),
     fault(
-        "costs never move", "step", "adagrad: costs shares", costs=lambda self, v, H, eta: self.theta[self.ends[1] :]
+        "costs never move",
+        "step",
+        "adagrad: costs shares",
+        evidence="prox",
+        costs=lambda self, v, H, eta: self.theta[self.ends[1] :],
     ),
     fault(
         "biases penalised",
         "scaling",
         "adagrad: costs shares",
+        evidence="prox",
         biases=lambda self, b, eta: b / (1 + 2 * eta * self.formulation.lam2 / self.P),
     ),
     fault(
         "decay not in the metric",
         "step",
         "adagrad: costs shares",
+        evidence="prox",
         shrunk=lambda self, w, eta: self.clean.shrunk(w, eta.mean()),
     ),
     fault(
         "λ of a sum taken for a mean's",
         "scaling",
         "adagrad: costs",
+        evidence="mean for sum, prox",
         shrunk=lambda self, w, eta: self.clean.shrunk(w, self.P * eta),
     ),
     fault(
         "expected errors all 1",
         "scaling",
         "adagrad: costs",
+        evidence="prox",
         towards_one=lambda self, v, H, eta: np.maximum((H * v + (pull := eta * self.K / self.P)) / (H + pull), 0),
     ),
-    fault("biases never learned", "features", "adagrad: costs", label=lambda self, y: np.zeros(self.k)),
+    fault(
+        "biases never learned",
+        "features",
+        "adagrad: costs",
+        evidence="oracle, subgradient",
+        label=lambda self, y: np.zeros(self.k),
+    ),
 ]

@@ -18,14 +18,16 @@ of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap
 G = Σ p_i max ‖a_i‖ every subgradient of F there is at most G + λ‖θ‖ ≤ 2G, hence F(θ) − F* ≤ 2G √(2ε/λ).
 
 A solver of ours lends its kernel, and two copies of itself: with `average=last` one shows the iterates that the other
-averages, visit by visit. `start(formulation, problem, samples, witnesses, weights) -> state` makes it a dual method
-here. `AUDITS` holds the audits by name; each takes hooks and a reference and returns findings.
+averages, visit by visit. `start(formulation, problem, samples, witnesses, weights) -> state` promises that it stays
+(workbench/structures.py): bcfw and dual-block do, subgradients do not stay anywhere. `AUDITS` holds the audits by
+name; each takes hooks and a reference and returns findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,12 +56,14 @@ class Hooks:
     """What a learner lends; None where it lends nothing. `asked` is the oracle it asks, if not the formulation's.
 
     oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  slope(i, z) -> a_i(z) (p,);  prox(u, H, η) -> x (p,)
+    iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
     """
 
     oracle: Callable[[Floats, int], Ints] | None = None
     subgradient: Callable[[Floats, int], Floats] | None = None
     slope: Callable[[int, Ints], Floats] | None = None
     prox: Callable[[Floats, Floats, float], Floats] | None = None
+    iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
     solver: Any = None
     asked: Any = None
 
@@ -73,7 +77,9 @@ def hooks_of(learner: Any, formulation: Any, problem: Any) -> Hooks:
         function = getattr(learner, name, None)
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 
-    return Hooks(*(lent(name) for name in ("oracle", "subgradient")), prox=lent("prox"))
+    shown = getattr(learner, "iterates", None)
+    steps = {name: lent(name) for name in ("oracle", "subgradient", "prox")}
+    return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
 
 
 def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
@@ -210,8 +216,10 @@ def audit_prox(hooks: Hooks, reference: Any) -> Iterator[Finding]:
 
 
 def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
-    """The average that a solver of ours reports against averages of the iterates of its twin."""
+    """The average that a solver of ours reports against averages of the iterates of its twin; or those it lends."""
     solver = hooks.solver
+    if hooks.iterates is not None:
+        yield replayed(islice(hooks.iterates(), VISITS), "visits")
     if solver is None or not any(each.name == "average" for each in fields(solver)) or solver.average == "last":
         return
     form, problem = reference.formulation, reference.problem
@@ -228,8 +236,8 @@ def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
 
 
 def audit_fixed_point(hooks: Hooks, reference: Any) -> Iterator[Finding]:
-    """A pass from the certified dual weights."""
-    if not hasattr(hooks.solver, "start") or not hasattr(reference.certificate, "samples"):
+    """A pass from the certified dual weights; there are none of smooth terms, whose solvers have no `start`."""
+    if not hasattr(hooks.solver, "start"):
         return
     form, problem, certificate = reference.formulation, reference.problem, reference.certificate
     bounds = bounds_for(form, problem)
@@ -259,14 +267,18 @@ def audit_reports(reports: list[Any]) -> list[Finding]:
     """The averaging audit of learners that report an `iterate`, and perhaps its `share`, with each checkpoint."""
     if len(reports) < 2 or not all("iterate" in each.claims for each in reports):
         return []
-    total, sum_, worst, when = 0.0, np.zeros_like(reports[0].theta), 0.0, np.nan
-    for each in reports:
-        share = each.claims.get("share", 1.0)
-        total, sum_ = total + share, sum_ + share * each.claims["iterate"]
-        away = relative(each.theta, sum_ / total)
-        worst, when = (away, each.passes) if away > worst else (worst, when)
-    told = f"Its weights after {when:g} passes are {worst:.1e} (relative) away from the average of its iterates."
-    return [Finding("averaging", worst, SLACK, told if worst > SLACK else "")]
+    return [replayed((each.theta, each.claims["iterate"], each.claims.get("share", 1.0)) for each in reports)]
+
+
+def replayed(steps: Iterable[tuple[Floats, Floats, float]], unit: str = "checkpoints") -> Finding:
+    """(θ̄_t, θ_t, s_t), t = 1, 2, …: how far θ̄_t is from Σ s θ/Σ s."""
+    total, sum_, worst, when = 0.0, 0.0, 0.0, 0
+    for t, (average, iterate, share) in enumerate(steps, 1):
+        total, sum_ = total + share, sum_ + share * np.asarray(iterate, float)
+        away = relative(average, sum_ / total)
+        worst, when = (away, t) if not away <= worst else (worst, when)
+    told = f"Its weights after {when} {unit} are {worst:.1e} (relative) away from the average of its iterates."
+    return Finding("averaging", worst, SLACK, told if not worst <= SLACK else "")
 
 
 # ── where and by what ─────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ A learner may also have, and is then audited by (workbench/audits.py),
     oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
     subgradient(problem, formulation, theta, i)     of h_i at θ
     prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
+    iterates(problem, formulation)                  (average, iterate, share) after each visit, for as long as asked
 
 A `fit` that takes `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
 Solvers of ours are learners by `run`, and have all this without being asked.
@@ -35,6 +36,10 @@ clean runs of tests/test_crosscheck.py none had settled above the optimum. Hence
 A clean learner with independent runs, each accused with probability ε, is accused with probability
 Σ_{k>S/2} C(S, k) ε^k (1−ε)^{S−k}: at ε = 1 %, below 1 % for one seed, 3·10⁻⁴ for three, 10⁻⁵ for five.
 
+**Causes.** Who is accused of its excess by a history alone, or lends what is wrong, is told why where that can be
+known: by the audits that contradict single steps, which are certain, and by the convention of
+workbench/conventions.py under which its weights are optimal, which may be confident.
+
 **Relations** (workbench/relations.py) turn the certified reference into others, without solving: the learner is
 judged there as well. Always with `audit=True`; else if it agrees, is not ours, gives the same weights for two seeds
 and takes less than CHEAP seconds.
@@ -51,7 +56,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +110,18 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What is wrong: the name of an audit that contradicts a step, certainly, or of a convention followed instead."""
+
+    kind: Literal["audit", "convention"]
+    name: str
+    sentence: str
+    confident: bool
+
+
+@dataclass(frozen=True)
 class Judgement:
-    """The verdict on a learner: of the run that decided it, with all `runs` behind it."""
+    """The verdict on a learner, of the run that decided it; all `runs` behind it, and the `causes` that are known."""
 
     name: str
     verdict: str
@@ -117,6 +132,7 @@ class Judgement:
     evidence: dict[str, float]
     rule: str
     runs: list[Run] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
 
 
 def judge(
@@ -147,17 +163,19 @@ def judge(
     with bench(candidate, reference, seconds) as stand:
         trials = [stand.tried(passes, seed, tolerance) for seed in seeds]
         runs = [Run(seed, v.verdict, v.excess, v.rule, took) for seed, (v, took) in zip(seeds, trials, strict=True)]
-        decided = together([verdict for verdict, _ in trials])
-        if decided.verdict in (AGREES, NOT_CONVERGED):
-            decided = stand.audited(decided, tolerance)
+        decided, causes = together([verdict for verdict, _ in trials]), []
+        settled = decided.verdict == DISAGREES and decided.rule in CHANCE
+        if settled or decided.verdict in (AGREES, NOT_CONVERGED):
+            decided, causes = stand.audited(decided, tolerance)
         wanted = audit or (audit is None and stand.cheap(decided, passes, seeds))
         if wanted and decided.verdict in (AGREES, NOT_CONVERGED):
             decided = stand.related(decided, passes, seeds[0], tolerance)
-    if decided.verdict == DISAGREES and decided.rule in CHANCE:
-        decided = explained(decided, stand.history, reference)
+    if settled or (decided.verdict == DISAGREES and decided.rule == "feasibility"):
+        decided, found = explained(decided, stand.history, reference)
+        causes = causes + found
     mean = float(np.mean([each.seconds for each in runs]))
     told = decided.verdict, decided.excess, passes, mean, decided.reason, decided.evidence, decided.rule
-    return Judgement(candidate.name, *told, runs)
+    return Judgement(candidate.name, *told, runs, causes)
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
@@ -189,15 +207,21 @@ def counted(chosen: Verdict, verdicts: list[Verdict]) -> Verdict:
     return replace(chosen, reason=f"{chosen.reason.rstrip('.')} ({split}).", evidence=evidence)
 
 
-def explained(verdict: Verdict, history: list[tuple[float, Floats]], reference: Any) -> Verdict:
+def explained(verdict: Verdict, history: list[tuple[float, Floats]], reference: Any) -> tuple[Verdict, list[Cause]]:
     """The verdict with the name of the convention under which the weights are optimal, if one is found."""
     from workbench.conventions import explain
 
     found = explain(history[-1][1], reference, history)
     if found is None:
-        return verdict
+        return verdict, []
     reason = f"{verdict.reason.rstrip('.')}: {found.sentence[0].lower()}{found.sentence[1:]}"
-    return replace(verdict, reason=f"{reason.rstrip('.')}.", evidence=verdict.evidence | found.evidence)
+    told = replace(verdict, reason=f"{reason.rstrip('.')}.", evidence=verdict.evidence | found.evidence)
+    return told, [Cause("convention", found.name, found.sentence, found.confident)]
+
+
+def contradicting(findings: Sequence[Finding]) -> list[Cause]:
+    """The audits that found a fault."""
+    return [Cause("audit", each.name, each.sentence, True) for each in findings if each.sentence]
 
 
 # ── which learner ─────────────────────────────────────────────────────────────────────────────────
@@ -326,10 +350,10 @@ class Stand:
         except (Exception, SystemExit) as error:
             return crosscheck(exception_of(error), self.reference), time.perf_counter() - began
 
-    def audited(self, verdict: Verdict, tolerance: float) -> Verdict:
-        """The verdict after the audits of single steps, and of `start`."""
+    def audited(self, verdict: Verdict, tolerance: float) -> tuple[Verdict, list[Cause]]:
+        """The verdict after the audits of single steps, and of `start`, and those that found a fault."""
         if not self.certified:
-            return verdict
+            return verdict, []
         try:
             findings = self.findings() + audit_reports(self.yielded)
             if self.takes_start():
@@ -338,11 +362,13 @@ class Stand:
         except (Exception, SystemExit) as error:
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
-            return crosscheck(exception_of(error), self.reference)
-        evidence = verdict.evidence | {each.name: each.worst for each in findings}
-        for fault in (each for each in findings if each.sentence):
-            return Verdict(DISAGREES, verdict.excess, fault.sentence, evidence, f"audit: {fault.name}")
-        return replace(verdict, evidence=evidence)
+            return crosscheck(exception_of(error), self.reference), []
+        evidence, causes = verdict.evidence | {each.name: each.worst for each in findings}, contradicting(findings)
+        if not causes:
+            return replace(verdict, evidence=evidence), []
+        first = causes[0]
+        reason = f"{verdict.reason} {first.sentence}" if verdict.verdict == DISAGREES else first.sentence
+        return Verdict(DISAGREES, verdict.excess, reason, evidence, f"audit: {first.name}"), causes
 
     def cheap(self, verdict: Verdict, passes: int, seeds: Sequence[int]) -> bool:
         """Whether relations cost next to nothing, and mean something."""

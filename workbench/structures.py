@@ -614,7 +614,9 @@ class Solver(Protocol):
         witnesses[k] and, if dual, steps[k] = (γ, ρ)
     A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional,
     and so is `oracle(problem)`, the oracle it asks if that is not the formulation's. One that keeps its
-    cuts brings `visitor` and `duals` in place of the log (workbench/stochastic.py).
+    cuts brings `visitor` and `duals` in place of the log (workbench/stochastic.py). A dual method whose D never
+    falls promises to stay at an optimum by `start(formulation, problem, samples, witnesses, weights)`, the state at
+    dual weights μ (K,) of the cuts of these outputs; the fixed-point audit holds it to that (workbench/audits.py).
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""What formulations of a mean of losses with a squared norm have in common.
+"""What formulations of one vector w with a squared norm have in common.
 
-min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights
+min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights, if not said otherwise
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.structures import Blocks, Prices
 
 @dataclass(frozen=True)
 class Ridge:
-    """λ/2 ‖w‖² with `lam` = λ > 0, and prices that sum to 1."""
+    """λ/2 ‖w‖² with `lam` = λ > 0, and the prices of a mean."""
 
     lam: float = 0.1
 

@@ -15,27 +15,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.errors import checked_positive
+from workbench.formulations._ridge import Ridge
 from workbench.intervals import down, up
 from workbench.oracles import MarginRescaling
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Prices
+from workbench.structures import Prices
 
 
 @dataclass(frozen=True)
-class HardMargin:
+class HardMargin(Ridge):
     """Hard-margin structural SVM; `lam` scales the objective only (lam = 1 is the usual ½‖w‖²)."""
 
     lam: float = 1.0
-
-    def __post_init__(self) -> None:
-        checked_positive(lam=self.lam)
-
-    def blocks(self, problem: Any) -> Blocks:
-        return Blocks(w=(problem.n_features,))
-
-    def regularizer(self, problem: Any) -> SquaredNorm:
-        return SquaredNorm(self.lam)
 
     def prices(self, problem: Any) -> Prices:
         return Prices(problem.weights, 0.0)

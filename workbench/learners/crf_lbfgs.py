@@ -1,4 +1,4 @@
-"""L-BFGS by SciPy on a smooth formulation, as a user would call it: `budget` iterations from θ = 0.
+"""L-BFGS by SciPy on a smooth formulation, as a user would call it: `budget` iterations from θ = 0 or a `start`.
 
 `solve` certifies as it goes and has a Newton finish; this learner stops where SciPy stops and claims nothing.
 One iteration takes about one pass over the data. Its objective is the formulation's own,
@@ -13,8 +13,8 @@ from workbench.errors import MissingCapability
 from workbench.structures import SmoothForm
 
 
-def fit(problem, formulation, budget, rng):
-    """SciPy's L-BFGS-B, `budget` iterations at most; nothing in it is random."""
+def fit(problem, formulation, budget, rng, start=None):
+    """SciPy's L-BFGS-B, `budget` iterations at most; nothing in it is random, and at an optimum it stays."""
     from scipy.optimize import minimize
 
     if not isinstance(formulation, SmoothForm):
@@ -28,7 +28,8 @@ def fit(problem, formulation, budget, rng):
         return regularizer.value(theta) + prices[samples] @ values, regularizer.curvature * theta + slope
 
     options = {"maxiter": budget, "maxfun": 20 * budget, "ftol": 0.0, "gtol": 1e-12}
-    return minimize(objective, np.zeros(terms.dim), jac=True, method="L-BFGS-B", options=options).x
+    begin = np.zeros(terms.dim) if start is None else start["weights"]
+    return minimize(objective, begin, jac=True, method="L-BFGS-B", options=options).x
 
 
 NAMES = {"crf-lbfgs": fit}

@@ -114,6 +114,21 @@ class DualBlock:
         curvature = float(formulation.regularizer(problem).curvature)
         return State(curvature, pool, point, desk, most, np.random.default_rng(self.seed))
 
+    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
+        """The state at dual weights β_k of K cuts: their pool, and θ = −Σ β_k a_k/μ."""
+        state, oracle = self.init(formulation, problem), formulation.oracle(problem)
+        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, False)
+        state.pool.weight[:] = 0.0
+        slopes, offsets = oracle.rows(samples, witnesses)
+        for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
+            if weight > 0:
+                cut = seated(tools, state, int(i), witness)
+                state.pool.offset[cut] = offset
+                state.pool.weight[cut] += weight
+        state.point.theta[:] = -(slopes.T @ weights) / state.curvature
+        remember(state)
+        return state
+
     def report(self, state: State) -> Floats:
         return state.point.theta.copy()
 
@@ -161,6 +176,17 @@ def remember(state: State) -> None:
     """`before` becomes what is now."""
     state.pool.before[:] = state.pool.weight
     state.point.before[:] = state.point.theta
+
+
+def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
+    """The cut of `witness` in the pool, put there if it is new."""
+    known = state.pool.member[i, : state.pool.count[i]]
+    same = known[(state.pool.witness[known] == witness).all(axis=1)]
+    if len(same):
+        return int(same[0])
+    while (place := tools.insert(tools.slope_into, tools.data, i, witness, state.pool, state.desk)) < 0:
+        moved(tools, state, 0)
+    return int(state.pool.member[i, place])
 
 
 def moved(tools: Loops, state: State, patience: int) -> None:
