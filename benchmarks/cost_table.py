@@ -8,7 +8,7 @@ says less, tested on 2,189), `digits` (balanced; the first 1,000, tested on the 
 Costs are K = 1 an error in the SVM and in (10). On the simplex they share K, so K is the number of reachable
 classes there: 1 an error on average (K only rescales λ₂: docs/mathematics.md §5). λ₂ is one for all rows.
 
-Every cell is a `wb.solve` to the gap, by the master that `workbench/proximal.py` describes where data are long; of an
+Every cell is a `wb.solve` to the gap, by the master that `workbench/ascent.py` describes where data are long; of an
 alternation each inner program is one.
 
 Accuracies carry exact (Clopper–Pearson) 95 % intervals; each row is compared with the SVM by McNemar's exact test

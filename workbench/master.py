@@ -6,7 +6,7 @@
     GramMaster       r = μ/2‖θ‖²: the dual, a QP over the Gram matrix H = RRᵀ/μ of the rows,
                      min ½βᵀHβ − ⟨o, β⟩   s.t.  Σ_{r∈g} β_r = p_g,  β ≥ 0;      θ = −Rᵀβ/μ
 
-    AscentMaster     the same dual by our own block ascent on sparse rows, from the last β
+    AscentMaster     the dual by our own block ascent on sparse rows, from the last β (workbench/ascent.py)
 
 For hard rows (no ξ) the dual has no simplex and may be unbounded. It is homogeneous, so the Gram
 master solves  min ½αᵀHα  s.t. ⟨o, α⟩ = 1, α ≥ 0  instead, always feasible, with value ρ²/2, and
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from workbench.ascent import ascend, prepare
 from workbench.backends import Answer, Backend, ConeProgram
 from workbench.polish import finished
 from workbench.structures import Floats, Grown, GrownRows, Ints, Rows
@@ -221,39 +220,6 @@ class GramMaster(Master):
         )
         answer = self.backend.solve(program, tolerance, time_limit)
         return answer, np.maximum(np.nan_to_num(answer.x), 0)
-
-
-class AscendingMaster(Master):
-    """Ascends the dual from the last β (rows,), visiting groups in a seeded order; its children take the steps."""
-
-    def __init__(self, dim: int, name: str, prices: Floats):
-        super().__init__(dim, name)
-        self.prices, self.beta, self.rng = prices, np.empty(0), np.random.default_rng(0)
-
-    def append(self, rows: Rows) -> None:
-        super().append(rows)
-        self.beta = np.concatenate([self.beta, np.zeros(len(rows.offsets))])
-
-    def warm(self, multipliers: Floats) -> None:
-        self.beta = multipliers
-
-    def keep(self, index: Ints) -> None:
-        super().keep(index)
-        self.beta = self.beta[index]
-
-
-class AscentMaster(AscendingMaster):
-    """The dual over sparse rows, by our own block ascent (workbench/ascent.py)."""
-
-    def __init__(self, curvature: float, prices: Floats, dim: int):
-        super().__init__(dim, "ascent", prices)
-        prepare()
-        self.curvature = curvature
-
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
-        rows = self.rows
-        self.beta, gap = ascend(rows, self.prices, self.curvature, self.beta, slack, self.rng)
-        return MasterAnswer(-(rows.slopes.T @ self.beta) / self.curvature, self.beta, f"gap {gap:.1e}")
 
 
 def numerical_dual(program: ConeProgram, answer: Answer) -> float:

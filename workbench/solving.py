@@ -3,10 +3,10 @@
 The master is chosen by what the regularizer, the prices and the backend offer:
 
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
-        begun, where n·p ≥ LONG, with passes of dual-block (workbench/ascent.py): master "dual-block"
+        begun, where n·p ≥ LONG, with passes of dual-block (workbench/passes.py): master "dual-block"
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
-                                                   → ProximalMaster (our own ascent about a moving centre)
+                                                   → AscentMaster (about a moving centre where r is not curved)
     anything else                                  → CompiledMaster (the CVXPY declaration)
 
 LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.ascent import Blocks
+from workbench.ascent import AscentMaster
 from workbench.backends import BACKENDS, Backend, solve_cvxpy
 from workbench.backends import backend as find_backend
 from workbench.bounds import Bounds, SmoothBounds
@@ -48,8 +48,8 @@ from workbench.exact import optimum as exact_optimum
 from workbench.exact import sharpened
 from workbench.journal import Journal
 from workbench.majorize import alternate
-from workbench.master import AscentMaster, CompiledMaster, GramMaster, Master
-from workbench.proximal import ProximalMaster
+from workbench.master import CompiledMaster, GramMaster, Master
+from workbench.passes import Passes
 from workbench.smooth import descend
 from workbench.solvers.dual_block import DualBlock
 from workbench.structures import CutForm, Cuts, Enumerable, Floats, Labelled, Majorized, Search, SmoothForm
@@ -58,7 +58,7 @@ from workbench.trees import CappedBounds, Tree, bounds_for
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
-MOST = 200_000  # rows that the proximal master is given at once, where it can be given all
+MOST = 200_000  # rows that an ascent about a moving centre is given at once, where it can be given all
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
 
 
@@ -130,7 +130,7 @@ def solve(
     gap : stop when (upper − lower)/size ≤ gap, both recomputed from the data
     backend : CLARABEL, ECOS, OSQP, PIQP, SCS, …; None picks one
     groups : rows a round: "all" (n-slack), "one" (one-slack) or a number; None means all
-    master : "dual-block", "ascent", "proximal", "gram", "compiled" or None (picked as the module's docstring says)
+    master : "dual-block", "ascent", "gram", "compiled" or None (picked as the module's docstring says)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
     polish : then look for the exact optimum, a fraction (workbench/exact.py): `certificate.optimum`, or
@@ -353,17 +353,18 @@ def solve_by_cuts(
     kind, chosen = choose(bounds, family.n_groups, master, backend)
     others = [] if backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
     clock, cpu = time.perf_counter(), time.process_time()
-    blocks = Blocks(family, gap) if kind == "dual-block" else None
+    passes = Passes(family, gap) if kind == "dual-block" else None
     engine = make_master(kind, family, chosen)
     if kind == "compiled":
         engine.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = time.perf_counter() - clock, time.process_time() - cpu
     with journal as kept:
-        listed = kind == "proximal" and len(bounds.samples) * labels_of(bounds.problem) <= MOST
+        loose = kind == "ascent" and bounds.regularizer.curvature is None
+        listed = loose and len(bounds.samples) * labels_of(bounds.problem) <= MOST
         held = family.everything() if listed else family.truths() if len(bounds.regularizer.free) else []
         warm = None
-        if blocks and not (kept and kept.entries):
-            held, warm, time_limit = blocks.run(time_limit)
+        if passes and not (kept and kept.entries):
+            held, warm, time_limit = passes.run(time_limit)
         state = generate(family, engine, gap, max_rounds, time_limit, observe, held, kept, warm)
     names = ["dual-block"] * (warm is not None) + state.masters
     return Answer(state, family.cuts, ", then ".join(map(versioned, names)), kind, *spent)
@@ -515,28 +516,27 @@ def group_count(groups: int | str | None, n: int) -> int:
 
 def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
     """The kind of master and its backend, as the module's docstring says."""
-    quadratic = getattr(bounds.regularizer, "curvature", None) is not None
-    ascent = quadratic and not bounds.prices.hard
-    fits = {"ascent": ascent and name is None, "gram": quadratic, "compiled": True}
-    rows = fits["ascent"] and groups == len(bounds.samples)
-    fits["dual-block"] = rows and DualBlock().misfit(bounds.formulation, bounds.problem) is None
+    quadratic = bounds.regularizer.curvature is not None
     shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
-    fits["proximal"] = name is None and not bounds.prices.hard and shaped
+    fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
+    every = groups == len(bounds.samples)
+    blocks = fits["ascent"] and quadratic and every
+    fits["dual-block"] = blocks and DualBlock().misfit(bounds.formulation, bounds.problem) is None
     given = find_backend(name) if name else None
     if kind is None and given is None:
-        kind = "ascent" if ascent and available() else "gram" if quadratic else "compiled"
-        if len(bounds.samples) * bounds.oracle.dim >= LONG and groups == len(bounds.samples) and available():
-            long = {"ascent": "dual-block", "compiled": "proximal"}.get(kind, kind)
-            kind = long if fits.get(long) else kind
+        long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
+        kind = "gram" if quadratic else "compiled"
+        if fits["ascent"] and available() and (quadratic or long):
+            kind = "dual-block" if long and fits["dual-block"] else "ascent"
     elif kind is None:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
-            f"regularizer, ascent that, finite prices and no backend, dual-block besides one group a sample and "
-            f"a kernel with slope_into, and proximal a regularizer with a proximal step, finite prices and no backend."
+            f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
+            f"a squared norm, finite prices, no backend, one group a sample and a kernel with slope_into."
         )
-    if kind not in ("ascent", "dual-block", "proximal") and given is None:
+    if kind not in ("ascent", "dual-block") and given is None:
         given = first_installed(kind)
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
@@ -553,15 +553,12 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     if kind == "gram":
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
-        master = AscentMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim)
+        master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
         kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
+        if bounds.regularizer.curvature is None:
+            kinds = ("compiled",)
         able = [(each, first_installed(each)) for each in kinds]
         master.heirs = [partial(make_master, each, family, found) for each, found in able if found]
-        return master
-    if kind == "proximal":
-        master = ProximalMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
-        found = first_installed("compiled")
-        master.heirs = [partial(make_master, "compiled", family, found)] if found else []
         return master
     from workbench.declared import CompiledBase, LazyCuts
 

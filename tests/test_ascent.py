@@ -1,4 +1,4 @@
-"""The ascent about a moving centre: its steps, its optima against another master's, and when `solve` chooses it."""
+"""Block ascent: its steps, its optima against another master's, and when `solve` chooses it about a moving centre."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import workbench as wb
+from workbench import ascent, solving
 from workbench import compiled as machine
-from workbench import proximal, solving
+from workbench.ascent import SWEEPS, AscentMaster, Centred, Dual, fill, grouped, pairwise, sweep
 from workbench.bounds import Bounds
-from workbench.proximal import SWEEPS, Centred, Dual, ProximalMaster, fill, grouped, pairwise, sweep
 from workbench.regularizers import CountedCosts, ElasticNet, Shape, Simplex, SquaredNorm, Stacked, plain, projected
 from workbench.structures import Rows
 
@@ -38,7 +38,7 @@ def begun(shape, seed):
     """A master with random rows, and all that a sweep needs."""
     rng = np.random.default_rng(seed)
     prices = rng.uniform(0.2, 2, 4)
-    master = ProximalMaster(shape, prices, np.zeros(6))
+    master = AscentMaster(shape, prices, np.zeros(6))
     master.centre = rng.normal(size=6) * ~np.isinf(shape.square)
     master.append(random_rows(rng))
     sigma = master.sigma()
@@ -94,7 +94,7 @@ def test_a_wrong_metric_would_lower_the_dual(kind):
 @pytest.mark.parametrize("kind", ["counted", "simplex"])
 def test_compiled_steps_are_the_interpreted_ones(kind):
     found = []
-    for steps in (proximal.compiled(), (fill, sweep, pairwise, projected)):
+    for steps in (ascent.compiled(), (fill, sweep, pairwise, projected)):
         _, _, blocks, centred, dual, rng = begun(KINDS[kind], 3)
         steps[0](blocks, centred.metric, np.zeros(6))
         orders = np.array([rng.permutation(4) for _ in range(SWEEPS)])
@@ -125,8 +125,8 @@ def test_it_certifies_what_the_compiled_master_certifies(form, most, monkeypatch
     """By itself: no heir has to help. Rows are asked for, or all there from the start."""
     monkeypatch.setattr(solving, "MOST", most)
     problem = clouds()
-    own, other = wb.solve(form, problem, gap=1e-3, master="proximal"), wb.solve(form, problem, gap=1e-7)
-    assert (own.status, own.master) == ("optimal", "proximal")
+    own, other = wb.solve(form, problem, gap=1e-3, master="ascent"), wb.solve(form, problem, gap=1e-7)
+    assert (own.status, own.master) == ("optimal", "ascent")
     assert "then" not in own.backend
     assert own.lower <= other.upper
     assert other.lower <= own.upper
@@ -136,7 +136,7 @@ def test_it_certifies_what_the_compiled_master_certifies(form, most, monkeypatch
 @needs_numba
 def test_chains_and_proofs(tmp_path):
     problem = wb.load_problem("synthetic-chain")(n=12)
-    solution = wb.solve(wb.NormalizedCostLearning(factoring="ordered"), problem, gap=1e-4, master="proximal")
+    solution = wb.solve(wb.NormalizedCostLearning(factoring="ordered"), problem, gap=1e-4, master="ascent")
     assert solution.status == "optimal"
     assert wb.verify(solution.certificate.save(tmp_path / "c"))["proven"]
 
@@ -145,12 +145,12 @@ def test_chains_and_proofs(tmp_path):
 def test_it_is_chosen_where_data_are_long_and_refused_where_it_does_not_fit(monkeypatch):
     problem = clouds()
     monkeypatch.setattr(solving, "LONG", 100)
-    assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2).master == "proximal"
+    assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2).master == "ascent"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, groups="one").master == "compiled"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, backend="CLARABEL").master == "compiled"
     for form, words in ((wb.HardMargin(), {}), (wb.NormalizedCostLearning(), {"backend": "CLARABEL"})):
         with pytest.raises(wb.BadInput, match="does not fit here"):
-            wb.solve(form, problem, master="proximal", **words)
+            wb.solve(form, problem, master="ascent", **words)
 
 
 def test_rows_that_are_negligible_together_move_the_gap_by_a_thousandth():
@@ -159,6 +159,6 @@ def test_rows_that_are_negligible_together_move_the_gap_by_a_thousandth():
 
     problem = clouds()
     family = Family(Bounds(wb.NormalizedCostLearning(), problem), problem.n_samples)
-    run = Run(family, ProximalMaster(plain(family.cuts.dim, 1.0), family.prices, family.start), 1e-3)
+    run = Run(family, AscentMaster(plain(family.cuts.dim, 1.0), family.prices, family.start), 1e-3)
     run.state.upper, run.state.lower = 7.0, 3.0
     assert run.negligible * family.prices.sum() == pytest.approx(1e-3 * 4.0)
