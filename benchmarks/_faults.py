@@ -466,7 +466,13 @@ FAULTS = [
         "bcfw: multiclass matching",
         step=lambda self, delta, gain: self.clean.step(delta, 0.0),
     ),
-    fault("w moves by γ/n", "step", "bcfw: multiclass linear", follow=lambda self, w, change: w + change / self.n),
+    fault(
+        "w moves by γ/n",
+        "step",
+        "bcfw: multiclass linear",
+        evidence="mean twice",  # at rest w is 1/n of the sum of its blocks: the optimum for nλ
+        follow=lambda self, w, change: w + change / self.n,
+    ),
     fault("gradient without λw", "step", "lbfgs: multiclass linear", shrinkage=lambda self, w: 0 * w),
     fault(
         "gradient of the best output only",
@@ -581,7 +587,13 @@ FAULTS = [
         evidence="mean twice, dual",
         mass=lambda self, i: np.full(np.shape(i), 1 / self.n),
     ),
-    fault("Gram matrix without λ", "dual", "dual-ascent: chain linear", gram=lambda self: self.A @ self.A.T),
+    fault(
+        "Gram matrix without λ",
+        "dual",
+        "dual-ascent: chain linear",
+        evidence="Gram matrix without λ, loss half",  # losses ℓ/λ, and λ is 2 on chains
+        gram=lambda self: self.A @ self.A.T,
+    ),
     fault("margins of other samples stale", "dual", "dual-ascent: multiclass linear", refresh=of_sample),
     fault(
         "loser's column forgotten",
@@ -607,6 +619,7 @@ FAULTS = [
         "mean gradient refreshed without weights",
         "dual",
         "saga: multiclass linear",
+        evidence="no sample weights",  # its table settles, and then mean + λw = 0
         refreshed=lambda self, i, change: self.mean + change / self.n,
     ),
     fault("table keeps changes", "dual", "saga: multiclass linear", kept=lambda self, new, i: new - self.table[i]),
@@ -615,7 +628,7 @@ FAULTS = [
         "rows of W in reverse",
         "report",
         "bcfw: multiclass; lbfgs: multiclass",
-        evidence="averaging",
+        evidence="labels permuted, averaging",
         report=lambda self: self.clean.report().reshape(self.k, -1)[::-1].ravel(),
     ),
     fault(

@@ -252,6 +252,7 @@ PLANTS: dict[str, Plant] = {
     "transposed costs": lambda data, lam, rng: table(replace(data, cost=data.cost.T), lam),
     "loss twice": lambda data, lam, rng: table(replace(data, cost=2 * data.cost), lam),
     "loss half": lambda data, lam, rng: table(replace(data, cost=data.cost / 2), lam),
+    "Gram matrix without λ": lambda data, lam, rng: table(replace(data, cost=data.cost / lam), lam),
     "length": lambda data, lam, rng: table(data, lam, normalised=False),
     "no sample weights": lambda data, lam, rng: table(replace(data, weights=np.ones(len(data.weights))), lam),
     "balanced classes": lambda data, lam, rng: table(balanced(data), lam),
@@ -342,6 +343,10 @@ def other_way(family: str, name: str, rng: np.random.Generator) -> Planted:
     unary, pairs = theta[: K * p].reshape(K, p), theta[K * p :]
     if name == "feature-major layout":
         return Planted(family, name, reference, np.concatenate([unary.T.ravel(), pairs]))
+    if name == "labels permuted":
+        order = np.roll(np.arange(K), int(rng.integers(1, K)))
+        moved = pairs.reshape(K, K)[np.ix_(order, order)] if len(pairs) else pairs
+        return Planted(family, name, reference, np.concatenate([unary[order].ravel(), moved.ravel()]))
     return Planted(family, name, reference, np.concatenate([unary.ravel(), pairs.reshape(K, K).T.ravel()]))
 
 
@@ -448,7 +453,13 @@ def plans() -> list[tuple[str, str, Any]]:
     made: list[tuple[str, str, Any]] = []
     for family, without in (("multiclass", CHAIN_ONLY), ("chain", MULTICLASS_ONLY)):
         made += [(family, name, convention) for name in PLANTS if name not in without]
-        others = ("feature-major layout", "no loss augmentation", "last iterate", "average from the start")
+        others = (
+            "feature-major layout",
+            "labels permuted",
+            "no loss augmentation",
+            "last iterate",
+            "average from the start",
+        )
         made += [(family, name, other_way) for name in others]
         made += [(family, name, neither) for name in NEITHER]
     made.append(("chain", "transposed transitions", other_way))

@@ -3,7 +3,8 @@
 Learners written from scratch (`_plain_learners.py`) get one fault at a time (`_faults.py`), are run on small random
 problems, and their weights are judged against the proven optimum by `crosscheck`. A bug counts as
 
-    found        `disagrees`, and the excess it is accused of is that of its weights, recomputed here from the tables
+    found        `disagrees`, and the excess it is accused of is that of its weights, recomputed here from the tables,
+                 and nothing is said of it with confidence that is not so
     accuracy     it shows in the training accuracy: more than 2 points below that of the sound learner
     own account  it shows in what the learner itself can see: its own duality gap, or the gradient of its own
                  likelihood, or by how much its own objective still changed in the last half of its passes, above 1 %
@@ -12,6 +13,17 @@ A fault is a bug if it does harm: `excess` is relative, of the weights at the en
 a run four times as long, and both are worth telling only above ten times the gap of the reference. The sound
 learners are judged on the same problems and on harder ones (λ from 1e-4 to 1e2, features scaled by 1e-2 to 1e2, few
 passes); `disagrees` or `failed` on one of them is a false alarm.
+
+**Evidence.** Each fault says what it amounts to (`_faults.py`): conventions and audits, or nothing beyond its excess. A
+run is explained by workbench/conventions.py from its weights and by workbench/audits.py from the steps that it lends
+(`_lending.py`). It has a cause to name if its fault amounts to a convention, or to an audit of what it lends, and is
+
+    named        one of its own is said;    told  with confidence: audits are certain, conventions may be
+    guessed      none of its own is, but another convention, without confidence
+    wrong        anything that is none of its own, with confidence: then it is not found, whatever its excess
+    unnamed      else
+
+Audits that contradict a sound learner are false alarms.
 
     multiclass uncentred chain matching linear    soft margin, or conditional likelihood for gradient, lbfgs, saga
     costs shares                                  normalised and simplex cost learning
@@ -30,6 +42,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from workbench.audits import audit, hooks_of
+from workbench.conventions import explain
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -40,12 +54,13 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file, registry
 from workbench.solving import solve
 from workbench.structures import Floats
-from workbench.verdicts import crosscheck
+from workbench.verdicts import Report, crosscheck
 
 HERE = Path(__file__)
-plain = load_file(HERE.with_name("_plain_learners.py"), "benchmark")
+plain, lending = (load_file(HERE.with_name(f"_{name}.py"), "benchmark") for name in ("plain_learners", "lending"))
 FAULTS = load_file(HERE.with_name("_faults.py"), "benchmark").FAULTS
 
+AUDITED = ("oracle", "subgradient", "prox", "averaging", "dual")
 GAP = 1e-9
 POINTS = 0.02
 TARGET = 0.95
@@ -193,11 +208,45 @@ class Run:
     accuracy: float
     account: float
     reason: str
+    right: tuple[str, ...] = ()
+    convention: str = ""
+    confident: bool = False
+    against: tuple[str, ...] = ()
+
+    @property
+    def accused_rightly(self) -> bool:
+        """Accused, of the excess that its weights have."""
+        return self.verdict == "disagrees" and bool(np.isclose(self.accused, self.excess, rtol=1e-3, atol=self.gap))
+
+    @property
+    def certain(self) -> set[str]:
+        """What is said with confidence."""
+        return {*self.against, *([self.convention] if self.confident else [])}
+
+    @property
+    def named(self) -> bool:
+        return bool({*self.against, self.convention} & {*self.right})
+
+    @property
+    def told(self) -> bool:
+        return bool(self.certain & {*self.right})
+
+    @property
+    def wrong(self) -> bool:
+        return not self.certain <= {*self.right}
+
+    @property
+    def guessed(self) -> bool:
+        return bool(self.convention) and not self.named and not self.wrong
+
+    @property
+    def audited_rightly(self) -> bool:
+        """Contradicted by an audit that the fault amounts to, whatever its weights."""
+        return bool({*self.against} & {*self.right})
 
     @property
     def found(self) -> bool:
-        """Accused, of the excess that its weights have."""
-        return self.verdict == "disagrees" and bool(np.isclose(self.accused, self.excess, rtol=1e-3, atol=self.gap))
+        return self.accused_rightly and not self.wrong
 
 
 class Bench:
@@ -233,6 +282,8 @@ class Bench:
             again = plain.learner(method, self.family, fault.methods if fault else None)
             far = excess(sound, walked(again, self.problem, best.formulation, LONGER * budget, self.seed)[-1][1], best)
         theta = history[-1][1]
+        against, lent = self.contradicted(method, fault, host, theta, best)
+        known = explain(theta, best, history) if fault and verdict.verdict == "disagrees" else None
         decoded = (best.formulation.terms if method in LIKELIHOOD else best.formulation.oracle)(self.problem).decode(
             theta, np.arange(self.problem.n_samples)
         )
@@ -252,7 +303,28 @@ class Bench:
             accuracy=float((decoded == self.problem.truth)[places].mean()),
             account=account(host, history),
             reason=verdict.reason,
+            right=tuple(each for each in fault.right if each in lent or each not in AUDITED) if fault else (),
+            convention=known.name if known else "",
+            confident=bool(known and known.confident),
+            against=against,
         )
+
+    def contradicted(self, method: str, fault: Any, host: Any, theta: Floats, best: Any) -> tuple[Any, set[str]]:
+        """The audits that contradict what the learner lends, and all that were made."""
+        form, problem = best.formulation, self.problem
+
+        def make() -> Any:
+            return plain.learner(method, self.family, fault.methods if fault else None)
+
+        with np.errstate(all="ignore"):
+            findings = audit(hooks_of(lending.Lender(make, method), form, problem), best)
+        names = {each.name for each in findings if each.sentence}
+        lent = {each.name for each in findings}
+        if method == "dual-ascent":
+            report = Report(1.0, theta, {"dual": lending.dual(host, problem.width)})
+            lent.add("dual")
+            names |= {"dual"} if crosscheck([report], best, self.tolerance).rule in ("drift", "reported") else set()
+        return tuple(sorted(names)), lent
 
 
 def walked(host: Any, problem: Any, form: Any, budget: int, seed: int) -> list[tuple[int, Floats]]:
@@ -316,6 +388,10 @@ def planted_bugs(
     only            families, with commas (none: all);  bugs : a part of the names of the bugs to plant (none: all)
     processes       1: no process but this one
     detection       share of runs with a bug that are found, runs with a bug; the same by kind and by family
+    with_cause      runs with an excess accused rightly whose fault amounts to a convention or an audit; shares of them:
+                    named, told, guessed
+    with_audits     share of all runs that are found, or contradicted by an audit that the fault amounts to
+    wrong           runs of which something is claimed with confidence that is not so
     by_accuracy, by_account   share that shows in the accuracy, in the learner's own account
     false_alarms    of sound_runs;  alarms : which;  sound_agree : share of sound runs, hard ones too, that agree
     failed          1 if there is a false alarm, or if less than 95 % of the runs with a bug are found
@@ -337,12 +413,19 @@ def summary(runs: list[Run]) -> dict[str, Any]:
     sound = {(run.method, run.family, run.case, run.seed): run for run in runs if not run.fault}
     planted = [run for run in runs if run.fault]
     lost = {id(run): accuracy_lost(run, sound) for run in planted}
-    alarms = [run for run in sound.values() if run.verdict in ("disagrees", "failed")]
+    alarms = [run for run in sound.values() if run.verdict in ("disagrees", "failed") or run.against]
 
     def rates(part: list[Run]) -> dict[str, Any]:
+        told = [run for run in part if run.accused_rightly and run.right]
         return {
             "runs": len(part),
             "detection": share(run.found for run in part),
+            "with_cause": len(told),
+            "named": share(run.named for run in told),
+            "told": share(run.told for run in told),
+            "guessed": share(run.guessed for run in told),
+            "with_audits": share(run.found or (run.audited_rightly and not run.wrong) for run in part),
+            "wrong": sum(run.accused_rightly and run.wrong for run in part),
             "by_accuracy": share(lost[id(run)] > POINTS for run in part),
             "by_account": share(run.account > 1e-2 for run in part),
         }
@@ -372,14 +455,27 @@ def summary(runs: list[Run]) -> dict[str, Any]:
                 ),
                 "least_excess": min(run.excess for run in part),
                 "longer": min((run.longer for run in part if run.longer == run.longer), default=-1.0),
+                "right": ", ".join(sorted({each for run in part for each in run.right})),
+                "said": said(part),
             }
             for (name, method, family), part in grouped(lambda run: (run.fault, run.method, run.family)).items()
         ],
         "alarms": [
-            {key: asdict(run)[key] for key in ("method", "family", "case", "seed", "verdict", "excess", "reason")}
+            {
+                key: asdict(run)[key]
+                for key in ("method", "family", "case", "seed", "verdict", "excess", "reason", "against")
+            }
             for run in alarms
         ],
     }
+
+
+def said(part: list[Run]) -> str:
+    """What was named, how often; in brackets without confidence."""
+    every = Counter(
+        each if each in run.certain else f"({each})" for run in part for each in {*run.against, run.convention} if each
+    )
+    return ", ".join(f"{count} {each}" for each, count in sorted(every.items()))
 
 
 def accuracy_lost(run: Run, sound: dict[Any, Run]) -> float:

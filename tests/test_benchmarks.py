@@ -35,6 +35,7 @@ SMALL = {
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
+    "hidden-states": {"count": 2, "starts": 2, "most": 5},
 }
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
@@ -92,6 +93,7 @@ KEYS = {
         *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
         *(f"novelty_{key}" for key in ("difference", "width", "several_active", "cpu", "cvxpy_cpu", "ratio")),
     },
+    "hidden-states": {"instances", "width", "scip_instances", "scip_agreed", "below", "rows", "cases"},
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},

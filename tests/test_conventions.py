@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from workbench.backends import solve_cvxpy
 from workbench.bounds import bounds_for
-from workbench.conventions import CLOSE, Case, best_multiple, explain
+from workbench.conventions import CLOSE, Case, best_multiple, explain, subspaces
 from workbench.formulations.crf import CRF
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
@@ -19,6 +20,7 @@ from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import registry
 from workbench.solving import solve
+from workbench.structures import enumerated
 from workbench.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 
 LAM = 0.1
@@ -100,6 +102,8 @@ def test_beyond_its_reach_a_squared_hinge_proves_nothing():
         ("multiclass", "transposed costs", "convention"),
         ("chain", "sum for mean", "convention"),
         ("multiclass", "slack rescaling", "convention"),
+        ("multiclass", "Gram matrix without λ", "convention"),
+        ("chain", "labels permuted", "other_way"),
         ("chain", "length", "convention"),
         ("chain", "average from the start", "other_way"),
         ("chain", "transposed transitions", "other_way"),
@@ -122,6 +126,42 @@ def test_nothing_is_claimed_of_a_learner_that_is_at_no_optimum(name):
     case = planted.visible("multiclass", name, planted.neither, 1)
     found = explain(case.theta, case.reference)
     assert found is None or not found.confident, found
+
+
+def test_features_are_not_left_out_by_a_learner_that_weighs_them():
+    """Small transitions cost little to ignore, but a learner that has any does not take positions for independent."""
+    _, problem, table = chains()
+    reference = solve(SoftMargin(LAM), problem, gap=1e-6)
+    theta, pairs = table.optimum(), planted.K**2
+    names = {each.name for each in subspaces(Case(theta, reference))}
+    without = np.append(theta[:-pairs], np.zeros(pairs))
+    assert "no transitions" not in names
+    assert "no transitions" in {each.name for each in subspaces(Case(without, reference))}
+
+
+@pytest.mark.parametrize("output", ["matching", "linear"])
+def test_losses_of_another_size_are_those_of_any_output(output):
+    """Against the optimum of weights under doubled losses, found from rows by CVXPY."""
+    rng = np.random.default_rng(4)
+    problem = registry("output").get(output).tiny(rng)
+    reference = solve(SoftMargin(LAM), problem, gap=1e-7)
+    theta = doubled(problem, LAM)
+    found = explain(theta, reference)
+    assert found is not None
+    assert found.name == "loss twice"
+
+
+def doubled(problem, lam):
+    """argmin λ/2 ‖w‖² + Σ p_i max_z ⟨a_i(z), w⟩ + 2ℓ_i(z), all outputs written out."""
+    import cvxpy as cp
+
+    samples, outputs = enumerated(problem, np.arange(problem.n_samples))
+    slopes = problem.features(samples, outputs) - problem.features(samples, problem.truth[samples])
+    w, xi = cp.Variable(problem.n_features), cp.Variable(problem.n_samples)
+    rows = [xi[samples] >= slopes @ w + 2 * problem.loss(samples, outputs)]
+    risk = problem.weights / problem.weights.sum() @ xi
+    solve_cvxpy(cp.Problem(cp.Minimize(lam / 2 * cp.sum_squares(w) + risk), rows), "CLARABEL")
+    return w.value
 
 
 # ── other people's learners, on plain data ────────────────────────────────────────────────────────
@@ -163,6 +203,15 @@ def test_the_best_multiple_is_found(kappa):
     reference = solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6)
     theta = solve(SoftMargin(kappa * 0.1), Multiclass(X, y), gap=1e-8).theta_flat
     assert best_multiple(Case(theta, reference), "lam") == pytest.approx(kappa, rel=0.1)
+
+
+def test_weights_of_no_size_are_no_overflow():
+    """Their penalty is 0, so there is no scale to hold an excess against."""
+    problem = registry("output").get("multiclass").tiny(np.random.default_rng(2))
+    reference = solve(SoftMargin(LAM), problem, gap=1e-6)
+    for size in (1e-120, 1e-170):
+        found = explain(np.full(problem.n_features, size), reference)
+        assert found is None or not found.confident
 
 
 def test_optima_zeros_and_what_cannot_be_judged_are_not_explained():

@@ -18,7 +18,7 @@ from workbench.registries import registry, settings_of
 
 pytest.importorskip("matplotlib")
 FIGURES = registry("figure").names()
-SMALL = {"n": 24, "passes": 30, "gap": 0.1}
+SMALL = {"n": 24, "passes": 30, "gap": 0.1, "instances": 2, "starts": 2}
 
 
 @cache

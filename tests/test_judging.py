@@ -268,6 +268,57 @@ def test_what_takes_a_start_stays_there():
     assert "Started at the proven optimum it moves away" in found.reason
 
 
+# ── what is wrong with it ─────────────────────────────────────────────────────────────────────────
+
+
+class Doubled:
+    """Takes λ to be twice as large, and lends a subgradient that is right."""
+
+    def fit(self, problem, formulation, budget, rng):
+        return wb.solve(wb.SoftMargin(2 * formulation.lam), problem, gap=1e-8).theta_flat
+
+    def subgradient(self, problem, formulation, theta, i):
+        oracle = formulation.oracle(problem)
+        return oracle.rows(np.array([i]), oracle.argmax(theta, np.array([i])))[0].toarray()[0]
+
+
+class Reversed(Doubled):
+    def subgradient(self, problem, formulation, theta, i):
+        return -super().subgradient(problem, formulation, theta, i)
+
+
+def test_who_settles_elsewhere_is_told_why():
+    """By the convention, and by the step that is wrong: the one does not hide the other."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 4))
+    noisy = wb.solve(wb.SoftMargin(0.1), wb.Multiclass(X, (X[:, :3] + rng.gumbel(size=(60, 3))).argmax(axis=1)))
+    right, wrong = wb.judge(Doubled(), noisy, passes=200), wb.judge(Reversed(), noisy, passes=200)
+    assert (right.verdict, right.rule, wrong.rule) == (DISAGREES, "settled", "audit: subgradient")
+    assert [(each.kind, each.name) for each in right.causes] == [("convention", "λ twice")]
+    assert [each.name for each in wrong.causes] == ["subgradient", "λ twice"]
+    assert all(each.sentence in wrong.reason for each in wrong.causes)
+    assert "λ twice as large" in wrong.reason
+
+
+def test_costs_off_their_domain_are_explained():
+    rng = np.random.default_rng(0)
+    form = wb.SimplexCostLearning(lam2=2.0)
+    proven = wb.solve(form, wb.Multiclass(rng.normal(size=(12, 3)), np.arange(12) % 3), gap=1e-6)
+
+    def unprojected(problem, formulation, budget, rng):
+        theta = proven.theta_flat.copy()
+        theta[-proven.theta["v"].size :] *= 1.5
+        return theta
+
+    told = wb.judge(unprojected, proven)
+    assert (told.verdict, told.rule) == (DISAGREES, "feasibility")
+    assert [each.name for each in told.causes] == ["no projection"]
+
+
+def test_who_agrees_has_no_causes():
+    assert wb.judge(weights, reference()).causes == []
+
+
 # ── several seeds ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+from functools import partial
 from itertools import pairwise
 
 import cvxpy as cp
@@ -12,36 +12,24 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motif_helpers import completions, small, tiny
 
 import workbench as wb
 from workbench.bounds import Bounds
 from workbench.cli import cli
 from workbench.formulations.latent_ssvm import drawn
-from workbench.pacing import hinges
+from workbench.pacing import CRITERIA, costs, hinges, rivals
+from workbench.registries import registry
 from workbench.structures import Majorized
 
+ENUMERATION = registry("benchmark").modules["hidden-states"]
+FIGURE = registry("figure").modules["hidden-states"]
 seeds = st.integers(0, 2**32 - 1)
 
 
-def tiny(seed):
-    rng = np.random.default_rng(seed)
-    problem = wb.Motif.tiny(rng)
-    texts = [problem.text(i) for i in range(problem.n_samples)]
-    return wb.Motif(texts, problem.labels, problem.length, problem.truth[:, 1], problem.weights), rng
-
-
-def small(seed, n=4, span=5):
-    return wb.load_problem("motif")(n=n, length=3, span=span, draw=seed)
-
-
-def completions(problem):
-    return itertools.product(*(problem.hidden(i) for i in range(problem.n_samples)))
-
-
-def least(problem, C, kept=None, gap=1e-9):
-    """min F over all completions, the samples in `kept` only."""
-    solved = (wb.solve(wb.CompletedSSVM(C, states, kept), problem, gap=gap).upper for states in completions(problem))
-    return min(solved)
+def least(problem, C):
+    """min F over all completions."""
+    return min(wb.solve(wb.CompletedSSVM(C, states), problem).upper for states in completions(problem))
 
 
 def enumerated_slack(problem, w, i):
@@ -153,6 +141,14 @@ def test_limits_are_kept():
 # ── global optima ─────────────────────────────────────────────────────────────────────────────────
 
 
+def random_instance(seed, n=4, windows=3):
+    """A planted motif of random settings, half of its letters redrawn, and C."""
+    rng = np.random.default_rng(seed)
+    length = int(rng.integers(2, 4))
+    problem = wb.load_problem("motif")(n=n, draw=seed, length=length, span=length + windows - 1, mutation=0.5)
+    return problem, float(rng.choice([3.0, 10.0, 40.0]))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_enough_starts_reach_the_enumerated_optimum_and_none_goes_below(seed):
     problem = small(seed, n=4, span=5)
@@ -163,19 +159,87 @@ def test_enough_starts_reach_the_enumerated_optimum_and_none_goes_below(seed):
     assert min(few) >= best * (1 - 1e-8)
 
 
-@pytest.mark.parametrize(("seed", "K"), [(0, None), (1, None), (1, 0.3), (2, 0.3)])
-def test_the_mixed_program_is_enumeration(seed, K):
-    """Over all h, and with charges over all selections too; the answer's own h and v give the same value."""
+@given(seed=seeds)
+@settings(max_examples=8)
+def test_written_out_programs_are_the_completed_ones(seed):
+    """The enumeration's own certificates, by another solver than the house's, some samples left out."""
+    problem, rng = tiny(seed)
+    states = np.array([rng.integers(k) for k in problem.n_hidden])
+    kept = np.flatnonzero((rng.random(problem.n_samples) < 0.8) & (problem.weights > 0))
+    C, moves = float(10 ** rng.uniform(-1, 2)), rivals(problem)
+    slopes, losses = [moves[i][0][states[i]] for i in kept], [moves[i][1] for i in kept]
+    lower, upper = ENUMERATION.between(slopes, losses, costs(problem, C)[kept])
+    assert lower <= upper <= lower * (1 + 1e-8) + 1e-12
+    chosen = [int(problem.hidden(i)[h]) for i, h in enumerate(states)]
+    mask = np.isin(np.arange(problem.n_samples), kept)
+    assert wb.solve(wb.CompletedSSVM(C, chosen, mask), problem).upper == pytest.approx(upper, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_mixed_program_is_enumeration(seed):
+    """Over all h, every other time over all selections too; the answer's own h and v give the same value."""
     pytest.importorskip("pyscipopt")
-    problem, C = small(seed, n=4, span=4), 10.0
+    problem, C = random_instance(seed)
+    whole = ENUMERATION.enumeration(problem, C)[1]
+    K = 1 / (0.3 * whole) if seed % 2 else None
+    lower, upper = ENUMERATION.enumeration(problem, C, K)
+    assert lower <= upper <= lower * (1 + 1e-8)
     mixed = wb.LatentSSVM(C).mixed_program(problem, K)
     mixed.program.solve(solver="SCIP")
     states, kept = mixed.chosen()
-    selections = itertools.product((0, 1), repeat=4) if K else [(1, 1, 1, 1)]
-    values = [(4 - sum(v)) / (K or 1.0) + (least(problem, C, v) if any(v) else 0.0) for v in selections]
-    own = wb.solve(wb.CompletedSSVM(C, tuple(states), tuple(kept)), problem).upper if kept.any() else 0.0
-    assert mixed.program.value == pytest.approx(min(values), rel=1e-5)
-    assert own + (4 - kept.sum()) / (K or 1.0) == pytest.approx(min(values), rel=1e-6)
+    assert not K or 0 < kept.sum() < 4, "some samples are worth their charge"
+    own = wb.solve(wb.CompletedSSVM(C, tuple(states), tuple(kept)), problem).upper
+    assert mixed.program.value == pytest.approx(upper, rel=1e-4), "a claim, to tolerances that are absolute"
+    assert own + (4 - kept.sum()) / (K or 1.0) == pytest.approx(upper, rel=1e-6)
+
+
+WAYS = [wb.LatentSSVM, *(partial(wb.SelfPacedLatent, **{"slack": 0.0, name: 1.0}) for name in CRITERIA)]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["plain", *CRITERIA])
+def test_no_alternation_ends_below_the_enumerated_optimum(way):
+    for seed in range(2):
+        problem, C = random_instance(seed, n=6, windows=4)
+        assert wb.solve(way(C, starts=1), problem).upper >= ENUMERATION.enumeration(problem, C)[0]
+
+
+# ── the figure of these distances ─────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def distances():
+    return FIGURE.measure(instances=2, starts=1, C=10.0, span=6)
+
+
+def test_the_figures_optimum_is_enumeration(distances):
+    for seed, (optimum, planted) in enumerate(zip(distances["optimum"], distances["planted"], strict=True)):
+        problem = wb.load_problem("motif")(n=8, length=4, span=6, draw=seed)
+        lower, upper = ENUMERATION.enumeration(problem, 10.0)
+        assert lower <= optimum <= upper * (1 + 1e-6)
+        truth = wb.CompletedSSVM(10.0, problem.truth[:, 1])
+        assert planted == pytest.approx(wb.solve(truth, problem).upper, rel=1e-9)
+        plain = [wb.solve(wb.LatentSSVM(10.0, starts=1, start_seed=0), problem).upper]
+        assert distances["CCCP"][seed] == pytest.approx(plain, rel=1e-9)
+        for name in FIGURE.METHODS:
+            assert distances[name].shape == (2, 1)
+            assert (distances[name][seed] >= lower).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_branch_is_left_only_where_nothing_better_is_in_it(seed):
+    problem, C = random_instance(seed)
+    lower, upper = ENUMERATION.enumeration(problem, C)
+    assert lower <= FIGURE.least(problem, C) <= upper * (1 + 1e-6)
+
+
+def test_the_title_counts_the_starts_that_reach_the_optimum():
+    pytest.importorskip("matplotlib")
+    ends = {"CCCP": [[1.0, 1.2], [2.5, 2.6]], "slack": [[1.0, 1.0], [2.0, 3.0]]}
+    ends |= {"uncertainty": [[1.1, 1.2], [2.2, 2.0]], "novelty": [[1.1, 1.2], [2.1, 3.0]]}
+    arrays = {"optimum": np.array([1.0, 2.0]), "planted": np.array([1.1, 2.0])}
+    title = FIGURE.draw(arrays | {name: np.array(each) for name, each in ends.items()}).texts[0].get_text()
+    assert "Of 4 starts, 1 reach" in title.replace("\n", " ")
+    assert "by CCCP, 0 to 3 by self-paced" in title.replace("\n", " ")
 
 
 # ── command, refusals ─────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motif_helpers import tiny
 
 import workbench as wb
 from workbench import compiled as machine
@@ -17,13 +18,6 @@ from workbench.rationals import ratios
 from workbench.structures import Kernelled, Latent, Problem
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def tiny(seed):
-    rng = np.random.default_rng(seed)
-    problem = wb.Motif.tiny(rng)
-    texts = [problem.text(i) for i in range(problem.n_samples)]
-    return wb.Motif(texts, problem.labels, problem.length, problem.truth[:, 1], problem.weights), rng
 
 
 def counted(problem, sample, label, position):

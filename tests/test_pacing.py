@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motif_helpers import tiny
 
 import workbench as wb
 from workbench import pacing
@@ -25,13 +26,6 @@ MIXES = [
     {"slack": 1.0, "uncertainty": 2.0, "novelty": 1.0},
     {"slack": 1.0, "novelty": 1.0, "combine": "all"},
 ]
-
-
-def tiny(seed):
-    rng = np.random.default_rng(seed)
-    problem = wb.Motif.tiny(rng)
-    texts = [problem.text(i) for i in range(problem.n_samples)]
-    return wb.Motif(texts, problem.labels, problem.length, problem.truth[:, 1], problem.weights), rng
 
 
 # ── criteria ──────────────────────────────────────────────────────────────────────────────────────
@@ -92,6 +86,13 @@ def test_first_thresholds_admit_half_and_a_tenth_of_the_positives(seed):
     finite = np.isfinite(f)
     assert (below.sum(axis=1) >= np.minimum(n / 2, finite.sum(axis=1))).all()
     assert (below[:, hidden].sum(axis=1) >= np.minimum(0.1 * hidden.sum(), finite[:, hidden].sum(axis=1))).all()
+
+
+def test_thresholds_do_not_fall_between_rounding_errors():
+    """Six of ten samples are as good as right; the threshold halves the way to the first that is not."""
+    f = np.array([0.0, 1e-17, 3e-16, 2e-9, 0.0, 1e-12, 0.4, 0.6, 1.0, np.inf])
+    assert first_thresholds(f[None], np.ones(10, bool)) == pytest.approx([0.2])
+    assert first_thresholds(1e-7 * f[None], np.ones(10, bool)) == pytest.approx([0.2e-7])
 
 
 def test_mixes_and_intersections():

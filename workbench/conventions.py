@@ -13,9 +13,10 @@ For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L
 less, for F′ hardly depends on weights that cost next to nothing.
 
 **The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
-It is `confident` if so has every other entry, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ without a
-reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is stationary under
-nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE, proof enough.
+It is `confident` if so has every entry of another name, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ
+without a reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is
+stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE,
+proof enough. Features are left out only by weights that are 0 there.
 
 **The multiple of λ.** E(κ) = κ r(θ) + R(θ) − min over w of κ r(w) + R(w), r = λ/2 ‖·‖², is convex in κ, for the minimum
 of functions linear in κ is concave; its slope is r(θ) − r(w(κ)), so the best κ is the one at which the optimum w(κ) is
@@ -34,24 +35,28 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from workbench.bounds import bounds_for
 from workbench.errors import MissingCapability
 from workbench.oracles import Decoding, UnitMargin
 from workbench.regularizers import SquaredNorm
 from workbench.solving import solve
-from workbench.structures import CutForm, Floats, Labelled, SmoothForm
+from workbench.structures import CutForm, Floats, Ints, Labelled, SmoothForm
 from workbench.variants import Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 
 CLOSE = 3e-3  # excess of a learner that has converged
 WORSE = 10.0
 SHARE = 30.0
-FINE, ROUGH = 3e-5, 3e-3  # gaps of the neighbours' optima, and of those on the way to κ
+FINE, ROUGH = 3e-5, 1e-4  # gaps of the neighbours' optima, and of those on the way to κ
 SECONDS, ROUNDS = 60.0, 300  # for each of them
+ZERO = 1e-6  # weights that are none, relative to the largest
 LIGHT = 2.0**6  # a feature as many times larger costs 2⁻¹² as much
 NEAR = 30.0  # of κ, within which named ratios are tried
 ELSEWHERE, UNNAMED = 1.5, "λ"  # κ that differs from 1; its name where no ratio with a name fits
-STEPS, LONGEST = 8, 15.0  # towards κ, and |log κ| beyond which the search ends
+STEPS, LONGEST = 10, 15.0  # towards κ, and |log κ| beyond which the search ends
+ALIKE, FLAT = 3e-3, -0.05  # log ‖w(κ)‖/‖w‖ that is none, and its least slope in log κ: small λ hardly matter
+LEAST = 1e-200  # a size by which values can be divided
 ALONG = (0.7, 1.4)  # multiples of θ that may be better than θ
 
 
@@ -194,6 +199,24 @@ def rescaling(case: Case) -> Iterator[Neighbour]:
         yield Neighbour(f"{other} rescaling", said, replace(case.form, rescaling=other), case.problem, case.theta)
 
 
+def sizes(case: Case) -> Iterator[Neighbour]:
+    """Losses cℓ under margin rescaling: h′(w) = c h(w/c), so of u = w/c it is F′ = c (cλ/2 ‖u‖² + R(u)).
+
+    With c = 1/λ, u is the optimum of ½ ‖u‖² + R: it comes from a Gram matrix ⟨a, a′⟩ where ⟨a, a′⟩/λ was meant.
+    """
+    if not case.plain or getattr(case.form, "rescaling", "") != "margin":
+        return
+    named = {
+        2.0: ("loss twice", "has a loss (and margin) twice as large"),
+        0.5: ("loss half", "has a loss (and margin) half as large"),
+    }
+    without = "divides its weights by λ, but not its Gram matrix (as if losses were ℓ/λ)"
+    if case.form.lam != 1:
+        named.setdefault(1 / float(case.form.lam), ("Gram matrix without λ", without))
+    for c, (name, said) in named.items():
+        yield Neighbour(name, said, replace(case.form, lam=c * case.form.lam), case.problem, case.theta / c)
+
+
 def unaugmented(case: Case) -> Iterator[Neighbour]:
     """Its minimum is 0, at w = 0, so F(0) of the objective asked for is its size."""
     if case.plain and isinstance(case.form, CutForm):
@@ -211,7 +234,7 @@ def intercepts(case: Case) -> Iterator[Neighbour]:
 
 
 def subspaces(case: Case) -> Iterator[Neighbour]:
-    """Features left out: each subspace once, by the first of its descriptions."""
+    """Features left out, so that their weights are zero: each subspace once, by the first of its descriptions."""
     if not case.plain:
         return
     every = np.arange(case.problem.n_samples)
@@ -231,7 +254,8 @@ def subspaces(case: Case) -> Iterator[Neighbour]:
         ),
         ("zero weights", "keeps {} of {} weights at zero, and is optimal among such weights", case.theta != 0),
     ):
-        if kept.tobytes() not in told:
+        left_out = float(np.abs(case.theta[~kept]).max(initial=0.0))
+        if kept.tobytes() not in told and left_out <= ZERO * float(np.abs(case.theta).max(initial=0.0)):
             told.add(kept.tobytes())
             yield case.seen(name, what.format(int((~kept).sum()), d), kept * 1.0)
 
@@ -242,11 +266,22 @@ def layouts(case: Case) -> Iterator[Neighbour]:
         return
     k, edges = len(case.problem.classes), case.edges
     unary, pairs = case.theta[:edges], case.theta[edges:]
-    other = np.concatenate([unary.reshape(-1, k).T.ravel(), pairs])
-    yield case.same("feature-major layout", "lays its weights out feature by feature, not label by label", other)
+    for said, columns in (("lays its weights out", k), ("takes its weights to be laid out", edges // k)):
+        other = np.concatenate([unary.reshape(-1, columns).T.ravel(), pairs])
+        yield case.same("feature-major layout", f"{said} feature by feature, not label by label", other)
+    order = nearest_order(unary.reshape(k, -1), case.reference.theta_flat[:edges].reshape(k, -1))
+    if (order != np.arange(k)).any():
+        moved = pairs.reshape(k, k)[np.ix_(order, order)].ravel() if len(pairs) else pairs
+        other = np.concatenate([unary.reshape(k, -1)[order].ravel(), moved])
+        yield case.same("labels permuted", f"reports the weights of labels in another order, {order.tolist()}", other)
     if len(pairs) == k * k:
         other = np.concatenate([unary, pairs.reshape(k, k).T.ravel()])
         yield case.same("transposed transitions", "swaps the two labels of its transitions", other)
+
+
+def nearest_order(rows: Floats, best: Floats) -> Ints:
+    """The order π for which Σ_y ‖rows_π(y) − best_y‖² is least."""
+    return linear_sum_assignment(best @ rows.T, maximize=True)[1]
 
 
 def projection(case: Case) -> Iterator[Neighbour]:
@@ -290,9 +325,12 @@ def ratios(case: Case) -> list[tuple[float, str, str]]:
         (0.5, "λ half", "with λ half as large (as λ/2 ‖w‖² is, where λ‖w‖² is meant)"),
         (n / total, "weights not normalised", f"with λ {n / total:.3g} times as large (weights divided by n, not Σ s)"),
     ]
+    counts = [total] if n == total else [total, n]  # a sum may be one of s_i h_i, or of n s_i h_i/Σ s
     if mean:
-        named.append((1 / total, "sum for mean", f"with λ {total:g} times smaller (the losses' sum, not their mean)"))
-        named.append((total, "mean twice", f"with λ {total:g} times larger (the losses' mean divided by n again)"))
+        for count in counts:
+            summed = f"with λ {count:g} times smaller (the losses' sum, not their mean)"
+            named.append((1 / count, "sum for mean", summed))
+            named.append((count, "mean twice", f"with λ {count:g} times larger (the losses' mean divided by n again)"))
     else:
         named.append((total, "mean for sum", f"with λ {total:g} times larger (the losses' mean, not their sum)"))
     if isinstance(case.problem, Labelled) and (places := len(case.problem.labels)) > case.problem.n_samples:
@@ -300,7 +338,8 @@ def ratios(case: Case) -> list[tuple[float, str, str]]:
         named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
     if mean and hasattr(case.form, "lam"):
         square = float(case.form.lam) ** 2
-        named.append((1 / (square * total), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
+        for count in counts:
+            named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
         named.append((1 / square, "λ read as C/n", "with λ in the place of C in ½‖w‖² + (C/n) Σ h"))
     return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
 
@@ -308,7 +347,7 @@ def ratios(case: Case) -> list[tuple[float, str, str]]:
 def multiples(case: Case) -> Iterator[Neighbour]:
     """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
     key = next((key for key in ("lam", "lam2") if hasattr(case.form, key)), None)
-    if key is None or not case.form.blocks(case.problem).split(case.theta)["w"].any():
+    if key is None or not np.linalg.norm(case.form.blocks(case.problem).split(case.theta)["w"]) > 0:
         return
     kappa = best_multiple(case, key)
     near = [each for each in ratios(case) if abs(np.log(each[0] / kappa)) < np.log(NEAR)]
@@ -327,9 +366,9 @@ def best_multiple(case: Case, key: str) -> float:
     reached, at, last = case.reference.theta_flat, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
     for _ in range(STEPS):
         off = float(np.log(np.linalg.norm(blocks.split(reached)["w"]) / length + 1e-300))
-        if abs(off) < 0.02 or abs(at) > LONGEST:
+        if abs(off) < ALIKE or abs(at) > LONGEST:
             break
-        slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, -0.15))
+        slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, FLAT))
         at, last = at - float(np.clip(off / slope, -LONGEST / 2, LONGEST / 2)), (at, off)
         form = replace(case.form, **{key: lam * math.exp(at)})
         reached = solve(form, case.problem, ROUGH, time_limit=SECONDS).theta_flat
@@ -351,8 +390,7 @@ CONVENTIONS: tuple[Entry, ...] = (
         "no cost matrix", "has every error cost 1, whatever the cost matrix", "cost", lambda c, _: 1.0 - np.eye(len(c))
     ),
     data("transposed costs", "reads the cost matrix with true and predicted labels swapped", "cost", lambda c, _: c.T),
-    data("loss twice", "has a loss (and margin) twice as large", "cost", lambda c, _: 2 * c),
-    data("loss half", "has a loss (and margin) half as large", "cost", lambda c, _: c / 2),
+    sizes,
     data(
         "length",
         "does not divide the loss by the length, or does where it should not",
@@ -420,7 +458,8 @@ def explain(theta: Floats, reference: Any, history: Sequence[tuple[float, Floats
         findings = [each for each in findings if named(each)]
     if not findings or findings[0].most > CLOSE or given < WORSE * findings[0].most:
         return None
-    best, others = findings[0], findings[1:]
+    best = findings[0]
+    others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
     return Explanation(
@@ -467,7 +506,7 @@ def examined(neighbour: Neighbour, case: Case) -> Finding:
     size, known = neighbour.size or abs(upper), at_reference
     if isinstance(bounds.regularizer, SquaredNorm) and not neighbour.size:
         size = min(size, SHARE * float(bounds.regularizer.value(theta)))
-    size = max(size, np.finfo(float).tiny)
+    size = max(size, LEAST)
 
     def seen(value: float) -> None:
         nonlocal known

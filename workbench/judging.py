@@ -214,8 +214,7 @@ def explained(verdict: Verdict, history: list[tuple[float, Floats]], reference: 
     found = explain(history[-1][1], reference, history)
     if found is None:
         return verdict, []
-    reason = f"{verdict.reason.rstrip('.')}: {found.sentence[0].lower()}{found.sentence[1:]}"
-    told = replace(verdict, reason=f"{reason.rstrip('.')}.", evidence=verdict.evidence | found.evidence)
+    told = replace(verdict, reason=f"{verdict.reason} {found.sentence}", evidence=verdict.evidence | found.evidence)
     return told, [Cause("convention", found.name, found.sentence, found.confident)]
 
 

@@ -19,7 +19,8 @@ sample enters
 
 *First thresholds.* κ_k lies between two values of f_k, so that at least half of the samples are below it, and at
 least a tenth of those whose variable is hidden indeed (|H_i| > 1): a sample with one state has uncertainty 0, and
-would keep the others out.
+would keep the others out. A millionth of the greatest difficulty counts as none: weights are optimal to a gap, and
+where many samples have f_k = 0, κ_k must not fall between two rounding errors.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from workbench.structures import Floats, Ints, enumerated
 
 CRITERIA = ("slack", "uncertainty", "novelty")
 HALF, TENTH = 0.5, 0.1
+NONE = 1e-6  # of the greatest finite difficulty
 
 
 def costs(problem: Any, C: float) -> Floats:
@@ -96,7 +98,8 @@ def difficulties(problem: Any, w: Floats, states: Ints, c: Floats, shares: Float
 def first_thresholds(f: Floats, hidden: NDArray[np.bool_]) -> Floats:
     """κ (3,) from f (3, n), see the module's docstring; `hidden` (n,) says |H_i| > 1."""
     found = []
-    for each in f:
+    for values in f:
+        each = np.where(values <= NONE * values[np.isfinite(values)].max(initial=0.0), 0.0, values)
         groups = [(each, HALF), (each[hidden], TENTH)]
         least = max(np.sort(group)[int(np.ceil(share * len(group))) - 1] for group, share in groups if len(group))
         finite = each[np.isfinite(each)]
