@@ -257,6 +257,82 @@ def test_an_optimum_of_zero_needs_a_unit(square):
         built().solve(floor=-1.0)
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_rows_of_other_parameters_are_dropped(written):
+    """max x₀ + 2x₁ on a disc of radius R is √5 R; rows written with R drop by themselves, others when told to."""
+    x, R = cp.Variable(2), cp.Parameter(nonneg=True)
+
+    def outside(v):
+        size = np.linalg.norm(v)
+        if size <= R.value + 1e-10:
+            return []
+        return [(v / size) @ x <= R] if written else [(v / size, -R.value)]
+
+    problem = wb.LazyProblem(cp.Maximize(x[0] + 2 * x[1]), [x <= 50, x >= -50], [wb.LazyConstraint(x, outside)])
+    for R.value in (1.0, 2.0, 0.5, 3.0):
+        if not written:
+            problem.forget()
+        s = problem.solve(gap=1e-7)
+        assert s.value == pytest.approx(np.sqrt(5) * R.value, rel=1e-6)
+    before = len(problem.pool.rows)
+    problem.solve(gap=1e-7)
+    assert len(problem.pool.rows) == before
+
+
+def test_a_repair_that_does_not_repair_is_refused():
+    x = cp.Variable(2)
+    disc = wb.LazyConstraint(x, lambda v: [(v / np.linalg.norm(v), -1.0)] if np.linalg.norm(v) > 1 else [])
+    problem = wb.LazyProblem(cp.Maximize(x[0]), [x <= 5, x >= -5], [disc])
+    with pytest.raises(wb.BadInput, match="repair returned a point that the oracles find violated by"):
+        problem.solve(repair=lambda v: (3 * v,))
+    for repair in (lambda v: v / max(1.0, np.linalg.norm(v)), lambda v: [v / max(1.0, np.linalg.norm(v))]):
+        assert problem.solve(repair=repair).value == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(wb.BadInput, match=r"value for each variable of the oracles, of shapes \(2,\)"):
+        problem.solve(repair=lambda v: (v, v))
+
+
+def test_an_oracle_that_writes_into_its_argument_changes_nothing():
+    x = cp.Variable(2)
+
+    def rude(v):
+        found = [(v.copy() / np.linalg.norm(v), -1.0)] if np.linalg.norm(v) > 1 + 1e-10 else []
+        v[:] = 7.0
+        return found
+
+    s = wb.LazyProblem(cp.Maximize(x[0]), [x <= 5, x >= -5], [wb.LazyConstraint(x, rude)]).solve(gap=1e-7)
+    assert s.value == pytest.approx(1.0, abs=1e-6)
+    assert "history" not in repr(s)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda x, lazy: wb.LazyProblem(x[0], [], [lazy]), "objective is cp.Minimize"),
+        (lambda x, lazy: wb.LazyProblem(cp.Minimize(x[0]), x >= 0, [lazy]), "constraints are a list of Constraint"),
+        (lambda x, lazy: wb.LazyProblem(cp.Minimize(x[0]), [], lazy), "lazy are a list of LazyConstraint"),
+        (lambda x, lazy: wb.LazyProblem(cp.Minimize(x[0]), [], [lambda v: []]), "lazy are a list of LazyConstraint"),
+        (lambda x, lazy: wb.LazyConstraint(7, lambda v: []), "needs a cp.Variable"),
+        (lambda x, lazy: ended(x, lazy, time_limit="x"), "time_limit is 'x'"),
+        (lambda x, lazy: ended(x, lazy, max_rounds=0), "max_rounds is 0; give a positive whole number"),
+    ],
+)
+def test_misuse_is_one_sentence(build, words):
+    x = cp.Variable(2)
+    with pytest.raises(wb.BadInput, match=words):
+        build(x, wb.LazyConstraint(x, lambda v: []))
+
+
+def ended(x, lazy, **words):
+    return wb.LazyProblem(cp.Minimize(cp.sum(x)), [x >= 0], [lazy]).solve(**words)
+
+
+def test_semidefinite_bases_are_refused():
+    x, M = cp.Variable(2), cp.Variable((2, 2))
+    problem = wb.LazyProblem(cp.Minimize(cp.trace(M)), [M >> 0], [wb.LazyConstraint(x, lambda v: [])])
+    with pytest.raises(wb.MissingCapability, match="semidefinite"):
+        problem.solve()
+
+
 def test_contradictory_rows_are_named():
     x = cp.Variable()
     with pytest.raises(wb.BadInput, match="no feasible point"):

@@ -25,6 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.backends import ConeProgram
+from workbench.errors import MissingCapability
 from workbench.structures import Floats, Ints, Rows, enumerated
 
 
@@ -90,6 +91,11 @@ class CompiledBase:
         self.problem = problem
         data, _, _ = problem.get_problem_data(cp.CLARABEL, solver_opts={})
         dims, columns = data["dims"], data["param_prob"].var_id_to_col
+        if dims.psd or dims.p3d or dims.pnd:
+            raise MissingCapability(
+                "The program has semidefinite or power cones, which no master takes; use linear, quadratic, "
+                "second-order or exponential ones, or generate uᵀMu ≥ 0 as cuts."
+            )
         self.cone = ConeProgram(
             P=sparse.csc_array((len(data["c"]),) * 2) if data.get("P") is None else sparse.csc_array(data["P"]),
             q=np.asarray(data["c"], float),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -58,6 +58,17 @@ class NotSeparable(CutbenchError):
         super().__init__(message)
         self.samples, self.outputs, self.weights, self.norm = samples, outputs, weights, norm
         self.formulation, self.problem = formulation, problem
+
+
+def checked_limits(**numbers: Any) -> None:
+    """Raise `BadInput` for a `gap`, `time_limit` or `max_rounds` that is not positive; the limits may be None."""
+    examples = {"gap": "1e-9", "time_limit": "60", "max_rounds": "100"}
+    for name, value in numbers.items():
+        if value is None and name != "gap":
+            continue
+        kind, what = (Integral, "whole number") if name == "max_rounds" else (Real, "number")
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):
+            raise BadInput(f"{name} is {value!r}; give a positive {what} such as {examples[name]}.")
 
 
 def checked_positive(**settings: Any) -> None:

@@ -15,7 +15,11 @@ solving again, after a change of a cp.Parameter of the base, starts with them.
 What the answer proves. Leaving constraints out can only lower the minimum, so a dual value of the
 base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for, hence
 `lower_kind = "numerical"`. A point that violates neither base nor families by more than `feasibility` gives
-the upper bound, as does `repair`, if given: a function from the variables' values to feasible ones.
+the upper bound, as does `repair`, if given: a function from the variables' values to feasible ones, which the
+oracles are asked about at the end.
+
+An oracle may write CVXPY inequalities with Parameters: rows found at other values of theirs are dropped. What else
+an oracle reads must stay as it is, or `forget` is to be called after a change.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from workbench.backends import BACKENDS
 from workbench.backends import backend as find_backend
 from workbench.cutting_planes import Observe, generate
 from workbench.declared import CompiledBase, LazyCuts
-from workbench.errors import BackendFailed, BadInput
+from workbench.errors import BackendFailed, BadInput, checked_limits
 from workbench.master import CompiledMaster, MasterAnswer
 from workbench.structures import Floats, Ints, Rows
 
@@ -54,7 +58,8 @@ class LazyConstraint:
     oracle: Callable[..., Iterable[Any] | None]
 
     def __post_init__(self):
-        if not callable(self.oracle) or not all(isinstance(v, cp.Variable) for v in self.members()):
+        several = isinstance(self.variables, cp.Variable | Sequence)
+        if not callable(self.oracle) or not several or not all(isinstance(v, cp.Variable) for v in self.members()):
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
@@ -82,7 +87,7 @@ class LazySolution:
     seconds: float
     compile_seconds: float
     lower_kind: str = "numerical"
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 
 class LazyProblem:
@@ -94,6 +99,12 @@ class LazyProblem:
         constraints: Sequence[cp.Constraint] = (),
         lazy: Sequence[LazyConstraint] = (),
     ):
+        if not isinstance(objective, cp.Minimize | cp.Maximize):
+            raise BadInput("A LazyProblem's objective is cp.Minimize(…) or cp.Maximize(…), as in CVXPY.")
+        given = {"constraints": (constraints, cp.Constraint), "lazy": (lazy, LazyConstraint)}
+        for name, (members, kind) in given.items():
+            if not isinstance(members, Sequence) or not all(isinstance(each, kind) for each in members):
+                raise BadInput(f"A LazyProblem's {name} are a list of {kind.__name__}; put them into one.")
         if not lazy:
             raise BadInput("A LazyProblem needs at least one LazyConstraint; solve a program without any by CVXPY.")
         written = cp.Problem(objective, list(constraints))
@@ -113,9 +124,13 @@ class LazyProblem:
             )
         self.objective, self.constraints = objective, list(constraints)
         self.cuts, self.problem = cuts, cp.Problem(objective, [*constraints, *cuts(self.variables)])
-        self.pool = Pool(sum(v.size for v in self.variables))
+        self.forget()
         starts = np.cumsum([0, *(v.size for v in self.variables)])
         self.place = {v.id: slice(a, b) for v, a, b in zip(self.variables, starts, starts[1:], strict=False)}
+
+    def forget(self) -> None:
+        """Drop the rows found so far: those of oracles that read something which has changed are wrong."""
+        self.pool, self.parameters = Pool(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
 
     def solve(
         self,
@@ -133,20 +148,23 @@ class LazyProblem:
         backend : None takes HiGHS's simplex method for linear programs where installed, else CLARABEL
         feasibility : violation (in the oracles' own units) that still counts as none
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
-        repair : values of all oracles' variables, in order -> feasible values; makes every round's
+        repair : values of all oracles' variables, in order -> feasible ones, as many; makes every round's
             point give an upper bound
 
         Raises
         ------
-        BadInput : an oracle's answer that is no affine inequality in its variables
+        BadInput : an oracle's answer that is no affine inequality in its variables; a repaired point that violates one
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
-        for name, number in (("gap", gap), ("feasibility", feasibility), ("floor", floor)):
-            if not isinstance(number, Real) or not 0 <= number < np.inf or (name == "gap" and number == 0):
-                raise BadInput(f"{name} is {number!r}; give a positive number such as 1e-8.")
+        checked_limits(gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+        for name, number in (("feasibility", feasibility), ("floor", floor)):
+            if not isinstance(number, Real) or not 0 <= number < np.inf:
+                raise BadInput(f"{name} is {number!r}; give a number from 0 on, such as 1e-8.")
         for parameter in self.problem.parameters():
             if parameter.value is None:
                 raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
+        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
+            self.forget()
         clock = time.perf_counter()
         base = CompiledBase(self.problem, self.cuts)
         linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
@@ -161,6 +179,11 @@ class LazyProblem:
             )
         answer = state.theta if np.isfinite(state.upper) else state.latest
         violation = family.settle(answer)
+        if repair and np.isfinite(state.upper) and violation > feasibility:
+            raise BadInput(
+                f"repair returned a point that the oracles find violated by {violation:.3g}, more than "
+                f"feasibility={feasibility}; correct it."
+            )
         upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
         last = state.history[-1]
         return LazySolution(
@@ -188,7 +211,7 @@ class LazyProblem:
         """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
         for family in self.lazy:
             members = family.members()
-            answers = family.oracle(*(v.value for v in members))
+            answers = family.oracle(*(np.copy(v.value) if v.shape else v.value for v in members))
             if answers is not None and not isinstance(answers, Iterable):
                 raise BadInput(
                     f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, or None for none."
@@ -231,6 +254,9 @@ class LazyProblem:
             raise BadInput(
                 f"The lazy constraint {expression} <= 0 is not affine in the problem's variables; make it so."
             )
+        if missing := [each.name() for each in expression.parameters() if each.value is None]:
+            raise BadInput(f"The parameter {missing[0]} of a lazy constraint has no value; give it one before solving.")
+        self.parameters |= {each: np.copy(each.value) for each in expression.parameters()}
         A = sparse.lil_array((expression.size, self.pool.dim))
         x = np.zeros(self.pool.dim)
         for variable, jacobian in expression.grad.items():
@@ -330,8 +356,13 @@ class LazyFamily:
 
     def assign_repaired(self) -> None:
         members = [v for family in self.problem.lazy for v in family.members()]
-        for variable, value in zip(members, self.repair(*(v.value for v in members)), strict=True):
-            variable.save_value(np.reshape(np.asarray(value, float), variable.shape))
+        values = self.repair(*(np.copy(v.value) if v.shape else v.value for v in members))
+        values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
+        if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
+            shapes = ", ".join(str(v.shape) for v in members)
+            raise BadInput(f"repair must return a value for each variable of the oracles, of shapes {shapes}.")
+        for variable, value in zip(members, values, strict=True):
+            variable.save_value(np.reshape(real(value), variable.shape))
 
     def settle(self, x: Floats) -> float:
         """Leave the variables at x, repaired if possible; the violation there."""

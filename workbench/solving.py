@@ -43,7 +43,7 @@ from workbench.branch_and_bound import search
 from workbench.certificate import Certificate, arrays_of, data_sha256, name_of, versions
 from workbench.compiled import available
 from workbench.cutting_planes import Family, Observe, Progress, generate
-from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable
+from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable, checked_limits
 from workbench.exact import optimum as exact_optimum
 from workbench.exact import sharpened
 from workbench.journal import Journal
@@ -258,14 +258,7 @@ def check_words(formulation: Any, problem: Any, **numbers: Any) -> None:
     if isclass(problem) or not hasattr(problem, "truth"):
         thing = f"class {problem.__name__}" if isclass(problem) else type(problem).__name__
         raise BadInput(f"The problem is a {thing}; give an output structure with data, e.g. Multiclass(X, y).")
-    examples = {"gap": "1e-9", "time_limit": "60", "max_rounds": "100"}
-    for name, value in numbers.items():
-        if value is None and name != "gap":
-            continue
-        kinds = int | np.integer if name == "max_rounds" else int | float | np.number
-        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < np.inf:
-            what = "whole number" if name == "max_rounds" else "number"
-            raise BadInput(f"{name} is {value!r}; give a positive {what} such as {examples[name]}.")
+    checked_limits(**numbers)
 
 
 @contextmanager
