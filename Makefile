@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
+PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run test check bench nightly clean
+.PHONY: run test check bench nightly fuzz mutation wheels clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -24,8 +25,20 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## side-by-side speed, as ratios
 	$(BIN)/cutbench bench
 
-nightly: test check bench  ## everything, slowly
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile=nightly
+nightly: fuzz mutation wheels bench  ## what takes hours; `make -k nightly` goes on after a failure
+
+fuzz: $(VENV)/installed  ## the property tests, on 2,000 new examples each
+	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
+
+mutation: $(VENV)/installed  ## faults planted in the modules that prove: does a test fail?
+	$(BIN)/python tests/nightly/mutation.py
+
+$(VENV)/nightly: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable '.[nightly]'
+	touch $@
+
+wheels: $(VENV)/nightly  ## the wheel, built, installed and used on every Python of PYTHONS
+	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)
 
 clean:
 	rm -rf $(VENV) $(OUT)

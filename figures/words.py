@@ -76,6 +76,7 @@ def instructive(problem, hinge):
 
 @wb.pictures.styled
 def draw_words(arrays):
+    """Handwritten words: what a chain reads early and at the optimum, and which labelling each word asks to cut off."""
     words = list(dict.fromkeys(arrays["word"].tolist()))
     rows = ("early", "early_violator", "final", "final_violator")
     wrong = {name: int((arrays[name] != arrays["truth"]).sum()) for name in rows}
@@ -154,6 +155,7 @@ def measure_transitions(n: int = 100, lam: float = 0.01, gap: float = 1e-4) -> d
 
 @wb.pictures.styled
 def draw_transitions(arrays):
+    """What a chain has learned about neighbouring letters: the weight of each pair in handwritten words."""
     from matplotlib.colors import LinearSegmentedColormap
 
     weight, count, letters, source = arrays["weight"], arrays["count"], arrays["letter"], str(arrays["source"][0])

@@ -120,6 +120,46 @@ def test_data_files(name, text, says):
     refused("solve", f"./{name}", "soft-margin", says=says)
 
 
+LEAVES = {
+    "at import": "import sys\nsys.exit(0)\n",
+    "when called": "import sys\ndef problem():\n    sys.exit(0)\n",
+    "in a learner's class": "import sys\nclass fit:\n    def __init__(self):\n        sys.exit(0)\n",
+}
+
+
+@pytest.mark.parametrize("how", LEAVES)
+def test_a_users_file_that_leaves(how):
+    Path("mine.py").write_text(LEAVES[how])
+    if how != "in a learner's class":
+        refused("solve", "mine.py", "soft-margin", says="mine.py stops")
+    if how != "when called":
+        refused("crosscheck", "iris", "soft-margin", "--learners", "./mine.py", says="with SystemExit: 0; repair")
+
+
+def test_a_problem_that_leaves_while_it_is_solved():
+    Path("mine.py").write_text(
+        "import sys, numpy as np, workbench as wb\n"
+        "class Leaving(wb.Multiclass):\n    def features(self, samples, outputs):\n        sys.exit(0)\n"
+        "def problem():\n    return Leaving(np.eye(3), [0, 1, 1])\n"
+    )
+    refused("solve", "mine.py", "soft-margin", says="left with exit(0)")
+
+
+def test_a_file_without_a_learner():
+    Path("mine.py").write_text("fit = 3\n")
+    refused("crosscheck", "iris", "soft-margin", "--learners", "./mine.py", says="./mine.py: int is no learner")
+
+
+def test_too_little_memory(monkeypatch):
+    def starved(*words, **options):
+        raise MemoryError("Unable to allocate 14.9 GiB")
+
+    monkeypatch.setattr("workbench.solve", starved, raising=False)
+    refused(*SOFT, says="memory does not suffice (θ has 12 entries, 8.9e-08 GiB, several times over)")
+    monkeypatch.setattr("workbench.cli.load_problem", starved)
+    refused(*SOFT, says="memory does not suffice (Unable to allocate 14.9 GiB); take fewer")
+
+
 def test_a_missing_data_file():
     refused("solve", "nowhere/data.csv", "soft-margin", says="There is no file nowhere/data.csv")
 

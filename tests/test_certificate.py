@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 import workbench as wb
-from workbench.certificate import verify
+from workbench.certificate import data_sha256, verify
+from workbench.cli import cli
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,9 @@ def bumped(array):
 def test_a_changed_certificate_is_not_proven(path, changes):
     assert verify(path)["proven"]
     rewrite(path, **changes)
-    assert not verify(path)["proven"]
+    result = verify(path)
+    assert not result["proven"]
+    assert re.search("the claimed|the data in the certificate differ", result["reason"])
 
 
 def test_a_weaker_claim_is_still_proven(path):
@@ -82,7 +87,19 @@ def test_a_weaker_claim_is_still_proven(path):
 def test_other_data_do_not_match(path, solution):
     assert verify(path, data=solution.problem)["proven"]
     other = wb.Multiclass(solution.problem.X.toarray() + 1e-9, solution.problem.classes[solution.problem.labels])
-    assert not verify(path, data=other)["proven"]
+    result = verify(path, other, "the data in other.csv")
+    assert (result["proven"], result["data_matches"]) == (False, False)
+    digests = data_sha256(other.arrays()), data_sha256(solution.problem.arrays())
+    assert result["reason"] == "the data in other.csv differ: sha256 {} instead of {}".format(*digests)
+
+
+def test_the_command_says_why_data_do_not_match(path, tmp_path):
+    (tmp_path / "other.csv").write_text("x,label\n1,setosa\n2,virginica\n")
+    words = ["verify", str(path), "--data", str(tmp_path / "other.csv")]
+    for extra in ([], ["--json"]):
+        result = CliRunner().invoke(cli, words + extra)
+        assert result.exit_code == 1
+        assert re.search(r"the data in \S*other.csv differ: sha256 \w{64} instead of \w{64}", result.stdout)
 
 
 @pytest.mark.parametrize("damage", ["json", "npz", "missing", "format"])
@@ -99,6 +116,22 @@ def test_damage_is_one_sentence(path, damage):
         verify(path)
     assert "\n" not in str(caught.value)
     assert str(path.parent) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["iris", "iris.json", "iris.npz", "iris.2"])
+def test_a_name_with_or_without_its_endings(solution, tmp_path, name):
+    stem = name.removesuffix(".json").removesuffix(".npz")
+    assert solution.certificate.save(tmp_path / name) == tmp_path / f"{stem}.json"
+    assert {each.name for each in tmp_path.iterdir()} == {f"{stem}.json", f"{stem}.npz"}
+    for again in (stem, f"{stem}.json", f"{stem}.npz"):
+        assert verify(tmp_path / again)["proven"]
+        assert CliRunner().invoke(cli, ["verify", str(tmp_path / again)]).exit_code == 0
+
+
+def test_no_name_at_all(solution):
+    for use in (solution.certificate.save, verify):
+        with pytest.raises(wb.BadInput, match="names no certificate"):
+            use("")
 
 
 def test_nothing_half_written(solution, tmp_path):

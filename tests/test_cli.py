@@ -161,7 +161,7 @@ def test_a_python_file_and_data_files_are_problems(cutbench, tmp_path):
 
 # ── crosscheck ────────────────────────────────────────────────────────────────────────────────────
 
-ROW_FIELDS = ["name", "verdict", "excess", "passes", "seconds", "reason", "evidence", "rule", "runs"]
+ROW_FIELDS = ["name", "verdict", "excess", "passes", "seconds", "reason", "evidence", "rule", "runs", "causes"]
 LEARNERS = """
 import numpy as np
 import workbench as wb
@@ -285,6 +285,22 @@ def test_predict_reads_data_with_and_without_labels(cutbench):
     cutbench("predict", certificate, "train.csv", "--json", "extra", code=2)
 
 
+def test_predict_reads_columns_as_they_were_learned(cutbench):
+    Path("train.csv").write_text("a,b,label\n0,5,low\n1,5,low\n9,5,high\n8,5,high\n")
+    Path("swapped.csv").write_text("b,a,label\n5,0,low\n5,9,high\n")
+    Path("train.svm").write_text("1 0:1\n2 1:1\n3 2:1\n")
+    Path("new.svm").write_text("2 1:1\n3 2:1\n")
+    for train, new in ("train.csv", "swapped.csv"), ("train.svm", "new.svm"):
+        certificate = json.loads(cutbench("solve", train, "hard-margin", "--json").stdout)["certificate"]
+        assert json.loads(cutbench("predict", certificate, new, "--json").stdout)["error"] == 0
+        assert json.loads(cutbench("verify", certificate, "--data", train, "--json").stdout)["proven"]
+    Path("renamed.csv").write_text("b,c,label\n5,0,low\n")
+    certificate = "runs/train-hard-margin/certificate.json"
+    assert json.loads(Path(certificate).read_text())["problem"]["columns"] == 0
+    cutbench("solve", "train.csv", "hard-margin")
+    assert "renamed.csv has no column a" in cutbench("predict", certificate, "renamed.csv", code=2).stderr
+
+
 # ── list, doctor, bench ───────────────────────────────────────────────────────────────────────────
 
 
@@ -304,6 +320,13 @@ def test_list_of_a_name_shows_settings_and_formula(cutbench):
         assert part in text
     [entry] = json.loads(cutbench("list", "digits", "--json").stdout)["entries"]
     assert entry["settings"] == [{"key": "n", "type": "int", "default": 300}]
+
+
+def test_names_of_one_file_have_lines_of_their_own(cutbench):
+    entries = json.loads(cutbench("list", "--json").stdout)["entries"]
+    for kind in filter(present, KINDS):
+        told = [each["summary"] for each in entries if each["kind"] == kind]
+        assert len(set(told)) == len(told)
 
 
 def test_doctor_solves_through_each_backend(cutbench):
@@ -327,6 +350,8 @@ def test_bench_prints_one_flat_object(cutbench, monkeypatch, tmp_path):
         assert json.loads(result.stdout) == {"n": 4, "rows": [{"a": 1}]}
         assert list(json.loads(cutbench("bench", "--json").stdout)) == ["count", "other"]
         assert "n  4" in cutbench("bench", "count", "--set", "n=4").stdout
+        assert re.search(r"Benchmarks:\n  count *\n  other", cutbench("bench", "--help").stdout)
+        assert {e["name"] for e in json.loads(cutbench("list", "--json").stdout)["entries"]} >= {"count", "other"}
     finally:
         registry.cache_clear()
 
@@ -350,6 +375,10 @@ def test_help_imports_nothing_heavy():
 def test_every_command_explains_itself(cutbench):
     for command in cli.commands:
         assert "Usage:" in cutbench(command, "--help").stdout
+
+
+def test_without_words_it_explains_itself(cutbench):
+    assert cutbench().stdout == cutbench("--help").stdout
 
 
 def test_a_bug_is_one_line_and_a_traceback_on_demand(cutbench, monkeypatch):

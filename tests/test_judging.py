@@ -12,7 +12,17 @@ import pytest
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.judging import CHANCE, reports_of, together
-from workbench.verdicts import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Report, Verdict, crosscheck
+from workbench.verdicts import (
+    AGREES,
+    DISAGREES,
+    FAILED,
+    NOT_COMPARABLE,
+    NOT_CONVERGED,
+    Report,
+    Verdict,
+    crosscheck,
+    settling,
+)
 
 
 @cache
@@ -64,13 +74,75 @@ def test_every_form_of_an_answer(fit, capsys):
 
 
 def test_the_forms_are_told_apart():
-    assert [each.passes for each in reports_of(iter([np.zeros(2), np.ones(2)]), 7)] == [1, 2]
-    assert [each.passes for each in reports_of([(9, [1.0]), (3, [2.0])], 7)] == [3, 9]
+    assert [each.passes for each in reports_of(iter([np.zeros(2), np.ones(2)]), 7)] == [3.5, 7]
+    assert [each.passes for each in reports_of([(3, [1.0]), (9, [2.0])], 7)] == [3, 9]
     assert reports_of([0.0, 1.0], 7)[0].theta.tolist() == [0, 1]
     assert reports_of(([1.0, 2.0], {"gap": 1}), 7)[0].claims == {"gap": 1.0}
-    for strange in ({"gap": 1.0}, iter([]), "abc", None):
+    for strange in ({"gap": 1.0}, iter([]), "abc", None, {"weights": [1.0], "gap": "small"}, [(np.nan, [1.0])]):
         with pytest.raises(BadInput):
             reports_of(strange, 7)
+
+
+def reused(problem, formulation, budget, rng):
+    """Yields one array again and again, as it changes."""
+    theta = np.zeros(9)
+    for passes in (1, 2):
+        theta += 1
+        yield passes, theta
+
+
+def test_checkpoints_are_copies():
+    assert [each.theta[0] for each in reports_of(reused(None, None, 2, 0), 2)] == [1, 2]
+
+
+def test_histories_that_stand_still_or_touch_the_optimum_are_judged():
+    assert not settling(np.array([5.0, 5.0]), np.array([1.0, 0.5]), 1e-4).settled
+    touched = settling(np.arange(1.0, 8.0), np.array([1.0, 0.5, 0.0, 0.25, 0.2, 0.15, 0.1]), 1e-4)
+    assert not touched.settled
+    assert np.isfinite(touched.misfit)
+
+
+def bare(problem, formulation, budget, rng):
+    yield np.ones(9)
+
+
+def huge(problem, formulation, budget, rng):
+    return np.full(9, 1e300)
+
+
+def diverged(problem, formulation, budget, rng):
+    return [(1, np.full(9, 1e300)), (budget, best())]
+
+
+def unreal(problem, formulation, budget, rng):
+    return best() * (1 + 1j)
+
+
+def falling(problem, formulation, budget, rng):
+    return [(5, best()), (3, best())]
+
+
+def wordy(problem, formulation, budget, rng):
+    raise ValueError("one line,\nand another")
+
+
+ANSWERS = {
+    bare: (DISAGREES, "above the proven optimum and stays"),
+    huge: (FAILED, "The weights reach 1.0e+300, too large"),
+    diverged: (AGREES, "above the proven optimum"),
+    unreal: (FAILED, "The learner returned complex weights; return real ones."),
+    falling: (FAILED, "The learner's passes go from 5 to 3; count them upwards."),
+    wordy: (FAILED, "The learner crashed: ValueError: one line, and another"),
+}
+
+
+@pytest.mark.parametrize("fit", ANSWERS)
+def test_a_strange_answer_is_a_verdict_in_our_words(fit):
+    found = wb.judge(fit, reference(), passes=8, audit=False)
+    verdict, words = ANSWERS[fit]
+    assert found.verdict == verdict, found
+    assert words in found.reason
+    assert "crashed" not in found.reason or fit is wordy
 
 
 # ── what a learner claims ─────────────────────────────────────────────────────────────────────────

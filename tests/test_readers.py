@@ -43,13 +43,13 @@ CSV = {
 
 @pytest.mark.parametrize("text", CSV.values(), ids=CSV)
 def test_csv_finds_header_and_labels(file, text):
-    X, y = read(file("data.csv", text))
+    X, y, _ = read(file("data.csv", text))
     np.testing.assert_array_equal(X, [[1, 2], [3, 4]])
     np.testing.assert_array_equal(y, ["x", "y"])
 
 
 def test_csv_takes_the_last_column_of_whole_numbers(file):
-    X, y = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
+    X, y, _ = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
     np.testing.assert_array_equal(X, [[0.5, 1], [0.25, 3]])
     np.testing.assert_array_equal(y, [2, 0])
     assert y.dtype == np.int64
@@ -64,10 +64,31 @@ def test_a_file_without_labels_is_known_by_its_width(file):
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight_counts_from_zero_or_one(file, first):
     text = f"# a comment\n+1 {first}:0.5 {first + 2}:-2 # more\n\n-1 qid:3 {first + 1}:1e-1\n"
-    X, y = read(file("data.svm", text))
+    X, y, columns = read(file("data.svm", text))
+    assert columns == first
     np.testing.assert_array_equal(dense(X), [[0.5, 0, -2], [0, 0.1, 0]])
     np.testing.assert_array_equal(y, [1, -1])
     assert dense(read(file("data.svm", text), n_inputs=5).X).shape == (2, 5)
+
+
+def test_svmlight_is_read_by_the_index_that_the_weights_know(file):
+    path = file("new.svm", "1 1:0.2 2:5\n")
+    np.testing.assert_array_equal(dense(read(path, n_inputs=3, columns=0).X), [[0, 0.2, 5]])
+    np.testing.assert_array_equal(dense(read(path, n_inputs=3, columns=1).X), [[0.2, 5, 0]])
+    with pytest.raises(BadInput, match="line 2: index 0, but the weights count from 1"):
+        read(file("zero.svm", "1 1:3\n1 0:3\n"), n_inputs=3, columns=1)
+
+
+def test_csv_columns_are_matched_by_name(file):
+    learned = read(file("train.csv", "a,kind,b\n1,x,2\n3,y,4\n")).columns
+    assert learned == ["a", "b"]
+    for text in ("b,a,label\n2,1,x\n", "kind,b,a\nx,2,1\n", "b,a\n2,1\n", "1,2\n"):
+        np.testing.assert_array_equal(read(file("new.csv", text), n_inputs=2, columns=learned).X, [[1, 2]])
+    with pytest.raises(BadInput, match="has no column b, which the weights were learned on"):
+        read(file("new.csv", "a,c\n1,2\n"), n_inputs=2, columns=learned)
+    for strange in (["a"], [1, 2], 7, "ab", {"a": 1}):
+        with pytest.raises(BadInput, match="not learned on 2 named columns"):
+            read(file("new.csv", "a,b\n1,2\n"), n_inputs=2, columns=strange)
 
 
 def test_svmlight_equals_scikit_learns_reader(file, tmp_path):
@@ -144,6 +165,7 @@ FAULTY = {
     ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
     ("a.csv", "1,2,0.5\n3,4,1\n"): "line 1: the last column holds 0.5, no class",
     ("a.csv", ",a,label\n0,2,x\n1,4,y\n"): "column 1 has no name",
+    ("a.csv", "a,a,label\n0,2,x\n1,4,y\n"): "two columns are called a",
     ("a.csv", 'a,b,label\n1,2,"x\n3,4,y\n'): "line 3: unexpected end of data",
     ("a.csv", "1,2,x\n3,4,x\n"): "All labels are x",
     ("a.csv", b"a,b,label\n\xff,2,x\n"): "not text in UTF-8",
@@ -153,6 +175,7 @@ FAULTY = {
     ("a.svm", "1 1:2\n0 2:three\n"): "line 2: '2:three' is not index:value",
     ("a.svm", "1 1:2\n0 -1:3\n"): "line 2: '-1:3' is not index:value",
     ("a.svm", "1 1:2\n0 1\n"): "line 2: '1' is not index:value",
+    ("a.svm", "1 1:2\n0 999999999:3\n"): "line 2: index 999999999 exceeds 100000000",
     ("a.svm", "1 1:2\n0 1:nan\n"): "line 2: feature 1 is nan",
     ("a.svm", "1 1:2\n0 2:1 2:1\n"): "line 2: index 2 follows 2",
     ("a.svm", "1 1:2\n1 2:1\n"): "All labels are 1",
@@ -192,6 +215,16 @@ def test_npz_with_other_arrays_names_them(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1, 2])
     with pytest.raises(BadInput, match="2 rows but y has shape"):
         data_problem(tmp_path / "a.npz")()
+
+
+def test_npz_of_other_shapes_or_no_archive_is_told_in_our_words(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.ones((2, 2, 2)), y=[0, 1])
+    with pytest.raises(BadInput, match=r"inputs have shape \(2, 2, 2\); give an \(n, p\) array"):
+        data_problem(tmp_path / "a.npz")()
+    with (tmp_path / "b.npz").open("wb") as raw:
+        np.save(raw, np.eye(2))
+    with pytest.raises(BadInput, match=r"not an npz file of plain arrays \(File is not a zip file\)"):
+        read(tmp_path / "b.npz")
 
 
 def test_truncated_npz(tmp_path):

@@ -73,3 +73,24 @@ def test_the_simplex_is_uniform_where_nothing_is_positive():
 def test_boxes_are_free_entries_of_a_stack():
     np.testing.assert_array_equal(WHOLE.free, [4, 5, 6, 7])
     assert not len(SquaredNorm(1.0).free)
+
+
+@pytest.mark.parametrize("number", [float, Fraction])
+def test_a_box_is_as_large_as_what_is_known_makes_it_rounded_up(number):
+    """β = 1 + U/2 + 2√U: 7 at U = 4, 11.5 at U = 9; the constant alone where no U is known."""
+    assert Box(1.0) == Box(1.0, 0.0, 0.0, 0.0)
+    assert Box(1.0, 0.5, 2.0).over(number).bound == 1
+    box = Box(1.0, 0.5, 2.0, 9.0).over(number)
+    for upper, beta in ((4.0, 7.0), (9.0, 11.5), (25.0, 11.5), (0.25, 2.125)):
+        bound = box.within(number(upper)).bound
+        assert type(bound) is number
+        assert beta < bound < beta * (1 + 1.5e-9)
+    for upper in (np.inf, 0.0, -1.0):
+        assert box.within(upper) == box
+    s = np.array([number(-3), number(2)])
+    assert box.conjugate(s) == 5 * box.bound
+
+
+def test_the_greatest_of_intervals_has_the_greatest_of_their_ends():
+    found = Simplex(LIVE).conjugate(Interval([-1.0, 9.0, 0.0, -4.0], [0.5, 9.0, 1.0, 3.0]))
+    assert (found.lo, found.hi) == (0.0, 3.0)

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,8 @@ import pytest
 import workbench as wb
 from workbench import exact
 from workbench.certificate import verify
+from workbench.rationals import ratios
+from workbench.registries import registry
 
 ROUNDS = 7  # mutations of every field in each of the four cases, twice that for arrays
 
@@ -402,6 +405,57 @@ def test_polished_certificates(original, path):
         assert not accepted(path)
 
 
+def test_a_lower_end_half_a_digit_too_high(tmp_path):
+    """Two points at ±1 have F* = 1 − 1/λ; the float nearest to 12/13 is above it, and no lower bound."""
+    problem = wb.Multiclass([[1.0], [-1.0]], ["+", "-"])
+    certificate = exact.optimum(wb.solve(wb.SoftMargin(lam=13.0), problem).certificate)
+    assert certificate.lower < certificate.optimum == Fraction(12, 13) < Fraction(12 / 13)
+    assert verify(certificate.save(tmp_path / "true"))["proven"]
+    assert not verify(replace(certificate, lower=12 / 13).save(tmp_path / "false"))["proven"]
+
+
+# ── search trees ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)).round(2), rng.integers(0, 2, 12)
+    certificate = wb.solve(wb.SelfPaced(C=10.0, K=1.0), wb.Multiclass(X, y)).certificate
+    return certificate.save(tmp_path_factory.mktemp("search") / "c")
+
+
+def test_a_false_gap_of_a_search(searched, tmp_path):
+    """Its own gap is a few digits of rounding, but it is not nothing."""
+    assert verify(searched)["proven"]
+    header, arrays = read(searched)
+    assert 0 < header["gap"] < 1e-12
+    for gap in (0, header["gap"] / 100):
+        write(tmp_path / "c.json", header | {"gap": gap}, arrays)
+        result = verify(tmp_path / "c.json")
+        assert not result["proven"]
+        assert f"the claimed gap is {float(gap)!r}, the proven one" in result["reason"]
+
+
+@pytest.mark.parametrize("last", [-1, -964, -(10**9)])
+def test_a_tree_whose_matrix_ends_before_it_begins(searched, tmp_path, last):
+    header, arrays = read(searched)
+    arrays["tree_indptr"][-1] = last
+    write(tmp_path / "c.json", header, arrays)
+    with pytest.raises(wb.BadInput, match="indptr"):
+        verify(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("name", ["theta", "tree_data", "tree_cutoffs", "data_weights", "data_cost"])
+def test_huge_numbers_in_a_search(searched, tmp_path, name):
+    """Floats overflow on the way; then nothing is proven, and nothing is said but that."""
+    header, arrays = read(searched)
+    arrays[name].flat[1] = 1e308
+    header["problem"]["data_sha256"] = sha256(arrays)
+    write(tmp_path / "c.json", header, arrays)
+    assert not accepted(tmp_path / "c.json")
+
+
 # ── damage ────────────────────────────────────────────────────────────────────────────────────────
 
 DAMAGE = {
@@ -423,6 +477,13 @@ DAMAGE = {
     "indices beyond the columns": {"data_indices": 10**9},
     "indices before the columns": {"data_indices": -7},
     "ends beyond the data": {"data_indptr": 10**12},
+    "ends before the data": {"data_indptr": -964},
+    "ends far before the data": {"data_indptr": -(10**9)},
+    "ends as floats": {"data_indptr": 0.5},
+    "ends of fewer rows": {"data_indptr": np.zeros(2, np.int64)},
+    "more data than indices": {"data_data": np.ones(50)},
+    "more indices than data": {"data_indices": np.zeros(50, np.int64)},
+    "indices as a matrix": {"data_indices": np.zeros((2, 5), np.int64)},
     "labels beyond the classes": {"data_labels": 77},
     "labels before the classes": {"data_labels": -1},
     "a feature that is no number": {"data_data": np.nan},
@@ -430,6 +491,7 @@ DAMAGE = {
     "a width that is none": {"data_n_inputs": np.array(-1)},
     "sample weights negative": {"data_weights": -1.0},
     "cost matrix of another size": {"data_cost": np.zeros((7, 7))},
+    "a cost whose sums overflow": {"data_cost": np.array([[0, 1, 1e308], [1, 0, 1], [1, 1, 0]])},
 }
 
 
@@ -449,6 +511,38 @@ def test_malformed_arrays_are_one_sentence(path, damage):
     with pytest.raises(wb.BadInput) as caught:
         verify(path)
     assert is_sentence(caught.value)
+
+
+@pytest.mark.parametrize("output", ["chain", "linear", "matching", "multiclass"])
+def test_no_matrix_reaches_scipy_unchecked(output):
+    """SciPy's own check lets a negative last end pass, and its loops then write where they should not."""
+    kind = registry("output").objects[output]
+    arrays = kind.tiny(np.random.default_rng(0)).arrays()
+    ends = arrays["indptr"]
+    for last in (-1, -964, -(10**9), -(2**63), ends[-1] - 1, ends[-1] + 1, 2**63 - 1):
+        with pytest.raises(wb.BadInput, match="indptr"):
+            kind.from_arrays(arrays | {"indptr": np.append(ends[:-1], last)})
+    for first in (-1, 1, -(2**63)):
+        with pytest.raises(wb.BadInput, match="indptr"):
+            kind.from_arrays(arrays | {"indptr": np.append(first, ends[1:])})
+    around = np.concatenate([ends[:1], [2**63 - 1, -(2**63)], ends[3:]])  # its differences wrap around to be positive
+    with pytest.raises(wb.BadInput, match="indptr"):
+        kind.from_arrays(arrays | {"indptr": around})
+
+
+def test_a_motif_whose_position_is_gone_is_one_sentence(tmp_path):
+    """Position −1 must not count as the last window, nor lie outside the windows there are."""
+    problem = wb.Motif(["ACGT", "AC", "GGGG", "TTAC"], [1, 0, 0, 1], 2, [2, -1, -1, 2])
+    header, arrays = read(wb.solve(wb.SoftMargin(lam=1.0), problem).certificate.save(tmp_path / "c"))
+    for spans in (arrays["data_spans"], np.array([[2, 2], [0, 0], [0, 2], [2, 2]])):
+        arrays |= {"data_positions": np.array([-1, -1, -1, 2]), "data_spans": spans}
+        header["problem"]["data_sha256"] = sha256(arrays)
+        write(tmp_path / "c.json", header, arrays)
+        with pytest.raises(wb.MissingCapability, match="is hidden"):
+            verify(tmp_path / "c.json")
+    exact_view = problem.from_arrays({name.removeprefix("data_"): part for name, part in parts_of(arrays).items()})
+    with pytest.raises(wb.MissingCapability, match="is hidden"):
+        exact_view.exact().margin(ratios(np.ones(12)), np.arange(4))
 
 
 @pytest.mark.parametrize("missing", ["theta", "weights", "data_labels", "data_indptr"])
@@ -475,6 +569,17 @@ def test_a_shape_without_its_bytes_is_one_sentence(path):
     path.with_suffix(".npz").write_bytes(raw.replace(old, new))
     with pytest.raises(wb.BadInput):
         verify(path)
+
+
+@pytest.mark.parametrize("size", [1e154, 1e200, 1e308, -1e308])
+def test_a_theta_whose_objective_is_no_float(path, size):
+    header, arrays = read(path)
+    arrays["theta"][0] = size
+    write(path, header, arrays)
+    result = verify(path)
+    assert not result["proven"]
+    assert f"the claimed upper bound is {header['upper']!r}, the proven one" in result["reason"]
+    assert result["upper"] > 1e300
 
 
 @pytest.mark.parametrize("words", ["1e999999999", "1/0", "0.5", "-", "", "1/2/3", "9" * 200_000])

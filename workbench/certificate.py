@@ -26,6 +26,7 @@ import platform
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from importlib import metadata
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 
 from workbench.bounds import checked_theta
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
-from workbench.exact import above, below, exact_bounds, exact_optimum, parsed, text
+from workbench.exact import above, below, exact_bounds, exact_optimum, nearest, parsed, text
 from workbench.intervals import up
 from workbench.registries import registry, settings_of
 from workbench.structures import Floats, Ints, Search
@@ -82,9 +83,10 @@ class Certificate:
         return bounds.recheck(theta, self.samples, self.witnesses, self.weights)
 
     def save(self, stem: str | Path) -> Path:
-        """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path."""
-        stem, arrays = Path(stem), arrays_of(self.problem)
-        stem.parent.mkdir(parents=True, exist_ok=True)
+        """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either."""
+        (path, archive), arrays = files_of(stem), arrays_of(self.problem)
+        columns = getattr(self.problem, "columns", None)  # as in the file it was read from (workbench/readers.py)
+        path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         parts = {"theta": self.theta, "samples": self.samples, "witnesses": self.witnesses, "weights": self.weights}
         if self.fractions is not None:
@@ -98,6 +100,7 @@ class Certificate:
             "problem": {
                 "output": name_of("output", self.problem),
                 "data_sha256": data_sha256(arrays),
+                **({} if columns is None else {"columns": columns}),
                 **self.source,
             },
             "upper": self.upper,
@@ -109,22 +112,22 @@ class Certificate:
             "backend": self.backend,
             "versions": versions(),
         }
-        write_whole(stem.with_name(stem.name + ".npz"), buffer.getvalue())
-        path = stem.with_name(stem.name + ".json")
+        write_whole(archive, buffer.getvalue())
         write_whole(path, (json.dumps(header, indent=2) + "\n").encode())
         return path
 
 
 def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
-    """The certificate at PATH (its JSON file) and its header; raises `BadInput` if it cannot be read."""
-    path = Path(path)
+    """The certificate at PATH (its stem or either file) and its header; raises `BadInput` if it cannot be read."""
+    path, archive = files_of(path)
     try:
         header = json.loads(path.read_text())
         if header["format"] != FORMAT:
             raise BadInput(f"{path} has the format {header['format']!r}, not {FORMAT!r}; write it again.")
-        arrays = read_archive(path.with_suffix(".npz"))
+        arrays = read_archive(archive)
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = registered("output", header["problem"]["output"]).from_arrays(data)
+        problem.columns = header["problem"].get("columns")
         certificate = Certificate(
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
@@ -144,6 +147,15 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
     if isinstance(certificate.formulation, Search) and certificate.tree is None:
         raise BadInput(f"{path} is about a search but holds no tree that proves it; write it again with `solve`.")
     return certificate, header | {"data_sha256": data_sha256(data)}
+
+
+def files_of(name: str | Path) -> tuple[Path, Path]:
+    """STEM.json and STEM.npz, where `name` is STEM or either file."""
+    path = Path(name)
+    if not path.name:
+        raise BadInput(f"{str(name)!r} names no certificate; give a name such as runs/iris.")
+    stem = path.stem if path.suffix in (".json", ".npz") else path.name
+    return path.with_name(f"{stem}.json"), path.with_name(f"{stem}.npz")
 
 
 def fault_of(error: Exception) -> str:
@@ -256,46 +268,55 @@ class Proof(NamedTuple):
 def prove(certificate: Certificate) -> Proof:
     """Both bounds in rational arithmetic, or enclosed by intervals where there is no exact decoder, or a tree."""
     if isinstance(certificate.formulation, Search):
-        bounds = bounds_for(certificate.formulation, certificate.problem)
-        try:
-            lower, upper = bounds.recheck(checked_theta(certificate.theta, bounds.oracle.dim), certificate.tree)
-        except ZeroDivisionError:
-            raise BadInput("A sample weight is too small for any charge; write the certificate again.") from None
         reason = "the lower bound is that of a search tree, whose nodes are bounded in interval arithmetic"
-        return Proof(lower, upper, upper, bounds.gap(above(upper), lower), reason, bounds.arithmetic)
+        return enclosed(certificate, reason)
     try:
         rules, lower, reached = exact_bounds(certificate)
     except MissingCapability as refusal:
-        try:
-            lower, upper = certificate.recheck()
-        except (IndexError, ValueError, OverflowError) as error:
-            raise BadInput(f"A witness does not fit the data ({error}); write the certificate again.") from None
-        bounds = bounds_for(certificate.formulation, certificate.problem)
-        reason = f"oracle not re-run exactly: {refusal}"
-        return Proof(lower, upper, upper, bounds.gap(upper, lower), reason, bounds.arithmetic)
+        return enclosed(certificate, f"oracle not re-run exactly: {refusal}")
     upper = reached
     if certificate.fractions is not None:
         lower, upper = exact_optimum(rules, certificate)
     return Proof(lower, upper, reached, rules.gap(upper, lower), None)
 
 
-def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
-    """Prove the certificate at PATH again; with `data` (a problem), also that it is about these data.
+def enclosed(certificate: Certificate, why: str) -> Proof:
+    """Both bounds in interval arithmetic, with the reason `why` it takes that."""
+    bounds = bounds_for(certificate.formulation, certificate.problem)
+    try:
+        lower, upper = certificate.recheck()
+    except CutbenchError:
+        raise
+    except (IndexError, ValueError) as error:
+        raise BadInput(f"A witness does not fit the data ({error}); write the certificate again.") from None
+    return Proof(lower, upper, upper, bounds.gap(above(upper), lower), why, bounds.arithmetic)
+
+
+def verify(path: str | Path, data: Any = None, given: str = "the data given") -> dict[str, Any]:
+    """Prove the certificate at PATH again; with `data` (a problem), also that it is about these, called `given`.
 
     Returns a dict: `proven`; `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
     `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval", with what that assumes of
-    the machine if anything, and the `reason`; `optimum` "p/q" if lower = upper; `oracle`,
-    `data_matches`, `claimed`, `data_sha256`.
+    the machine if anything; the `reason` why it is not proven, or not in rational arithmetic; `optimum` "p/q" if
+    lower = upper; `oracle`, `data_matches`, `claimed`, `data_sha256`.
     """
     certificate, header = load(path)
-    proof, exact = prove(certificate), certificate.problem.oracle_kind
-    digest = data_sha256(certificate.problem.arrays())
-    same_data = digest == header["data_sha256"] == header["problem"].get("data_sha256")
-    if data is not None:
-        same_data = same_data and data_sha256(data.arrays()) == digest
+    digest, kind = data_sha256(certificate.problem.arrays()), certificate.problem.oracle_kind
+    strange = [*data_faults(header, digest)]
+    if data is not None and (other := data_sha256(arrays_of(data))) != digest:
+        strange.append(f"{given} differ: sha256 {other} instead of {digest}")
+    faults = [*strange]
+    if not header.get("oracle") == kind == "exact":
+        faults.append(f"the oracle is {kind!r} and the certificate calls it {header.get('oracle')!r}, not both 'exact'")
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # a file may hold any numbers; NaN and ∞ prove nothing
+            proof = prove(certificate)
+            faults += claim_faults(certificate, proof)
+    except ArithmeticError as error:
+        raise BadInput(f"The numbers in {path} are too large or too small to prove by ({error}); scale them.") from None
     rational = proof.why is None
     return {
-        "proven": bool(same_data and header.get("oracle") == exact == "exact" and claims_hold(certificate, proof)),
+        "proven": not faults,
         "lower": below(proof.lower),
         "upper": above(proof.upper),
         "gap": above(proof.gap),
@@ -304,32 +325,48 @@ def verify(path: str | Path, data: Any = None) -> dict[str, Any]:
         "gap_exact": text(proof.gap) if rational else None,
         "optimum": text(proof.lower) if rational and proof.lower == proof.upper else None,
         "arithmetic": proof.arithmetic,
-        "reason": proof.why,
-        "oracle": exact,
-        "data_matches": bool(same_data),
+        "reason": "; ".join([*faults, *([] if rational else [proof.why])]) or None,
+        "oracle": kind,
+        "data_matches": not strange,
         "claimed": [certificate.lower, certificate.upper],
         "data_sha256": digest,
     }
 
 
-def claims_hold(certificate: Certificate, proof: Proof) -> bool:
-    """Whether lower, upper (as a bound and as F(θ)), gap and optimum are as claimed.
+def data_faults(header: dict[str, Any], digest: str) -> Iterator[str]:
+    """What speaks against the data inside a certificate, whose problem, once rebuilt, hashes to `digest`."""
+    held, named = header["data_sha256"], header["problem"].get("data_sha256")
+    if held != named:
+        yield f"the data in the certificate differ: sha256 {held} instead of {named}"
+    elif held != digest:
+        yield "the data in the certificate are not in the form in which `solve` writes them"
+
+
+def claim_faults(certificate: Certificate, proof: Proof) -> Iterator[str]:
+    """Which of lower, upper (as a bound and as F(θ)), gap and optimum are not as claimed.
 
     Rational bounds need no allowance: the claims are floats rounded outward. Intervals get 1e-12, the freedom
     that another machine's summation order needs, each end of its own size: a θ far out makes the upper end
     huge and must not lend the lower one anything beyond 1e-12 of F at r's minimiser. The claimed gap must
     hold for the proven interval or for the claimed one, which can be smaller where a bound is negative.
     """
-    bounds = bounds_for(certificate.formulation, certificate.problem)
-    claimed, room = bounds.gap(certificate.upper, certificate.lower), 0.0 if proof.why is None else ALLOWANCE
-    return (
-        certificate.lower <= proof.lower + room * max(abs(proof.lower), min(abs(proof.upper), bounds.scale))
-        and max(proof.upper, proof.reached) <= certificate.upper + room * abs(proof.upper)
-        and proof.lower <= proof.upper
-        and certificate.gap >= 0
-        and min(proof.gap, claimed) <= float(up(up(certificate.gap))) + 2 * room
-        and certificate.optimum in (None, proof.lower if proof.lower == proof.upper else None)
-    )
+    bounds, reached = bounds_for(certificate.formulation, certificate.problem), max(proof.upper, proof.reached)
+    low, high = nearest(abs(proof.lower)), nearest(abs(proof.upper))
+
+    def room(size: float) -> float:
+        return ALLOWANCE * size if proof.why and size < np.inf else 0  # a whole 0: fractions stay fractions
+
+    if not certificate.lower <= proof.lower + room(max(low, min(high, bounds.scale))):
+        yield f"the claimed lower bound is {certificate.lower!r}, the proven one {below(proof.lower)!r}"
+    if not reached <= certificate.upper + room(high):
+        yield f"the claimed upper bound is {certificate.upper!r}, the proven one {above(reached)!r}"
+    if not proof.lower <= proof.upper:
+        yield "the lower bound exceeds the upper one, or one of them is no number"
+    gap = min(proof.gap, bounds.gap(certificate.upper, certificate.lower))
+    if not (certificate.gap >= 0 and gap <= float(up(up(certificate.gap * (1 + room(1)))))):
+        yield f"the claimed gap is {certificate.gap!r}, the proven one {above(gap)!r}"
+    if certificate.optimum not in (None, proof.lower if proof.lower == proof.upper else None):
+        yield "the claimed optimum is not the proven one"
 
 
 def arrays_of(problem: Any) -> dict[str, NDArray]:

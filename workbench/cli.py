@@ -58,6 +58,9 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of this file, which is a newcomer's
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         if not standalone_mode or debugging():
             code = super().main(*args, standalone_mode=False, **extra)
@@ -72,11 +75,20 @@ class Commands(click.Group):
         words = args[0] if args else extra.get("args")
         try:
             return super().main(*args, standalone_mode=False, **extra)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             sentence, code = told(error)
             if "--json" in (sys.argv[1:] if words is None else words):
                 terminal.emit({"error": sentence, "exit_code": code})
             return complain(sentence, code)
+
+
+class Benchmarks(click.Command):
+    """A command whose help ends with the benchmarks of this installation."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = registry("benchmark").items() if present("benchmark") else []
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, entry("benchmark", name, obj)["summary"]) for name, obj in found])
 
 
 class Interrupted(CutbenchError):
@@ -85,7 +97,7 @@ class Interrupted(CutbenchError):
     exit_code = INTERRUPTED
 
 
-def told(error: Exception) -> tuple[str, int]:
+def told(error: Exception | SystemExit) -> tuple[str, int]:
     """An error as one sentence, and the exit code."""
     if isinstance(error, click.Abort):
         return "interrupted.", INTERRUPTED
@@ -98,6 +110,10 @@ def told(error: Exception) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, OSError):
         return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
+    if isinstance(error, SystemExit):
+        return f"Somebody's code left with exit({error}) instead of an answer; remove that from your files.", 2
+    if isinstance(error, MemoryError):
+        return f"The memory does not suffice ({error or 'nobody says for what'}); take fewer features or samples.", 2
     if isinstance(error, ModuleNotFoundError):
         if (error.name or "workbench").split(".")[0] != "workbench":
             return f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2
@@ -196,7 +212,8 @@ def list_(name: str | None, as_json: bool) -> int:
 def entry(kind: str, name: str, obj: Any) -> dict[str, Any]:
     """What `list` tells about one name; the formula is its file's docstring."""
     formula = inspect.getdoc(registry(kind).modules[name]) or ""
-    own = inspect.getdoc(obj) if inspect.isclass(obj) or inspect.isroutine(obj) else None
+    thing = getattr(obj, "draw", obj)  # a figure is what draws it
+    own = inspect.getdoc(thing) if inspect.isclass(thing) or inspect.isroutine(thing) else None
     settings = settings_of(obj) if callable(obj) else {}
     shown = [{"key": s.name, "type": s.kind, "default": default_of(s)} for s in settings.values()]
     summary = (own or formula).partition("\n")[0]
@@ -376,8 +393,13 @@ def problem_of(data: Any, name: str) -> Any:
 def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
-    with terminal.stdout_kept(), terminal.progress(text) as observe:
-        return workbench.solve(form, data, observe=observe, **options)
+    try:
+        with terminal.stdout_kept(), terminal.progress(text) as observe:
+            return workbench.solve(form, data, observe=observe, **options)
+    except MemoryError:
+        size = form.blocks(data).dim
+        told = f"θ has {size} entries, {8 * size / 2**30:.2g} GiB"
+        raise BadInput(f"The memory does not suffice ({told}, several times over); take fewer features.") from None
 
 
 def short_name(problem: str) -> str:
@@ -541,7 +563,7 @@ def verify(certificate: str, data: str | None, as_json: bool) -> int:
     """Prove a certificate again, without any solver."""
     from workbench.certificate import verify as prove
 
-    result = prove(json_path(certificate), data_problem_of(data) if data else None)
+    result = prove(json_path(certificate), data_problem_of(data) if data else None, f"the data in {data}")
     if as_json:
         terminal.emit(result)
     else:
@@ -550,11 +572,11 @@ def verify(certificate: str, data: str | None, as_json: bool) -> int:
 
 
 def json_path(certificate: str) -> Path:
-    """The certificate's JSON file, also if the user names its folder or its npz file."""
+    """The certificate's JSON file, also if the user names its folder, its npz file, or both by their stem."""
+    from workbench.certificate import files_of
+
     path = Path(certificate)
-    if path.is_dir():
-        return path / "certificate.json"
-    return path.with_suffix(".json") if path.suffix == ".npz" else path
+    return path / "certificate.json" if path.is_dir() else files_of(path)[0]
 
 
 def data_problem_of(path: str) -> Any:
@@ -570,8 +592,9 @@ def data_problem_of(path: str) -> Any:
 def predict(result: str, data: str, as_json: bool) -> int:
     """Predict for a data file with certified weights.
 
-    RESULT is a certificate, DATA a svmlight, CSV or npz file. Prints one output a line; if the file
-    holds labels too, the share of wrong ones goes to stderr.
+    RESULT is a certificate, DATA a svmlight, CSV or npz file. Columns with names are matched by name,
+    svmlight's indices count from 0 or 1 as in the file learned from. Prints one output a line; if the
+    file holds labels too, the share of wrong ones goes to stderr.
     """
     from workbench.certificate import load
     from workbench.outputs.multiclass import Multiclass
@@ -582,7 +605,7 @@ def predict(result: str, data: str, as_json: bool) -> int:
     problem = certificate.problem
     if not isinstance(problem, Multiclass):
         raise MissingCapability(f"{path} is about {type(problem).__name__} outputs; predict reads tables only.")
-    table = read(data, problem.n_inputs)
+    table = read(data, problem.n_inputs, problem.columns)
     parts = certificate.formulation.blocks(problem).split(certificate.theta)
     predictions = problem.predict(parts["w"], table.X, parts.get("b"))
     error = error_rate(predictions, table.y, problem.classes)
@@ -641,7 +664,7 @@ def doctor(as_json: bool) -> int:
     return 0 if report["ok"] else 1
 
 
-@cli.command()
+@cli.command(cls=Benchmarks)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the benchmark.")
 @json_option

@@ -5,9 +5,10 @@
     fit(problem, formulation, budget, rng)          budget: a number of passes; rng: a seed
 
 that returns weights θ (p,), in the order of `formulation.blocks(problem)`; or (θ, report); or yields checkpoints,
-each (passes, θ) or a report with `weights` and perhaps `passes`. A report is a dict: `objective`, `lower`, `gap`,
-`dual` are recomputed and contradicted if false (workbench/verdicts.py); `iterate` and `share` let the average be
-replayed (workbench/audits.py). Bare weights get a history: those of a half, a quarter, … of the budget.
+each (passes, θ) or a report with `weights` and perhaps `passes`. Passes never fall; where none are told, checkpoints
+are spaced evenly over the budget. A report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and
+contradicted if false (workbench/verdicts.py); `iterate` and `share` let the average be replayed
+(workbench/audits.py). Bare weights get a history: those of a half, a quarter, … of the budget.
 A learner may also have, and is then audited by (workbench/audits.py),
 
     oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
@@ -54,6 +55,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -64,7 +66,7 @@ from numpy.typing import NDArray
 from workbench.audits import Finding, audit, audit_reports, hooks_of
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.processes import OutOfTime, Process, Raised
-from workbench.registries import dashed, is_path, load_file, load_user_file, registry
+from workbench.registries import build, dashed, is_path, load_file, load_user_file, registry
 from workbench.relations import rebuilt, related
 from workbench.stochastic import run
 from workbench.structures import Floats
@@ -76,6 +78,10 @@ BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
 CHEAP = 0.1  # seconds
 RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping may suit them less
 NUMBERS = ("objective", "lower", "gap", "share")  # of a report
+
+
+class BadAnswer(BadInput):
+    """What a learner returned is nothing that the contract knows."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +238,7 @@ def learners_named(words: Sequence[str]) -> list[Learner]:
     for word in words:
         if is_path(word):
             file = str(Path(word).resolve())
-            found |= {name: Learner(name, made(each), file) for name, each in user_learners(word).items()}
+            found |= {name: Learner(name, able(made(each), word), file) for name, each in user_learners(word).items()}
             continue
         name = dashed(word)
         if name not in solvers.objects and name not in learners.objects:
@@ -255,7 +261,15 @@ def user_learners(path: str) -> dict[str, Any]:
 
 
 def made(thing: Any) -> Any:
-    return thing() if inspect.isclass(thing) else thing
+    return build(thing, {}) if inspect.isclass(thing) else thing
+
+
+def able(thing: Any, place: str = "What was given") -> Any:
+    """The thing, if it can be a learner; `place` is where it is from."""
+    if not hasattr(thing, "sweep") and not callable(getattr(thing, "fit", thing)):
+        told = f"{place}: {type(thing).__name__} is no learner"
+        raise BadInput(f"{told}; give a function fit(problem, formulation, budget, rng) -> weights.")
+    return thing
 
 
 def one_learner(thing: Any) -> Learner:
@@ -265,10 +279,7 @@ def one_learner(thing: Any) -> Learner:
         if len(found) > 1:
             raise BadInput(f"{thing} holds {len(found)} learners; judge them one by one, or leave one in NAMES.")
         return found[0]
-    thing = made(thing)
-    if not hasattr(thing, "sweep") and not callable(getattr(thing, "fit", thing)):
-        kind = type(thing).__name__
-        raise BadInput(f"A {kind} is no learner; give a function fit(problem, formulation, budget, rng) -> weights.")
+    thing = able(made(thing))
     return Learner(getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__)), thing)
 
 
@@ -347,7 +358,7 @@ class Stand:
             sentence = f"The learner did not return within {self.limit:.3g} s."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
         except (Exception, SystemExit) as error:
-            return crosscheck(exception_of(error), self.reference), time.perf_counter() - began
+            return ended(error, self.reference), time.perf_counter() - began
 
     def audited(self, verdict: Verdict, tolerance: float) -> tuple[Verdict, list[Cause]]:
         """The verdict after the audits of single steps, and of `start`, and those that found a fault."""
@@ -361,7 +372,7 @@ class Stand:
         except (Exception, SystemExit) as error:
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
-            return crosscheck(exception_of(error), self.reference), []
+            return ended(error, self.reference), []
         evidence, causes = verdict.evidence | {each.name: each.worst for each in findings}, contradicting(findings)
         if not causes:
             return replace(verdict, evidence=evidence), []
@@ -442,7 +453,7 @@ class RemoteStand(Stand):
         try:
             return self.process.ask(numbers, arrays, self.limit)
         except Raised as raised:
-            kinds = {"MissingCapability": MissingCapability, "BadInput": BadInput}
+            kinds = {each.__name__: each for each in (MissingCapability, BadInput, BadAnswer)}
             raise kinds[raised.kind](raised.text) if raised.kind in kinds else raised from None
 
     def fitted(self, budget: int, seed: int, start: bool = False) -> tuple[list[Report], float]:
@@ -466,6 +477,13 @@ class RemoteStand(Stand):
         return self.asked({"do": "takes start"}, {})[0]["takes"]
 
 
+def ended(error: BaseException, reference: Any) -> Verdict:
+    """The verdict on a learner that raised, or whose answer was none."""
+    if isinstance(error, BadAnswer):
+        return Verdict(FAILED, np.inf, str(error), rule="weights")
+    return crosscheck(exception_of(error), reference)
+
+
 def exception_of(error: BaseException) -> Exception:
     """What a learner died of, as the sentence of a verdict wants it."""
     if isinstance(error, Raised):  # the other process tells whose error it was
@@ -481,18 +499,24 @@ def exception_of(error: BaseException) -> Exception:
 
 
 def reports_of(returned: Any, budget: int) -> list[Report]:
-    """Whatever a `fit` returned, as reports in the order of passes; `BadInput` for what the contract does not know."""
+    """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know."""
     if isinstance(returned, Mapping):
-        reports = [report_of(returned, budget)]
+        reports = [report_of(returned)]
     elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
-        reports = [report_of(returned[1] | {"weights": returned[0]}, budget)]
+        reports = [report_of(returned[1] | {"weights": returned[0]})]
     elif hasattr(returned, "__next__") or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
-        reports = [report_of(each, number) for number, each in enumerate(returned, 1)]
+        reports = [report_of(each) for each in returned]
     else:
-        reports = [report_of({"weights": returned}, budget)]
+        reports = [report_of({"weights": returned})]
     if not reports:
-        raise BadInput("The learner yielded nothing; yield (passes, weights) at least once.")
-    return sorted(reports, key=lambda each: each.passes)
+        raise BadAnswer("The learner yielded nothing; yield (passes, weights) at least once.")
+    for k, each in enumerate(reports):
+        if np.isnan(each.passes):
+            reports[k] = each._replace(passes=budget * (k + 1) / len(reports))
+    for before, after in pairwise(reports):
+        if after.passes < before.passes or after.passes == 0:
+            raise BadAnswer(f"The learner's passes go from {before.passes:g} to {after.passes:g}; count them upwards.")
+    return reports
 
 
 def is_checkpoint(thing: Any) -> bool:
@@ -500,31 +524,43 @@ def is_checkpoint(thing: Any) -> bool:
     return isinstance(thing, Mapping) or (pair and not np.isscalar(thing[1]))
 
 
-def report_of(told: Any, passes: float) -> Report:
-    """One checkpoint."""
+def report_of(told: Any) -> Report:
+    """One checkpoint; its passes are NaN if they are not told."""
     if isinstance(told, tuple) and len(told) == 2:
         told = {"passes": told[0], "weights": told[1]}
     if not isinstance(told, Mapping):
         told = {"weights": told}
     if "weights" not in told:
-        raise BadInput(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
-    claims = {key: float(told[key]) for key in NUMBERS if told.get(key) is not None}
+        raise BadAnswer(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
+    claims = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
     if told.get("iterate") is not None:
         claims["iterate"] = flat(told["iterate"])
     if (dual := told.get("dual")) is not None:
         claims["dual"] = tuple(map(np.asarray, dual)) if isinstance(dual, tuple | list) else np.asarray(dual, float)
-    return Report(float(told.get("passes", passes)), flat(told["weights"]), claims)
+    passes = np.nan
+    if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
+        raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
+    return Report(passes, flat(told["weights"]), claims)
+
+
+def number(key: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadAnswer(f"The learner's {key} is a {type(value).__name__}, no number; write it as one.") from None
 
 
 def flat(weights: Any) -> Floats:
-    """Weights as one float array."""
+    """A copy of the weights as one float array."""
     if weights is None:
-        raise BadInput("The learner returned nothing; end it with `return weights`.")
+        raise BadAnswer("The learner returned nothing; end it with `return weights`.")
     dense = weights.toarray() if hasattr(weights, "toarray") else weights
+    if np.iscomplexobj(dense):
+        raise BadAnswer("The learner returned complex weights; return real ones.")
     try:
-        return np.asarray(dense, float).ravel()
+        return np.array(dense, float).ravel()
     except (TypeError, ValueError):
-        raise BadInput(f"The learner returned a {type(weights).__name__}, no array of weights.") from None
+        raise BadAnswer(f"The learner returned a {type(weights).__name__}, no array of weights.") from None
 
 
 def started(certificate: Any) -> dict[str, Any]:

@@ -13,6 +13,10 @@ Labels that are all whole numbers become integers. For `predict` labels may be m
 as many columns as the weights were learned on has none. svmlight always has a first column; labels
 unknown to the weights (0 for all, say) stand for missing ones.
 
+How a file names its columns travels with what was learned from it: whether svmlight's indices count from 0 or 1,
+and the names in a CSV's header. The file to predict is read by the same index, and its columns, if they have names,
+are matched by name.
+
 Vowpal Wabbit's text names its features: each (namespace, name) is a column, in order of first appearance, and a
 constant 1 is the last one, as VW adds it. Labels that are all −1 or 1, or numbers not all whole, are targets of linear
 scores (`Linear`); other labels are classes (`Multiclass`). Importances are sample weights. Weights learned from such
@@ -41,13 +45,20 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".txt")
 TABLES = (*SVMLIGHT, ".csv", ".npz")
 NAMED = ".vw"
 LABEL_NAMES = ("label", "target", "class", "y")
+LARGEST_INDEX = 10**8  # weights of one class then take 0.8 GB
+
+Columns = int | list[str] | None
 
 
 class Table(NamedTuple):
-    """Samples X (n, p), dense or sparse, and their labels y (n,), or None if the file has none."""
+    """Samples X (n, p), dense or sparse, their labels y (n,) or None if the file has none, and its columns.
+
+    columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None if they have none
+    """
 
     X: Any
     y: np.ndarray | None
+    columns: Columns = None
 
 
 def data_problem(path: str | Path) -> Callable[[], Multiclass | Linear]:
@@ -60,25 +71,34 @@ def data_problem(path: str | Path) -> Callable[[], Multiclass | Linear]:
         if table.y is None:
             raise BadInput(f"{path} holds no labels; add a column of them.")
         try:
-            return Multiclass(table.X, table.y)
+            found = Multiclass(table.X, table.y)
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
+        found.columns = table.columns
+        return found
 
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
 
-def read(path: str | Path, n_inputs: int | None = None) -> Table:
-    """The samples and labels of a data file; `n_inputs`, if known, tells whether labels are there."""
+def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None) -> Table:
+    """The samples and labels of a data file.
+
+    n_inputs : how many inputs the weights know, which tells whether labels are there
+    columns : those of the file from which the weights were learned
+    """
     path = Path(path)
+    names = isinstance(columns, list) and len(columns) == n_inputs and all(isinstance(each, str) for each in columns)
+    if not (names or columns in (None, 0, 1)):
+        raise BadInput(f"The weights for {path} were not learned on {n_inputs} named columns; write them again.")
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
     suffix = path.suffix.lower()
     try:
         if suffix in SVMLIGHT:
-            return read_svmlight(path, n_inputs)
+            return read_svmlight(path, n_inputs, columns)
         if suffix == ".csv":
-            return read_csv(path, n_inputs)
+            return read_csv(path, n_inputs, columns)
         if suffix == ".npz":
             return read_npz(path)
     except UnicodeDecodeError:
@@ -91,7 +111,8 @@ def read(path: str | Path, n_inputs: int | None = None) -> Table:
 # ── svmlight ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_svmlight(path: Path, n_inputs: int | None = None) -> Table:
+def read_svmlight(path: Path, n_inputs: int | None = None, learned: Columns = None) -> Table:
+    first = learned if isinstance(learned, int) else None
     labels: list[float] = []
     values: list[float] = []
     columns: list[int] = []
@@ -108,6 +129,8 @@ def read_svmlight(path: Path, n_inputs: int | None = None) -> Table:
             for entry in entries:
                 if not entry.startswith("qid:"):
                     column, value = svmlight_entry(path, number, entry)
+                    if column < (first or 0):
+                        raise BadInput(f"{path} line {number}: index 0, but the weights count from 1; renumber all.")
                     if len(columns) > starts[-1] and column <= columns[-1]:
                         raise BadInput(f"{path} line {number}: index {column} follows {columns[-1]}; sort the line.")
                     columns.append(column)
@@ -115,20 +138,24 @@ def read_svmlight(path: Path, n_inputs: int | None = None) -> Table:
             starts.append(len(columns))
     if not columns:
         raise BadInput(f"{path} holds no samples with features; write one `label index:value …` line each.")
-    first = 0 if min(columns) == 0 else 1
+    if first is None:
+        first = min(1, min(columns))
     width = max(columns) - first + 1
     if n_inputs is not None and width > n_inputs:
         raise BadInput(f"{path} has features up to {max(columns)} but the weights know {n_inputs}; remove the others.")
     shape = (len(labels), n_inputs or width)
-    return Table(sparse.csr_array((values, np.array(columns) - first, starts), shape=shape), tidied(np.array(labels)))
+    X = sparse.csr_array((values, np.array(columns) - first, starts), shape=shape)
+    return Table(X, tidied(np.array(labels)), first)
 
 
 def svmlight_entry(path: Path, line: int, entry: str) -> tuple[int, float]:
     """The two numbers of `index:value`."""
     index, _, text = entry.partition(":")
     value = as_number(text)
-    if not (index.isascii() and index.isdecimal() and len(index) < 10) or value is None:
+    if not (index.isascii() and index.isdecimal()) or value is None:
         raise BadInput(f"{path} line {line}: {entry!r} is not index:value; write for example 3:0.25.")
+    if len(index) > len(str(LARGEST_INDEX)) or int(index) > LARGEST_INDEX:
+        raise BadInput(f"{path} line {line}: index {index} exceeds {LARGEST_INDEX}; number the features from 1 on.")
     if not math.isfinite(value):
         raise BadInput(f"{path} line {line}: feature {index} is {text}; replace or remove it.")
     return int(index), value
@@ -137,23 +164,27 @@ def svmlight_entry(path: Path, line: int, entry: str) -> tuple[int, float]:
 # ── CSV ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_csv(path: Path, n_inputs: int | None = None) -> Table:
+def read_csv(path: Path, n_inputs: int | None = None, learned: Columns = None) -> Table:
     header, rows = csv_rows(path)
     if n_inputs is not None and len(rows[0][1]) not in (n_inputs, n_inputs + 1):
         raise BadInput(f"{path} has {len(rows[0][1])} columns but the weights were learned on {n_inputs}; match them.")
-    labels = label_column(path, header, rows, n_inputs)
     names = header or [f"{j + 1}" for j in range(len(rows[0][1]))]
-    columns = [j for j in range(len(names)) if j != labels]
+    if header and isinstance(learned, list):
+        labels, columns = matched(path, header, learned)
+    else:
+        labels = label_column(path, header, rows, n_inputs)
+        columns = [j for j in range(len(names)) if j != labels]
     X = np.empty((len(rows), len(columns)))
     for i, (line, cells) in enumerate(rows):
         for k, j in enumerate(columns):
             X[i, k] = finite_cell(path, line, names[j], cells[j])
+    own = [names[j] for j in columns] if header else None
     if labels is None:
-        return Table(X, None)
+        return Table(X, None, own)
     for line, cells in rows:
         if cells[labels].lower() in ("", "nan"):
             raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
-    return Table(X, tidied(np.array([cells[labels] for _, cells in rows])))
+    return Table(X, tidied(np.array([cells[labels] for _, cells in rows])), own)
 
 
 def csv_rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
@@ -175,6 +206,9 @@ def csv_rows(path: Path) -> tuple[list[str] | None, list[tuple[int, list[str]]]]
             raise BadInput(f"{path} line {line} has {len(cells)} cells where {width} are expected; repair the line.")
     if header and "" in header:
         raise BadInput(f"{path}: column {header.index('') + 1} has no name; name it or, if it counts lines, drop it.")
+    if header and len(set(header)) < len(header):
+        twice = next(name for j, name in enumerate(header) if name in header[:j])
+        raise BadInput(f"{path}: two columns are called {twice}; rename one.")
     return header, rows
 
 
@@ -202,6 +236,14 @@ def label_column(
     return width - 1
 
 
+def matched(path: Path, header: list[str], learned: list[str]) -> tuple[int | None, list[int]]:
+    """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them."""
+    if missing := [name for name in learned if name not in header]:
+        raise BadInput(f"{path} has no column {missing[0]}, which the weights were learned on; name columns as there.")
+    others = [j for j, name in enumerate(header) if name not in learned]
+    return others[0] if others else None, [header.index(name) for name in learned]
+
+
 def finite_cell(path: Path, line: int, column: str, cell: str) -> float:
     value = as_number(cell)
     if value is None or not math.isfinite(value):
@@ -216,7 +258,7 @@ def finite_cell(path: Path, line: int, column: str, cell: str) -> float:
 def read_npz(path: Path) -> Table:
     """Arrays X and, unless missing, y. Never unpickles: an object array is refused."""
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.lib.npyio.NpzFile(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in ("X", "y") if name in file}
             names = ", ".join(file.files) or "none"
     except (ValueError, TypeError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:

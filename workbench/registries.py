@@ -31,7 +31,7 @@ PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").exists() else None
 PACKAGED = {"output": "outputs", "formulation": "formulations", "solver": "solvers", "learner": "learners"}
 BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
-KINDS = ("problem", "output", "formulation", "solver", "learner", "figure")
+KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
 USERS = "_cutbench_user_"
 REQUIRED: Any = inspect.Parameter.empty
 SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -78,7 +78,7 @@ class Registry:
 
 @cache
 def registry(kind: str) -> Registry:
-    """The registry of a kind: `problem output formulation solver learner figure` (or `benchmark`)."""
+    """The registry of a kind: one of KINDS."""
     if kind in PACKAGED:
         return Registry(kind, PACKAGE / PACKAGED[kind], f"workbench.{PACKAGED[kind]}")
     if kind not in BESIDE:
@@ -112,7 +112,7 @@ def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     sys.modules[name] = module  # dataclasses and type hints look their module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         line = error.lineno if isinstance(error, SyntaxError) else line_within(path, error)
         fault = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -120,7 +120,7 @@ def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     return module
 
 
-def line_within(path: Path, error: Exception) -> int | None:
+def line_within(path: Path, error: BaseException) -> int | None:
     """The last line of the file at `path` that the error passed through."""
     lines, frame = [], error.__traceback__
     while frame:
@@ -300,7 +300,7 @@ def build(obj: Any, settings: Mapping[str, Any]) -> Any:
             raise BadInput(f"{obj.__name__} needs the setting {name!r}; add --set {name}=VALUE.")
     try:
         return obj(**given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, CutbenchError) or not getattr(obj, "__module__", "").startswith(USERS):
             raise
         fault = f"{type(error).__name__}: {error}".splitlines()[0]

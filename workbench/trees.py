@@ -34,6 +34,7 @@ from workbench.bounds import bounds_for as convex_bounds_for
 from workbench.errors import BadInput, MissingCapability
 from workbench.exact import above, below
 from workbench.intervals import TINY, Interval, down, gamma, up
+from workbench.outputs._checks import saved_rows
 from workbench.rationals import Ratios, ratios
 from workbench.structures import Floats, Ints, Search
 
@@ -72,10 +73,7 @@ class Tree(NamedTuple):
             raise BadInput("the tree's nodes are not described as they should be")
         if (parents[1:] >= np.arange(1, count)).any() or branches[0] != AGAIN or (branches < AGAIN).any():
             raise BadInput("the tree's nodes do not stand behind their parents")
-        weights = sparse.csr_array(
-            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(count, int(arrays["cuts"]))
-        )
-        weights.check_format(full_check=True)
+        weights = saved_rows(arrays, (count, int(arrays["cuts"])))
         if not np.isfinite(weights.data).all() or (weights.data < 0).any() or np.isnan(cutoffs).any():
             raise BadInput("a weight or a cutoff of the tree is negative or no number")
         return cls(parents, branches, cutoffs, weights)

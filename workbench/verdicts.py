@@ -4,7 +4,7 @@ Every objective is computed here, on the reference's problem, from the weights a
 reference's proven lower bound L ≤ min F, the absolute excess of weights θ is e = F(θ) − L, the
 relative one e / max(|F|, |L|, 1e-6·F(0)). In order, the first that holds:
 
-    failed          crashed, weights not finite or of another size
+    failed          crashed, weights not finite, or too large for F, or of another size
     not comparable  another objective by its own declaration, or a reference without a proven gap
     disagrees       (drift) the θ it reports is not the θ of its own dual weights, replayed by `run` or handed over
                     (feasibility) θ lies outside of r's domain, so that F(θ) = ∞
@@ -61,6 +61,7 @@ import numpy as np
 
 from workbench.bounds import Bounds, SmoothBounds
 from workbench.errors import NotSeparable
+from workbench.outputs._checks import LARGEST
 from workbench.registries import registry
 from workbench.solving import solve
 from workbench.stochastic import Checkpoint, graded, run
@@ -77,6 +78,7 @@ MARKOV = 100.0
 WINDOW = 16  # the fit uses the checkpoints in the last factor of this many passes
 POWERS = np.concatenate([np.arange(0.1, 1.0, 0.1), np.arange(1.0, 3.1, 0.25)])
 NOISE = 0.01  # checkpoints are never believed to be more regular than this
+LEAST = 1e-100  # excess; its inverse can still be squared
 SIGNIFICANT = 10.0
 FALL = 1.5
 SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
@@ -127,7 +129,8 @@ def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: An
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, solution)
     if isinstance(learned, Exception):
-        return Verdict(FAILED, np.inf, f"The learner crashed: {type(learned).__name__}: {learned}", rule="crash")
+        told = " ".join(f"{type(learned).__name__}: {learned}".split())
+        return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
     reports = history(learned)
     if isinstance(solution.formulation, Majorized) and hasattr(solution.formulation, "step_rule"):
@@ -151,6 +154,9 @@ def unusable(thetas: list[Floats], own: Any, solution: Any, dim: int) -> Verdict
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))
         return Verdict(FAILED, np.inf, f"{bad} of the {dim} weights are not finite numbers.", rule="weights")
+    if (size := float(np.abs(thetas[-1]).max(initial=0.0))) > LARGEST:
+        sentence = f"The weights reach {size:.1e}, too large for their objective to be computed."
+        return Verdict(FAILED, np.inf, sentence, rule="weights")
     if own is not None and objective(own) != objective(solution.formulation):
         sentence = f"The learner minimises {own}, the reference {solution.formulation}."
         return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
@@ -168,7 +174,8 @@ class Case:
     ):
         self.reports, self.trace, self.solution, self.bounds = reports, trace, solution, bounds
         self.passes = np.array([each.passes for each in reports])
-        self.uppers = np.array([bounds.upper(each.theta) for each in reports])
+        sane = [bool((np.abs(each.theta) <= LARGEST).all()) for each in reports]
+        self.uppers = np.array([bounds.upper(r.theta) if ok else np.inf for r, ok in zip(reports, sane, strict=True)])
         self.excesses = self.uppers - solution.lower
         self.excess = bounds.gap(self.uppers[-1], solution.lower)
         self.threshold = max(tolerance, 3 * solution.gap)
@@ -393,8 +400,8 @@ def objective(formulation: Any) -> tuple[Any, ...]:
 def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
     """Fits e(t) = e∞ + c t^−p to the recent checkpoints; from six on, it must be half as clear without any one."""
     recent = np.isfinite(excesses) & (passes >= passes[-1] / WINDOW)
-    t, e = passes[recent] / passes[-1], np.maximum(excesses[recent], np.finfo(float).tiny)
-    if len(e) < 2:
+    t, e = passes[recent] / passes[-1], np.maximum(excesses[recent], LEAST)
+    if len(np.unique(t)) < 2:
         return Settling(0.0, 0.0, np.nan, False)
     power = float(-np.polyfit(np.log(t), np.log(e), 1)[0])
     if len(e) < 5:

@@ -67,6 +67,8 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
         raise BadInput("The inputs have masked entries; fill them in or drop their samples.")
     if not sparse.issparse(X):
         X = np.atleast_2d(numbers(X, "The inputs", "give an (n, p) array"))
+        if X.ndim != 2:
+            raise BadInput(f"The inputs have shape {X.shape}; give an (n, p) array, one row a sample.")
     try:
         X = sparse.csr_array(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -78,6 +80,24 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     return X
 
 
+def saved_rows(arrays: dict[str, NDArray], shape: tuple[int, int]) -> sparse.csr_array:
+    """The CSR matrix that a file holds as `data`, `indices` and `indptr`, or `BadInput`.
+
+    SciPy's loops trust these arrays with the memory of the process, so they are looked at before SciPy sees them.
+    """
+    data, indices, ends = (arrays[name] for name in ("data", "indices", "indptr"))
+    kinds = data.dtype.kind in "biuf" and indices.dtype.kind in "iu" and ends.dtype.kind in "iu"
+    if not kinds or not data.ndim == indices.ndim == ends.ndim == 1:
+        raise BadInput("data, indices and indptr are not one row of numbers and two of whole ones")
+    if len(ends) != shape[0] + 1 or ends[0] != 0 or (ends[1:] < ends[:-1]).any():
+        raise BadInput(f"indptr does not say where the {shape[0]} rows end")
+    if not int(ends[-1]) == len(data) == len(indices):
+        raise BadInput(f"indptr ends at {ends[-1]} but there are {len(data)} data and {len(indices)} indices")
+    if ((indices < 0) | (indices >= shape[1])).any():
+        raise BadInput(f"an index names a column that the matrix lacks, it has {shape[1]}")
+    return sparse.csr_array((data, indices, ends), shape=shape)
+
+
 def checked_cost(cost: ArrayLike | None, k: int) -> Floats:
     if cost is None:
         return 1.0 - np.eye(k)
@@ -86,6 +106,8 @@ def checked_cost(cost: ArrayLike | None, k: int) -> Floats:
         raise BadInput(f"The cost matrix has shape {matrix.shape} but there are {k} classes; make it ({k}, {k}).")
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
         raise BadInput("The cost matrix must be finite and non-negative with a zero diagonal; correct its entries.")
+    if matrix.max() > LARGEST:
+        raise BadInput(f"A cost is as large as {matrix.max():.1e}, which overflows in sums; rescale the cost matrix.")
     return matrix
 
 

@@ -46,6 +46,7 @@ class ExactMotif:
 
     def added(self, w: Ratios, samples: Ints) -> list[tuple[int, NDArray, int]]:
         """(label, what every window adds, what the truth's adds) of each sample, over the weights' unit."""
+        self.motif.check_known(samples, self.motif.truth[samples])
         found = []
         for i, scores in zip(samples, self.motif.windows(w.whole, samples), strict=True):
             label, position = self.motif.truth[i]

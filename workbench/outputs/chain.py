@@ -27,7 +27,7 @@ from workbench.compiled import available, compiled
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
-from workbench.outputs._checks import checked_cost, checked_learned, checked_weights
+from workbench.outputs._checks import checked_cost, checked_learned, checked_weights, saved_rows
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._sequences import checked_labels, checked_sequences
@@ -340,8 +340,7 @@ class Chain:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Chain:
         shape = (len(arrays["labels"]), int(arrays["n_inputs"]))
-        letters = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        letters.check_format(full_check=True)  # SciPy's loops trust the indices
+        letters = saved_rows(arrays, shape)
         labels, bounds = arrays["classes"][arrays["labels"]], arrays["offsets"]
         pieces = [slice(start, stop) for start, stop in pairwise(bounds)]
         sequences, named = [letters[piece] for piece in pieces], [labels[piece] for piece in pieces]

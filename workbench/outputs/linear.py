@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.errors import BadInput
-from workbench.outputs._checks import LARGEST, checked_inputs, checked_learned, checked_weights
+from workbench.outputs._checks import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows
 from workbench.outputs._exact_linear import ExactLinear
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
@@ -157,8 +157,7 @@ class Linear:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Linear:
         shape = (len(arrays["targets"]), int(arrays["n_features"]))
-        X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        X.check_format(full_check=True)  # SciPy's loops trust the indices
+        X = saved_rows(arrays, shape)
         return cls(X, arrays["targets"], arrays["weights"])
 
     @classmethod

@@ -31,7 +31,7 @@ from scipy.optimize import linear_sum_assignment
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _matching_compact, _matching_kernel
-from workbench.outputs._checks import checked_learned, checked_weights
+from workbench.outputs._checks import checked_learned, checked_weights, saved_rows
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
@@ -287,8 +287,7 @@ class Matching:
         shapes = arrays["shapes"]
         ends = np.cumsum(shapes.prod(axis=1))
         shape = (int(ends[-1]), int(arrays["n_inputs"]))
-        edges = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        edges.check_format(full_check=True)  # SciPy's loops trust the indices
+        edges = saved_rows(arrays, shape)
         pieces = [edges[end - j * k : end] for end, (j, k) in zip(ends, shapes, strict=True)]
         gold, costs = [links_of(row) for row in arrays["truth"]], ("false_positive", "false_negative")
         return cls(pieces, gold, *(float(arrays[name]) for name in costs), arrays["weights"], shapes)

@@ -20,6 +20,7 @@ from workbench.outputs._checks import (
     checked_weights,
     missing_labels,
     named_labels,
+    saved_rows,
 )
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
@@ -95,6 +96,7 @@ class Multiclass:
     oracle_kind = "exact"
     exact_features = exact_loss = True
     width = 1
+    columns: int | list[str] | None = None  # how the file it was read from names its inputs (workbench/readers.py)
 
     def __init__(
         self,
@@ -226,8 +228,7 @@ class Multiclass:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Multiclass:
         shape = (len(arrays["labels"]), int(arrays["n_inputs"]))
-        X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        X.check_format(full_check=True)  # SciPy's loops trust the indices
+        X = saved_rows(arrays, shape)
         y = arrays["classes"][arrays["labels"]]
         return cls(X, y, arrays["cost"], arrays["weights"], arrays["classes"])
 

@@ -1,0 +1,307 @@
+"""Mutation: one fault at a time in the modules whose faults could make a false proof; does a test fail?
+
+    python tests/nightly/mutation.py [MODULE | MODULE:LINE ...] [--every N] [--jobs N]     all of TARGETS
+
+A mutant is a module with one change of its syntax tree (`alternatives`):
+
+    comparisons     < ↔ ≤ ↔ >, = ↔ ≠, is ↔ is not, in ↔ not in
+    operations      + ↔ −, × ↔ ÷, ** → ×, << ↔ >>, and ↔ or, & ↔ |, a condition negated, `not` and − dropped
+    numbers         c ± 1, 2c for a float, 1 for 0.0, True ↔ False
+    directions      up ↔ down, lo ↔ hi, min ↔ max, all ↔ any, below ↔ above
+    rounding        up, down, abs, positive and their like dropped, γ and the oracles' error terms set to 0
+    statements      calls, raises, breaks and assignments in place dropped
+
+It is compiled in memory, in a fork of a process that has imported all packages, and the tests named beside the module
+run in a copy of the checkout until one fails, on the examples that `make test` draws. Ten times the CPU time of the
+sound module, or a crash, also kills. What TARGETS names as `search` proposes and proves nothing, and is left out.
+
+ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
+of ACCEPTED names no survivor of the modules run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import tomllib
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
+HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp", "piqp", "sklearn.datasets", "numba")
+HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
+MEMORY = 8 << 30
+CRASHED = 70
+ACCEPTED = Path(__file__).with_name("accepted.toml")
+
+
+class Target(NamedTuple):
+    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest."""
+
+    tests: tuple[str, ...]
+    search: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
+FEW = ("-k", "not (inside or solved or most_tiny or decoders) or multiclass-soft and not (solved or 1- or 2- or 3-)")
+TARGETS = {
+    "intervals": Target(("intervals",)),
+    "bounds": Target(("bounds",), ("*.balanced", "BALANCING")),
+    "regularizers": Target(("regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
+    "exact": Target(("exact",), (*SEARCH, "differences"), FEW),
+}
+
+
+# ── mutants ───────────────────────────────────────────────────────────────────────────────────────
+
+COMPARED = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+}
+COMPARED |= {ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,)}
+COMPARED |= {ast.In: (ast.NotIn,), ast.NotIn: (ast.In,)}
+OPERATED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult}
+OPERATED |= {ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr}
+OPERATED |= {ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And}
+PAIRS = (("up", "down"), ("lo", "hi"), ("min", "max"), ("minimum", "maximum"), ("all", "any"), ("below", "above"))
+PAIRS += (("lower", "upper"),)
+SWAPPED = {**dict(PAIRS), **{b: a for a, b in PAIRS}}
+UNWRAPPED = {"up", "down", "abs", "positive", "sqrt", "below", "above", "enclosed", "masked"}
+ZEROED = {"gamma", "slope_error", "offset_error", "rounding", "reach"}
+SKIPPED = {"annotation", "returns", "decorator_list", "bases", "keywords_of_class", "exc", "cause"}
+
+
+@dataclass
+class Mutant:
+    line: int
+    scope: str
+    change: str
+    code: CodeType
+
+
+def named(node: ast.AST) -> str | None:
+    """The name of what is called."""
+    return getattr(node, "id", getattr(node, "attr", None))
+
+
+def alternatives(node: Any) -> Iterator[ast.AST]:
+    """What may stand in the place of a node."""
+    match node:
+        case ast.Compare(left=left, ops=[op], comparators=right):
+            for other in COMPARED[type(op)]:
+                yield ast.Compare(left, [other()], right)
+        case ast.Compare(left=left, ops=ops, comparators=right):
+            for j, op in enumerate(ops):
+                for other in COMPARED[type(op)]:
+                    yield ast.Compare(left, [*ops[:j], other(), *ops[j + 1 :]], right)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATED:
+            yield ast.BinOp(left, OPERATED[type(op)](), right)
+        case ast.BoolOp(op=op, values=values):
+            yield ast.BoolOp(OPERATED[type(op)](), values)
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            yield operand
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield from (ast.Constant(value + 1), ast.Constant(value - 1))
+        case ast.Constant(value=float(value)):
+            yield ast.Constant(2 * value or 1.0)
+        case ast.Name(id=name, ctx=ast.Load()) if name in SWAPPED:
+            yield ast.Name(SWAPPED[name], ast.Load())
+        case ast.Attribute(value=value, attr=name, ctx=context) if name in SWAPPED:
+            yield ast.Attribute(value, SWAPPED[name], context)
+        case ast.Call(func=func, args=[*_, last]) if named(func) in UNWRAPPED:
+            yield last
+        case ast.Call(func=func) if named(func) in ZEROED:
+            yield ast.BinOp(ast.Constant(0), ast.Mult(), node)
+        case ast.If(test=test, body=body, orelse=other) if not isinstance(test, ast.Compare):
+            yield ast.If(ast.UnaryOp(ast.Not(), test), body, other)
+        case ast.IfExp(test=test, body=body, orelse=other) if not isinstance(test, ast.Compare):
+            yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, other)
+        case ast.AugAssign(target=target, op=op, value=value):
+            yield from (ast.Pass(), ast.AugAssign(target, OPERATED[type(op)](), value))
+        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Break() | ast.Continue():
+            yield ast.Pass()
+        case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+            yield ast.Pass()
+
+
+def places(node: ast.AST, scope: str = "") -> Iterator[tuple[Any, Any, ast.AST, str]]:
+    """(holder, key, node, scope) of every node that may change, the holder a list or the parent."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        scope = f"{scope}.{node.name}".lstrip(".")
+    if isinstance(node, ast.Assign) and not scope:
+        scope = named(node.targets[0]) or ""
+    if scope.endswith("__repr__"):
+        return
+    for field, value in ast.iter_fields(node):
+        if field in SKIPPED or isinstance(node, ast.JoinedStr):
+            continue
+        for key, child in enumerate(value) if isinstance(value, list) else [(field, value)]:
+            if isinstance(child, ast.AST):
+                yield (value if isinstance(value, list) else node), key, child, scope
+                yield from places(child, scope)
+
+
+def put(holder: Any, key: Any, node: ast.AST) -> None:
+    if isinstance(holder, list):
+        holder[key] = node
+    else:
+        setattr(holder, key, node)
+
+
+def first_line(node: ast.AST) -> str:
+    return ast.unparse(node).partition("\n")[0]
+
+
+def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
+    """Every mutant of a file outside of the definitions that are spared."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for holder, key, node, scope in list(places(tree)):
+        if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
+            continue
+        for other in alternatives(node):
+            put(holder, key, ast.copy_location(other, node))
+            code = compile(ast.fix_missing_locations(tree), str(path), "exec")
+            yield Mutant(node.lineno, scope, f"{first_line(node)} → {first_line(other)}", code)
+            put(holder, key, node)
+
+
+# ── trials ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Altered(importlib.machinery.SourceFileLoader):
+    """Finds and loads one module, whose code is given."""
+
+    def __init__(self, name: str, path: Path, code: CodeType):
+        super().__init__(name, str(path))
+        self.given = code
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.given
+
+
+def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
+    """pytest's exit code; runs in a fork, in the copy of the checkout."""
+    import pytest
+    from hypothesis import HealthCheck, Phase, settings
+
+    drawn = {"max_examples": 50, "deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+    settings.register_profile("mutation", **drawn, phases=[Phase.explicit, Phase.generate])  # a failure is enough
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.alarm(30 * seconds)
+    if not loud:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+    sys.meta_path.insert(0, Altered(f"workbench.{module}", Path("workbench", f"{module}.py").resolve(), code))
+    files = [f"tests/test_{each}.py" for each in TARGETS[module].tests]
+    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
+    options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+    return pytest.main([*options, *TARGETS[module].words, *files])
+
+
+def forked(module: str, code: CodeType, seconds: int, loud: bool = False) -> int:
+    """Starts a trial; its process."""
+    process = os.fork()
+    if not process:
+        try:
+            result = tested(module, code, seconds, loud)
+        except BaseException:  # whatever a mutant does at import, its fork must end here
+            traceback.print_exc()
+            result = CRASHED
+        sys.stdout.flush()
+        os._exit(result)
+    return process
+
+
+def waited() -> tuple[int, int, float]:
+    """(process, exit code or −signal, CPU seconds) of the next trial that ends."""
+    process, status, used = os.wait3(0)
+    return process, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+
+
+def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
+    """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
+    sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
+    forked(module, sound, 3600, loud=True)
+    _, code, seconds = waited()
+    if code:
+        raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
+    limit, running, survivors, late, spent = int(10 * seconds) + 10, {}, [], 0, seconds
+    waiting = list(chosen)[::-1]
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            mutant = waiting.pop()
+            running[forked(module, mutant.code, limit)] = mutant
+        process, code, seconds = waited()
+        mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        if code == 0:
+            survivors.append(mutant)
+            print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
+    return sorted(survivors, key=lambda mutant: mutant.line), late, spent
+
+
+def copied(place: str) -> None:
+    """A copy of the checkout becomes the place where everything is imported from."""
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, Path(place, name))
+    os.chdir(place)
+    sys.path.insert(0, place)
+    os.environ |= {"PYTHONPATH": place, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for name in HEAVY:
+        importlib.import_module(name)
+
+
+def main() -> int:
+    reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    reader.add_argument("modules", nargs="*", default=list(TARGETS), help="of " + ", ".join(TARGETS))
+    reader.add_argument("--every", type=int, default=1, help="only each n-th mutant, when time is short")
+    reader.add_argument("--jobs", type=int, default=os.cpu_count())
+    told = reader.parse_args()
+    accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
+    with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
+        copied(place)
+        for word in told.modules:
+            module, _, line = word.partition(":")
+            found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
+            chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
+            whole = len(chosen) == len(found)
+            survivors, late, spent = trials(module, chosen, told.jobs)
+            known = Counter((each["in"], each["change"]) for each in accepted.get(module, []))
+            found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)
+            new, stale = (found_again - known).total(), known - found_again
+            killed = len(chosen) - len(survivors)
+            print(f"{module}: {len(chosen)} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
+            print(f"{len(survivors) - new} accepted, {new} survived, {spent:.0f} s CPU", flush=True)
+            for scope, change in sorted(stale) if whole else ():
+                print(f"  accepted.toml names what no longer survives: {scope}: {change}")
+            strange += new + whole * len(stale)
+    return int(strange > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
