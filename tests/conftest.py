@@ -1,7 +1,7 @@
 """Shared settings: hypothesis profiles, real data beside the checkout when present.
 
 `make test` draws the same examples every time, so that a failure belongs to the change that made it; `nightly` draws
-new ones, forty times as many.
+new ones, forty times as many where a test does not name a number of its own.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import workbench as wb
 import workbench.terminal as terminal
 from workbench.backends import BACKENDS
 from workbench.cli import cli
@@ -448,3 +449,15 @@ def test_printed_intervals_are_rounded_outward():
     assert terminal.interval({"lower": 1 / 3, "upper": 2 / 3}) == "[0.333333333333, 0.666666666667]"
     assert terminal.interval({"lower": -2 / 3, "upper": 1 / 3}) == "[-0.666666666667, 0.333333333334]"
     assert terminal.interval({"lower": None, "upper": 0.25}) == "[unknown, 0.25]"
+
+
+def test_a_benchmark_that_cannot_run_leaves_the_others(cutbench, monkeypatch):
+    def broken():
+        raise wb.BadInput("The weather is bad; wait.")
+
+    objects = registry("benchmark").objects
+    monkeypatch.setitem(objects, "broken", broken)
+    monkeypatch.setitem(objects, "whole", lambda: {"ratio": 2.0})
+    found = json.loads(cutbench("bench", "broken", "whole", "--json", code=1).stdout)
+    assert found == {"broken": {"failed": 1, "error": "The weather is bad; wait."}, "whole": {"ratio": 2.0}}
+    assert "The weather is bad" in cutbench("bench", "broken", code=2).stderr

@@ -23,7 +23,7 @@ from workbench.structures import CutForm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md", "docs/peers.md"]
-PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md"]
+PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)

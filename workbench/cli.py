@@ -671,15 +671,21 @@ def doctor(as_json: bool) -> int:
 def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> int:
     """Run benchmarks of a checkout.
 
-    Without a NAME all of them. Ends with exit code 1 if one of them has failures to report.
+    Without a NAME all of them. Ends with exit code 1 if one of them has failures to report; one that
+    cannot run says why, and the others go on.
     """
     known = registry("benchmark")
     chosen = {name: known.get(name) for name in names or known.names()}
     plans = [(name, obj, parse_settings(settings, obj)[0]) for name, obj in chosen.items()]
     results = {}
     for name, obj, given in plans:
-        with terminal.stdout_kept():
-            results[name] = build(obj, given)
+        try:
+            with terminal.stdout_kept():
+                results[name] = build(obj, given)
+        except CutbenchError as error:
+            if len(plans) == 1:
+                raise
+            results[name] = {"failed": 1, "error": str(error)}
         if not as_json:
             click.echo(name)
             terminal.facts(results[name])
