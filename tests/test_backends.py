@@ -27,7 +27,9 @@ DELIVERED = {
     "CLARABEL": 1e-8, "OSQP": 1e-9, "ECOS": 1e-3, "SCS": 1e-8, "PIQP": 1e-8, "DAQP": 1e-9, "HIGHS": 1e-9,
 }  # fmt: skip
 GIVES_RAY = {"CLARABEL", "OSQP", "ECOS", "SCS", "HIGHS"}
-CLAIMS_INFEASIBLE = GIVES_RAY | {"DAQP"}  # PIQP stops at its iteration limit instead
+CLAIMS_INFEASIBLE = GIVES_RAY | {"DAQP"}
+if BACKENDS["PIQP"].installed and tuple(map(int, BACKENDS["PIQP"].version.split(".")[:2])) >= (0, 7):
+    CLAIMS_INFEASIBLE |= {"PIQP"}  # before, it stopped at its iteration limit instead
 WARM = {"OSQP", "SCS", "DAQP"}
 UNAVAILABLE = {"ECOS": (sys.version_info >= (3, 13), "ECOS has no wheel for Python 3.13")}
 
