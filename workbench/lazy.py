@@ -211,7 +211,7 @@ class LazyProblem:
         """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
         for family in self.lazy:
             members = family.members()
-            answers = family.oracle(*(np.copy(v.value) if v.shape else v.value for v in members))
+            answers = family.oracle(*copies(members))
             if answers is not None and not isinstance(answers, Iterable):
                 raise BadInput(
                     f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, or None for none."
@@ -268,6 +268,11 @@ class LazyProblem:
             Row(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
             for start, stop, b in zip(ends, ends[1:], offsets, strict=False)
         ]
+
+
+def copies(variables: Iterable[cp.Variable]) -> list[Any]:
+    """Their values, which a user's function may write into."""
+    return [np.copy(v.value) if v.shape else v.value for v in variables]
 
 
 def real(numbers: Any) -> Floats:
@@ -356,7 +361,7 @@ class LazyFamily:
 
     def assign_repaired(self) -> None:
         members = [v for family in self.problem.lazy for v in family.members()]
-        values = self.repair(*(np.copy(v.value) if v.shape else v.value for v in members))
+        values = self.repair(*copies(members))
         values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
         if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
             shapes = ", ".join(str(v.shape) for v in members)
