@@ -43,7 +43,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from workbench.audits import audit, hooks_of
-from workbench.conventions import explain
+from workbench.conventions import Detective
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -262,16 +262,18 @@ class Bench:
             self.passes = int(case.split()[1])
         elif case:
             self.lam = float(case.removeprefix("λ "))
-        self.references: dict[Any, Any] = {}
+        self.detectives: dict[Any, Detective] = {}
 
-    def reference(self, method: str) -> Any:
+    def detective(self, method: str) -> Detective:
+        """With the certified reference of what the method minimises."""
         form = formulated(method, self.family, self.lam)
-        if form not in self.references:
-            self.references[form] = solve(form, self.problem, gap=GAP)
-        return self.references[form]
+        if form not in self.detectives:
+            self.detectives[form] = Detective(solve(form, self.problem, gap=GAP))
+        return self.detectives[form]
 
     def run(self, method: str, fault: Any = None, longer: bool = False) -> Run:
-        best, budget = self.reference(method), self.passes or BUDGETS[method]
+        detective, budget = self.detective(method), self.passes or BUDGETS[method]
+        best = detective.reference
         host = plain.learner(method, self.family, fault.methods if fault else None)
         sound = plain.learner(method, self.family)
         list(sound.fit(self.problem, best.formulation, 0, 0))
@@ -283,7 +285,7 @@ class Bench:
             far = excess(sound, walked(again, self.problem, best.formulation, LONGER * budget, self.seed)[-1][1], best)
         theta = history[-1][1]
         against, lent = self.contradicted(method, fault, host, theta, best)
-        known = explain(theta, best, history) if fault and verdict.verdict == "disagrees" else None
+        known = detective.explain(theta, history) if fault and verdict.verdict == "disagrees" else None
         decoded = (best.formulation.terms if method in LIKELIHOOD else best.formulation.oracle)(self.problem).decode(
             theta, np.arange(self.problem.n_samples)
         )

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "workbench"
 FLOORS = [
     {"errors"},
     {"structures", "intervals", "processes"},
-    {"rationals"},
+    {"rationals", "arrays"},
     {"lifting", "regularizers", "oracles", "likelihoods", "compiled"},
     {"costs", "flows", "vowpal", "variants", "criteria", "least_change"},
     {"difficulty", "pacing"},

@@ -29,7 +29,7 @@ named where it fits twice as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -77,7 +77,8 @@ class Explanation:
 class Neighbour(NamedTuple):
     """Another reading of the weights: θ′ under formulation′ and problem′.
 
-    size : in place of |F′(θ′)| where the minimum is 0;  evidence : what the entry found out on its way
+    size : in place of |F′(θ′)| where the minimum is 0;  evidence : what the entry found out on its way;
+    objective : what tells F′ from others of this reference, the name if nothing else
     """
 
     name: str
@@ -87,6 +88,7 @@ class Neighbour(NamedTuple):
     theta: Floats
     size: float = 0.0
     evidence: dict[str, float] = {}  # noqa: RUF012 never written to
+    objective: Hashable = ()
 
 
 class Finding(NamedTuple):
@@ -146,13 +148,14 @@ class Case:
 
     def same(self, name: str, sentence: str, theta: Floats, **evidence: float) -> Neighbour:
         """Other weights under the objective that was asked for."""
-        return Neighbour(name, sentence, self.form, self.problem, theta, evidence=evidence)
+        return Neighbour(name, sentence, self.form, self.problem, theta, 0.0, evidence, "as asked for")
 
     def seen(self, name: str, sentence: str, scales: Floats) -> Neighbour:
         """The same objective with φ multiplied by D: w = D w′."""
         kind, view = (SmoothVariant, RescaledTerms) if isinstance(self.form, SmoothForm) else (Variant, Rescaled)
         theta = self.theta / np.where(scales > 0, scales, 1.0) * (scales > 0)
-        return Neighbour(name, sentence, kind(self.form, lambda inner: view(inner, scales)), self.problem, theta)
+        form = kind(self.form, lambda inner: view(inner, scales))
+        return Neighbour(name, sentence, form, self.problem, theta, objective=("features", scales.tobytes()))
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────
@@ -174,15 +177,24 @@ def data(name: str, sentence: str, key: str, change: Callable[[Any, Any], Any]) 
     return entry
 
 
-def viewed(name: str, sentence: str, view: Callable[[Case, Any], Any], **extra: Any) -> Entry:
-    """Another oracle or regularizer, for cuts with r = λ/2 ‖w‖²; `view(case, oracle)`."""
+def viewed(name: str, sentence: str, view: Callable[[Any], Any], **extra: Any) -> Entry:
+    """Another oracle or regularizer, for cuts with r = λ/2 ‖w‖²."""
 
     def entry(case: Case) -> Iterator[Neighbour]:
         if case.plain and isinstance(case.form, CutForm):
-            form = Variant(case.form, lambda inner: view(case, inner), **extra)
-            yield Neighbour(name, sentence, form, case.problem, case.theta)
+            yield Neighbour(name, sentence, Variant(case.form, view, **extra), case.problem, case.theta)
 
     return entry
+
+
+def squares(case: Case) -> Iterator[Neighbour]:
+    """`farthest` is a power of two, so that learners with weights of like size are held against one objective."""
+    if case.plain and isinstance(case.form, CutForm):
+        far = 2.0 ** math.ceil(math.log2(farthest(case)))
+        form = Variant(case.form, lambda inner: SquaredHinge(inner, far))
+        yield Neighbour(
+            "squared hinge", "squares the hinge", form, case.problem, case.theta, objective=("squares", far)
+        )
 
 
 def units(case: Case) -> Iterator[Neighbour]:
@@ -356,7 +368,7 @@ def multiples(case: Case) -> Iterator[Neighbour]:
     for ratio, name, saying in near:
         form = replace(case.form, **{key: ratio * getattr(case.form, key)})
         said = f"minimises the same objective {saying}"
-        yield Neighbour(name, said, form, case.problem, case.theta, evidence={"multiple": kappa})
+        yield Neighbour(name, said, form, case.problem, case.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
 
 
 def best_multiple(case: Case, key: str) -> float:
@@ -379,12 +391,8 @@ CONVENTIONS: tuple[Entry, ...] = (
     multiples,
     rescaling,
     unaugmented,
-    viewed(
-        "squared hinge",
-        "squares the hinge",
-        lambda case, inner: SquaredHinge(inner, farthest(case)),
-    ),
-    viewed("absolute penalty", "penalises λ‖w‖₁ in place of λ/2 ‖w‖²", lambda case, inner: inner, absolute=True),
+    squares,
+    viewed("absolute penalty", "penalises λ‖w‖₁ in place of λ/2 ‖w‖²", lambda inner: inner, absolute=True),
     units,
     data(
         "no cost matrix", "has every error cost 1, whatever the cost matrix", "cost", lambda c, _: 1.0 - np.eye(len(c))
@@ -442,15 +450,98 @@ def explain(theta: Floats, reference: Any, history: Sequence[tuple[float, Floats
     theta : (p,) weights;  reference : a certified optimum (formulation, problem, theta_flat, upper, lower, gap);
     history : what the learner reported on its way, [(passes, θ), …], for the entries about averages
     """
-    theta = np.asarray(theta, float).ravel()
-    form, problem = reference.formulation, reference.problem
-    if not isinstance(form, CutForm | SmoothForm) or form.prices(problem).hard or not np.isfinite(reference.gap):
-        return None
-    if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
-        return None
-    case = Case(theta, reference, history)
-    given = as_given(case)
-    findings = sorted(tried(case), key=lambda finding: finding.most)
+    return Detective(reference).explain(theta, history)
+
+
+class Optimum:
+    """What is known of min F′: `upper`, of the points seen so far, and `lower`, −∞ until it is solved for."""
+
+    def __init__(self, neighbour: Neighbour, reference: Floats):
+        self.bounds = bounds_for(neighbour.formulation, neighbour.problem)
+        self.at_reference = self.upper = self.bounds.upper(reference)
+        self.lower = -np.inf
+
+
+class Detective:
+    """Explains any number of learners' weights against one reference; what it learns of a neighbour serves the next."""
+
+    def __init__(self, reference: Any):
+        self.reference = reference
+        self.optima: dict[Hashable, Optimum] = {}
+
+    def explain(self, theta: Floats, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
+        """As the function of this name."""
+        theta = np.asarray(theta, float).ravel()
+        form, problem = self.reference.formulation, self.reference.problem
+        if (
+            not isinstance(form, CutForm | SmoothForm)
+            or form.prices(problem).hard
+            or not np.isfinite(self.reference.gap)
+        ):
+            return None
+        if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
+            return None
+        case = Case(theta, self.reference, history)
+        return verdict(as_given(case), sorted(self.tried(case), key=lambda finding: finding.most))
+
+    def tried(self, case: Case) -> Iterator[Finding]:
+        """Every neighbour that exists for this case; what the outputs cannot do, no learner does."""
+        for entry in CONVENTIONS:
+            try:
+                for neighbour in entry(case):
+                    yield self.examined(neighbour, case)
+            except MissingCapability:
+                continue
+
+    def examined(self, neighbour: Neighbour, case: Case) -> Finding:
+        """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+        key = neighbour.objective or neighbour.name
+        if key not in self.optima:
+            self.optima[key] = Optimum(neighbour, case.reference.theta_flat)
+        known, theta = self.optima[key], neighbour.theta
+        upper = known.bounds.upper(theta)
+        if not np.isfinite(upper):
+            return Finding(neighbour, np.inf, np.inf)
+        if theta is case.theta and (upper, known.at_reference) == case.values:
+            return Finding(neighbour, np.inf, np.inf)  # no other objective, on these data
+        size = neighbour.size or abs(upper)
+        if isinstance(known.bounds.regularizer, SquaredNorm) and not neighbour.size:
+            size = min(size, SHARE * float(known.bounds.regularizer.value(theta)))
+        size = max(size, LEAST)
+
+        def seen(value: float) -> None:
+            known.upper = min(known.upper, value)
+            if upper - known.upper > WORSE * CLOSE * size:
+                raise BetterByFar
+
+        try:
+            seen(known.upper)
+            if known.lower == -np.inf:
+                for c in ALONG:
+                    seen(known.bounds.upper(c * theta))
+                limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
+                best = solve(neighbour.formulation, neighbour.problem, FINE, **limits)
+                known.lower = best.lower
+                seen(best.upper)
+        except BetterByFar:
+            return Finding(neighbour, np.inf, (upper - known.upper) / size)
+        return Finding(neighbour, (upper - known.lower) / size, (upper - known.upper) / size)
+
+
+class BetterByFar(Exception):
+    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""
+
+
+def as_given(case: Case) -> float:
+    """e₋ under the objective that was asked for; ∞ off its domain."""
+    if any(projection(case)):
+        return np.inf
+    bounds = bounds_for(case.form, case.problem)
+    return bounds.gap(bounds.upper(case.theta), case.reference.upper)
+
+
+def verdict(given: float, findings: list[Finding]) -> Explanation | None:
+    """The rule of the module's docstring, for findings in order of e."""
     free = min((each.most for each in findings if not named(each)), default=np.inf)
     if any(
         "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free) for each in findings if named(each)
@@ -473,56 +564,3 @@ def explain(theta: Floats, reference: Any, history: Sequence[tuple[float, Floats
 
 def named(finding: Finding) -> bool:
     return finding.neighbour.name != UNNAMED
-
-
-def as_given(case: Case) -> float:
-    """e₋ under the objective that was asked for; ∞ off its domain."""
-    if any(projection(case)):
-        return np.inf
-    bounds = bounds_for(case.form, case.problem)
-    return bounds.gap(bounds.upper(case.theta), case.reference.upper)
-
-
-def tried(case: Case) -> Iterator[Finding]:
-    """Every neighbour that exists for this case; what the outputs cannot do, no learner does."""
-    for entry in CONVENTIONS:
-        try:
-            for neighbour in entry(case):
-                yield examined(neighbour, case)
-        except MissingCapability:
-            continue
-
-
-def examined(neighbour: Neighbour, case: Case) -> Finding:
-    """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
-    bounds = bounds_for(neighbour.formulation, neighbour.problem)
-    theta = neighbour.theta
-    upper = bounds.upper(theta)
-    if not np.isfinite(upper):
-        return Finding(neighbour, np.inf, np.inf)
-    at_reference = bounds.upper(case.reference.theta_flat)
-    if theta is case.theta and (upper, at_reference) == case.values:
-        return Finding(neighbour, np.inf, np.inf)  # no other objective, on these data
-    size, known = neighbour.size or abs(upper), at_reference
-    if isinstance(bounds.regularizer, SquaredNorm) and not neighbour.size:
-        size = min(size, SHARE * float(bounds.regularizer.value(theta)))
-    size = max(size, LEAST)
-
-    def seen(value: float) -> None:
-        nonlocal known
-        known = min(known, value)
-        if upper - known > WORSE * CLOSE * size:
-            raise BetterByFar
-
-    try:
-        for value in (at_reference, *(bounds.upper(c * theta) for c in ALONG)):
-            seen(value)
-        limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
-        best = solve(neighbour.formulation, neighbour.problem, FINE, **limits)
-    except BetterByFar:
-        return Finding(neighbour, np.inf, (upper - known) / size)
-    return Finding(neighbour, (upper - best.lower) / size, (upper - min(best.upper, known)) / size)
-
-
-class BetterByFar(Exception):
-    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""

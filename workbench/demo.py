@@ -50,7 +50,7 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
-LONG = ("agreement", "dyads", "hidden-states", "rates", "speed")  # figures that take long: `cutbench figures` draws them
+LONG = ("agreement", "dyads", "hidden-states", "rates", "speed")  # `cutbench figures` draws them
 
 
 @dataclass

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench import vowpal
+from workbench.arrays import checked_inputs, checked_weights
 from workbench.errors import BadInput
-from workbench.outputs._checks import checked_inputs, checked_weights
 from workbench.structures import Floats, Ints
 
 

@@ -29,12 +29,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arrays import saved_rows
 from workbench.bounds import Bounds, SmoothBounds
 from workbench.bounds import bounds_for as convex_bounds_for
 from workbench.errors import BadInput, MissingCapability
 from workbench.exact import above, below
 from workbench.intervals import TINY, Interval, down, gamma, up
-from workbench.outputs._checks import saved_rows
 from workbench.rationals import Ratios, ratios
 from workbench.structures import Floats, Ints, Search
 

@@ -59,9 +59,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import LARGEST
 from workbench.bounds import Bounds, SmoothBounds
 from workbench.errors import NotSeparable
-from workbench.outputs._checks import LARGEST
 from workbench.registries import registry
 from workbench.solving import solve
 from workbench.stochastic import Checkpoint, graded, run

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arrays import taken
 from workbench.intervals import TINY, gamma
 from workbench.likelihoods import Likelihood, Sizes
 from workbench.structures import Floats, Ints, Kernel, LogPartition
@@ -46,7 +47,7 @@ class Softmax(Likelihood):
     """The likelihood of a `Multiclass` problem: multinomial logistic regression."""
 
     def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
-        X, every = self.problem.X[samples], np.arange(len(samples))
+        X, every = taken(self.problem.X, samples), np.arange(len(samples))
         scores, truth = self.problem.scores(theta, X), self.problem.labels[samples]
         greatest, own = scores.max(axis=1), scores[every, truth]
         shares = np.exp(scores - greatest[:, None])
@@ -57,7 +58,7 @@ class Softmax(Likelihood):
 
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
         k, m = len(self.problem.classes), len(samples)
-        largest, error = score_sizes(self.problem.X[samples], theta.reshape(k, -1))
+        largest, error = score_sizes(taken(self.problem.X, samples), theta.reshape(k, -1))
         one = np.ones(m, np.int64)
         return Sizes(error, largest + np.log(k) + 1, one, k * one, m + 8)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from workbench.arrays import checked_entries, numbers
 from workbench.errors import BadInput
-from workbench.outputs._checks import checked_entries, numbers
 from workbench.structures import Ints
 
 

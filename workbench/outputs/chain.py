@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from workbench.arrays import checked_cost, checked_learned, checked_weights, saved_rows, taken
 from workbench.compiled import available, compiled
 from workbench.errors import BadInput, MissingCapability
 from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
-from workbench.outputs._checks import checked_cost, checked_learned, checked_weights, saved_rows
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._sequences import checked_labels, checked_sequences
@@ -125,7 +125,7 @@ class Chain:
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         if np.array_equal(outputs, self.truth[samples]):
-            return self.truth_features[samples]
+            return taken(self.truth_features, samples)
         return self._features(samples, outputs)
 
     @cached_property

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from workbench.arrays import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows, taken
 from workbench.errors import BadInput
-from workbench.outputs._checks import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows
 from workbench.outputs._exact_linear import ExactLinear
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
@@ -92,13 +92,13 @@ class Linear:
         self.max_loss = np.ones(self.n_samples)
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        return sparse.csr_array(self.X[samples].multiply(outputs))
+        return sparse.csr_array(taken(self.X, samples).multiply(outputs))
 
     def loss(self, samples: Ints, outputs: Ints) -> Floats:
         return (outputs[:, 0] != self.labels[samples]).astype(float)
 
     def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
-        gain = augment - self.signs[samples] * (self.X[samples] @ w)
+        gain = augment - self.signs[samples] * (taken(self.X, samples) @ w)
         return np.where(gain > 0, 1 - self.labels[samples], self.labels[samples])[:, None]
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.errors import BadInput
-from workbench.outputs._checks import (
+from workbench.arrays import (
     checked_cost,
     checked_inputs,
     checked_learned,
@@ -21,7 +20,9 @@ from workbench.outputs._checks import (
     missing_labels,
     named_labels,
     saved_rows,
+    taken,
 )
+from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
 from workbench.structures import CompactHinge, Floats, Ints, Kernel
@@ -132,7 +133,7 @@ class Multiclass:
         self.free_outputs = bool((used == 0).sum() > len(used))
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        rows = self.X[samples]
+        rows = taken(self.X, samples)
         shift = np.repeat(outputs[:, 0] * self.n_inputs, np.diff(rows.indptr))
         return sparse.csr_array((rows.data, rows.indices + shift, rows.indptr), shape=(len(samples), self.n_features))
 
@@ -144,7 +145,7 @@ class Multiclass:
         return X @ w.reshape(-1, self.n_inputs).T
 
     def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
-        scores = self.scores(w, self.X[samples])
+        scores = self.scores(w, taken(self.X, samples))
         if augment is not False:
             scores += self.cost[self.labels[samples]] if augment is True else augment
         return scores.argmax(axis=1)[:, None]
@@ -157,12 +158,12 @@ class Multiclass:
         return np.arange(len(samples)), samples
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
-        scores = self.scores(w, self.X[samples])
+        scores = self.scores(w, taken(self.X, samples))
         margins = scores[np.arange(len(samples)), self.labels[samples]][:, None] - scores
         return (self.cost[self.labels[samples]] * (1 - margins)).argmax(axis=1)[:, None]
 
     def runner_up(self, w: Floats, samples: Ints) -> Ints:
-        scores = self.scores(w, self.X[samples])
+        scores = self.scores(w, taken(self.X, samples))
         scores[np.arange(len(samples)), self.labels[samples]] = -np.inf
         return scores.argmax(axis=1)[:, None]
 
