@@ -31,6 +31,7 @@ from workbench.solving import solve
 from workbench.verdicts import AGREES, DISAGREES, crosscheck
 
 PACKAGES = {"sklearn": "sklearn", "python": "pycrfsuite", "dlib": "dlib", "vowpal": "vowpalwabbit"}
+PACKAGES |= {"structsvm": "structsvm"}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "peers.md"
 
 
@@ -107,6 +108,9 @@ REACHED = {
     "dlib, chains": ("dlib", SoftMargin(0.05), words(), 100, 1e-8),
     "dlib, slack": ("dlib", SoftMargin(0.05, rescaling="slack"), words(12), 100, 1e-8),
     "dlib, matchings": ("dlib", SoftMargin(0.05), pairs(), 100, 1e-8),
+    "structsvm, three labels": ("structsvm", SOFT, table("three"), 60, 3e-6),
+    "structsvm, linear scores": ("structsvm", WeightedRisk(0.05), table("linear"), 60, 3e-6),
+    "structsvm, matchings": ("structsvm", SoftMargin(0.05), pairs(), 60, 3e-6),
     "vowpal, logistic": ("vowpal-wabbit", WeightedRisk(0.05, "logistic"), table("linear"), 100, 1e-6),
     "vowpal, likelihood": ("vowpal-wabbit", LIKELY, table("linear"), 100, 1e-6),
     "vowpal, squared": ("vowpal-wabbit", WeightedRisk(0.05, "squared"), table("linear"), 100, 1e-6),
@@ -239,6 +243,7 @@ REFUSED = [
     ("python-crfsuite", LIKELY, table("three"), "chains"),
     ("python-crfsuite", LIKELY, UNEQUAL, "sample weights"),
     ("dlib", LIKELY, table("three"), "cuts"),
+    ("structsvm", LIKELY, table("three"), "cuts"),
     ("vowpal-wabbit", LIKELY, table("two"), "linear scores"),
 ]
 

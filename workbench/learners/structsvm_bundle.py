@@ -1,0 +1,52 @@
+"""structsvm's BundleMethod: cutting planes of the whole risk, one a round, and SCIP for their programs.
+
+    theirs   min λ/2 ‖w‖² + L(w)         L by its value and gradient, in the user's hands
+    ours     min μ/2 ‖w‖² + Σ_i p_i h_i(w)         λ = μ, L = Σ_i p_i h_i, by our oracle
+
+The package's own SoftMarginLoss, whose outputs are 0/1 programs, takes no part. `budget` is the number of rounds,
+each a pass over the samples. It ends by itself at an absolute gap of 1e-6 as it reckons it, and returns the last w,
+not the best. SCIP believes rows that are violated by less than 1e-6, so that is how exact w can be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.bounds import bounds_for
+from workbench.errors import MissingCapability
+from workbench.learners._peers import needs, ridge
+from workbench.structures import CutForm
+
+EPSILON = 1e-6  # nearer, SCIP's own tolerance decides
+
+
+def observed(problem, formulation, budget, observe=None, epsilon=EPSILON):
+    """The weights; before that `observe(w)` is called with every w at which the risk is asked for."""
+    from structsvm import BundleMethod
+
+    risk = ridge(formulation, problem, "structsvm")
+    if not isinstance(formulation, CutForm):
+        raise MissingCapability("structsvm needs cuts of the risk, which have no curvature; use soft-margin.")
+    oracle, samples, prices = bounds_for(formulation, problem).oracle, risk.samples, risk.prices[risk.samples]
+
+    def value_and_gradient(w):
+        if observe:
+            observe(w)
+        slopes, offsets = oracle.rows(samples, oracle.argmax(w, samples))
+        gradient = slopes.T @ prices
+        return float(gradient @ w + prices @ offsets), gradient
+
+    method = BundleMethod(value_and_gradient, oracle.dim, risk.mu, epsilon)
+    method._solver.set_verbose(False)  # it prints SCIP's log, and has no public switch
+    return method.optimize(budget)
+
+
+@needs("structsvm", "structsvm")
+def fit(problem, formulation, budget, rng):
+    """BundleMethod, cutting planes of the whole risk with SCIP."""
+    return np.array(observed(problem, formulation, budget))
+
+
+fit.observed = observed
+
+NAMES = {"structsvm": fit}
