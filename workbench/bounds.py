@@ -96,13 +96,13 @@ class Bounds(Both):
     def __init__(self, formulation: Any, problem: Any):
         super().__init__(formulation, problem, formulation.oracle(problem))
 
-    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None) -> Interval:
-        """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ.
+    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: Any = None) -> Interval:
+        """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.
 
         The oracle's own rounding is included, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        slopes, offsets = self.oracle.rows(self.samples, witnesses)
+        slopes, offsets = rows or self.oracle.rows(self.samples, witnesses)
         size = float(np.maximum(np.abs(at.lo), np.abs(at.hi)).sum())
         values = matvec(slopes, at) + self.enclosed(self.samples, offsets)
         error = up(self.oracle.slope_error(self.samples) * size)
@@ -119,10 +119,10 @@ class Bounds(Both):
             np.where(error > 0, down(offsets - error), offsets), np.where(error > 0, up(offsets + error), offsets)
         )
 
-    def upper(self, theta: Floats, witnesses: Ints | None = None) -> float:
+    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: Any = None) -> float:
         """F at θ, repaired to feasibility first, rounded up.
 
-        `witnesses` are the oracle's answers at θ for `samples`, if they are known already.
+        `witnesses` are the oracle's answers at θ for `samples`, and `rows` their cuts, if they are known already.
         """
         if not np.isfinite(theta).all():
             return np.inf
@@ -130,7 +130,7 @@ class Bounds(Both):
             theta = self.regularizer.feasible(theta)
             witnesses = self.oracle.argmax(theta, self.samples)
         point = self.regularizer.feasible(Interval(theta))
-        hinges = self.hinges(theta, witnesses, point)
+        hinges = self.hinges(theta, witnesses, point, rows)
         if self.prices.hard:
             scale = self.feasible_scale(theta, hinges)
             return float(self.regularizer.value(Interval(theta) * scale).hi) if np.isfinite(scale) else np.inf
@@ -205,10 +205,9 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return -np.inf
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
-        transposed = cuts.slopes[used].T.tocsr()
-        push = -matvec(transposed, mu, self.oracle.slope_error(samples))
-        free = self.regularizer.free
-        for entry, column in zip(free, transposed[free].toarray(), strict=True):  # dear: summed with one rounding
+        slopes, free = cuts.slopes[used], self.regularizer.free
+        push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
+        for entry, column in zip(free, slopes[:, free].toarray().T, strict=True):  # dear: summed with one rounding
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
         value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)

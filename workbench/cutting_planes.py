@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from workbench.arrays import taken
 from workbench.bounds import Bounds
 from workbench.errors import BackendFailed, NotSeparable
 from workbench.journal import Journal
@@ -126,9 +127,15 @@ class Family:
     def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
         """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
         witnesses = self.bounds.oracle.argmax(theta, self.samples)
-        upper = self.bounds.upper(theta, witnesses)
+        slopes, offsets = self.bounds.oracle.rows(self.samples, witnesses)
+        upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
         self.least = min(self.least, upper)
-        ids = self.cuts.add(self.samples, witnesses, self.bounds.oracle.rows)
+
+        def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
+            at = self.position[samples]
+            return taken(slopes, at), offsets[at]
+
+        ids = self.cuts.add(self.samples, witnesses, known)
         atoms = [ids[members] for members in self.members]
         if self.hard:  # the truth's own row says 0 ≤ 0
             truth = (witnesses == self.bounds.problem.truth[self.samples]).all(axis=1)

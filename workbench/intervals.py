@@ -109,15 +109,31 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     """Encloses M x for every M whose entries differ by at most `entry_error` (per column) from `matrix`.
 
     Centre c = fl(M·mid x); radius = γ_{k+2} |M||mid x| + |M| rad x + Σ_j e_j |x_j|, k the largest
-    number of entries in a row, plus an absolute term for underflow.
+    number of entries in a row, plus an absolute term for underflow. M is dense, CSR, or CSC, as transposes are: the
+    terms of a row are summed one after the other in each.
     """
     middle = (x.lo + x.hi) / 2
     radius = up(np.maximum(up(x.hi - middle), up(middle - x.lo)))
-    size = np.abs(matrix)
-    longest = int(np.diff(matrix.tocsr().indptr).max(initial=0)) if hasattr(matrix, "tocsr") else matrix.shape[1]
+    longest, absolute = longest_row(matrix), magnitudes(matrix)
     slack = 1 + 2 * gamma(longest + 4)
-    width = gamma(longest + 2) * (size @ np.abs(middle)) + size @ radius
+    width = absolute @ (gamma(longest + 2) * np.abs(middle) + radius)
     width = width + float(np.sum(np.asarray(entry_error) * (np.abs(middle) + radius))) * slack
     width = up(width * slack + (longest + 1) * TINY)
     centre = matrix @ middle
     return Interval(down(centre - width), up(centre + width))
+
+
+def magnitudes(matrix: Any) -> Any:
+    """|M|, of compressed ones with the index arrays of M; entries that stand twice count twice."""
+    if getattr(matrix, "format", "dense") not in ("csr", "csc"):
+        return np.abs(matrix)
+    return type(matrix)((np.abs(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def longest_row(matrix: Any) -> int:
+    """The largest number of entries in a row."""
+    kind = getattr(matrix, "format", "dense")
+    if kind == "dense":
+        return matrix.shape[1]
+    counts = np.bincount(matrix.indices) if kind == "csc" else np.diff(matrix.tocsr().indptr)
+    return int(counts.max(initial=0))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.bounds import bounds_for
 from workbench.errors import MissingCapability
 from workbench.learners._peers import needs, ridge
 from workbench.structures import CutForm
@@ -27,7 +26,7 @@ def observed(problem, formulation, budget, observe=None, epsilon=EPSILON):
     risk = ridge(formulation, problem, "structsvm")
     if not isinstance(formulation, CutForm):
         raise MissingCapability("structsvm needs cuts of the risk, which have no curvature; use soft-margin.")
-    oracle, samples, prices = bounds_for(formulation, problem).oracle, risk.samples, risk.prices[risk.samples]
+    oracle, samples, prices = formulation.oracle(problem), risk.samples, risk.prices[risk.samples]
 
     def value_and_gradient(w):
         if observe:
