@@ -46,20 +46,18 @@ def answer(learner, problem, form, passes):
 
 
 def measure(n: int = 60, lam: float = 0.1, passes: int = 1000, gap: float = 1e-7) -> dict[str, np.ndarray]:
-    """One row per cell: problem, learner, excess (NaN where not comparable), verdict; one per problem: optimum."""
-    cells = {name: [] for name in ("problem", "learner", "excess", "verdict")}
-    optima = []
+    """One row per cell: problem, learner, excess (NaN where not comparable), verdict, optimum of the problem."""
+    cells = {name: [] for name in ("problem", "learner", "excess", "verdict", "optimum")}
     for name, kind, told in ROWS:
         problem, form = wb.load_problem(name)(n=n), wb.registry("formulation").get(kind)(lam=lam)
         best = wb.solve(form, problem, gap=gap)
-        optima.append(best.upper)
         for learner in (*OURS, *OTHERS, PLANTED):
             found = answer(learner, problem, form, passes)
             judged = wb.crosscheck(found, best) if found is not None else None
-            row = (told, learner, judged.excess if judged else np.nan, judged.verdict if judged else "not comparable")
-            for column, value in zip(cells.values(), row, strict=True):
+            verdict = (judged.excess, judged.verdict) if judged else (np.nan, "not comparable")
+            for column, value in zip(cells.values(), (told, learner, *verdict, best.upper), strict=True):
                 column.append(value)
-    return {name: np.array(values) for name, values in (cells | {"optimum": optima}).items()}
+    return {name: np.array(values) for name, values in cells.items()}
 
 
 @wb.pictures.styled
@@ -82,7 +80,7 @@ def draw(arrays):
     )
     panel = axes[0, 0]
     panel.set_facecolor(GREY)
-    shades = LinearSegmentedColormap.from_list("shades", ["#ffffff", "#bcd3d8", "#4b8f9b", "#173d57"])
+    shades = LinearSegmentedColormap.from_list("shades", ["#eef4f5", "#bcd3d8", "#4b8f9b", "#173d57"])
     scale = Normalize(-7, 0)
     table = np.full((len(problems), len(learners)), np.nan)
     for problem, learner, e, said in zip(arrays["problem"], arrays["learner"], excess, verdict, strict=True):
@@ -99,7 +97,8 @@ def draw(arrays):
             draw_line(each, color="white", linewidth=2.5)
     panel.set(xlim=edges[0][[0, -1]], ylim=edges[1][[-1, 0]])
     panel.set_xticks(range(len(learners)), [name.replace(", ", ",\n") for name in learners])
-    labels = [f"{name}\nF* = {value:.4f}" for name, value in zip(problems, arrays["optimum"], strict=True)]
+    optima = dict(zip(arrays["problem"].tolist(), arrays["optimum"].tolist(), strict=True))
+    labels = [f"{name}\nF* = {optima[name]:.4f}" for name in problems]
     panel.set_yticks(range(len(problems)), labels)
     panel.set(xlabel="learner", ylabel="problem and objective")
     panel.xaxis.tick_top()

@@ -1,7 +1,8 @@
 """What learned costs look like: objective (10) on handwritten digits, one cost for each unordered pair of labels.
 
 Heat map: v of every pair. Tree: labels whose confusion is cheap join low (average linkage at height v). Points:
-the κ-difficulty of each pair against v; and q/n, its errors by the dual weights as a share of those expected by
+the κ-difficulty of each pair against v, hollow where the training data hold no error of that pair, so that κ is its
+labels' frequency and nothing else; and q/n, its errors by the dual weights as a share of those expected by
 chance, against v: at the optimum every point lies on v = (1 − q/n)₊ (docs/mathematics.md §5).
 """
 
@@ -12,8 +13,8 @@ import numpy as np
 import workbench as wb
 
 
-def measure(n: int = 300, lam2: float = 2.0, gap: float = 1e-6) -> dict[str, np.ndarray]:
-    """One row a pair: labels `first` and `second`, cost v, `share` q/n, `kappa` difficulty."""
+def measure(n: int = 300, lam2: float = 40.0, gap: float = 1e-6) -> dict[str, np.ndarray]:
+    """One row a pair: labels `first` and `second`, cost v, `share` q/n, `kappa` difficulty, training `errors`."""
     problem = wb.load_problem("digits")(n=n)
     form = wb.NormalizedCostLearning(lam2=lam2, counts="expected")
     best = wb.solve(form, problem, gap=gap)
@@ -26,7 +27,12 @@ def measure(n: int = 300, lam2: float = 2.0, gap: float = 1e-6) -> dict[str, np.
     _, told = wb.KappaDifficulty(lam2=lam2).step(problem, weights, np.ones(m), wb.solve)
     first, second = np.triu_indices(len(problem.classes), 1)
     labels = {"first": problem.classes[first], "second": problem.classes[second]}
-    return labels | {"v": best.theta["v"], "share": q / expected, "kappa": np.array(told["difficulty"])}
+    said = oracle.decode(best.theta_flat, np.arange(problem.n_samples))[:, 0]
+    counts = np.zeros((len(problem.classes),) * 2, int)
+    np.add.at(counts, (problem.labels, said), 1)
+    errors = (counts + counts.T)[first, second]
+    learned = {"v": best.theta["v"], "share": q / expected, "kappa": np.array(told["difficulty"])}
+    return labels | learned | {"errors": errors}
 
 
 @wb.pictures.styled
@@ -34,9 +40,12 @@ def draw(arrays):
     v, (cheapest, dearest) = arrays["v"], (arrays["v"].argmin(), arrays["v"].argmax())
     off = wb.pictures.power(max(np.abs(v - np.maximum(1 - arrays["share"], 0)).max(), 1e-16))
     pair = f"{arrays['first'][cheapest]} and {arrays['second'][cheapest]}"
-    title = f"Confusing {pair} costs least, {v[cheapest]:.2f}; every cost is one minus its share of errors, to {off}"
+    free = int((v <= 0).sum())
+    title = f"Confusing {pair} costs least, {v[cheapest]:.2f}; every cost is (1 − its share of errors)₊, to {off}"
     note = (
-        f"Objective (10) on digits, n expected by chance; costs reach {v[dearest]:.2f}. Errors q are those of the dual."
+        f"Objective (10) on digits, n expected by chance; costs reach {v[dearest]:.2f}, {free or 'none'} clipped "
+        "to 0. Errors q are those of the dual. Hollow: pairs without a training error, whose κ tells the frequency of "
+        "their labels only."
     )
     figure, axes = wb.pictures.canvas(2, 2, (6.4, 5.2), title, note)
     heat(axes[0, 0], arrays)
@@ -83,14 +92,11 @@ def tree(axes, arrays):
 
 
 def scattered(axes, arrays):
-    axes.plot(arrays["kappa"], arrays["v"], **wb.pictures.STYLES[1].line(linestyle="none"))
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(arrays[name]) for name in ("kappa", "v")]
-    held = np.corrcoef(ranks)[0, 1] if min(np.ptp(each) for each in ranks) > 0 else 0.0
-    axes.set(
-        title=f"Rank correlation of difficulty and cost: {held:.2f}", xlabel="κ-difficulty of the pair", ylabel="v"
-    )
+    made, style = arrays["errors"] > 0, wb.pictures.STYLES[1]
+    for which, face in ((~made, "white"), (made, style.color)):
+        axes.plot(arrays["kappa"][which], arrays["v"][which], **style.line(linestyle="none", markerfacecolor=face))
+    title = f"{int(made.sum())} of {len(made)} pairs have training errors"
+    axes.set(title=title, xlabel="κ-difficulty of the pair", ylabel="v")
 
 
 def lined(axes, arrays):

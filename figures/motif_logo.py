@@ -99,11 +99,13 @@ def scattered(axis, arrays):
         axis.scatter(x[own], y[own], s=14, color=style.color, marker=style.marker, alpha=0.6, linewidths=0, label=name)
     square = x**2
     far = np.argsort(-np.abs(y - square * (square @ y / max(square @ square, 1e-300))), kind="stable")[:NAMED]
-    for i in far:
-        axis.annotate(f"{i}", (x[i], y[i]), (3, 2), textcoords="offset points", size=7)
+    for i in far:  # beside its point, on the side away from the others that are named
+        left = any(abs(x[i] - x[j]) < 0.15 * np.ptp(x) and x[i] < x[j] for j in far)
+        shift, side = ((-4, 2), "right") if left else ((4, 2), "left")
+        axis.annotate(f"{i}", (x[i], y[i]), shift, textcoords="offset points", ha=side, size=7)
     ranks = [np.unique(each, return_inverse=True)[1] for each in (x, y)]
     alike = np.corrcoef(ranks)[0, 1] if min(map(np.ptp, ranks)) > 0 else 0.0
-    axis.set(title=f"Novelty ranks as slack does: {alike:.2f}", xlabel="slack ξ", ylabel="novelty ½‖δ‖²")
+    axis.set(title=f"Rank correlation {alike:.2f}", xlabel="slack ξ", ylabel="novelty ½‖δ‖²")
     axis.legend(loc="upper left")
 
 

@@ -98,6 +98,18 @@ def test_the_projection_equals_enumeration_in_fractions():
             )
 
 
+def test_the_projection_stays_in_the_simplex_from_far_away():
+    """As exact as u is, and a sum of 1 to rounding, for |u| up to 1e17 and metrics of 1e-8 to 1e8."""
+    rng = np.random.default_rng(4)
+    for _ in range(600):
+        m = int(rng.integers(1, 6))
+        u, metric = rng.normal(size=m) * 10 ** rng.uniform(-3, 17), 10 ** rng.uniform(-8, 8, m)
+        v = projected(u, metric)
+        assert v.min() >= 0
+        assert v.sum() == pytest.approx(1, abs=1e-12)
+        np.testing.assert_allclose(v, exact_projection(u, metric), atol=1e-15 * max(1, abs(u).max()))
+
+
 REGULARIZERS = [
     SquaredNorm(0.7),
     ElasticNet(0.3, 0.5),

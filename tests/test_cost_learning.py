@@ -177,6 +177,11 @@ def test_every_error_belongs_to_one_class(factoring, output, seed):
         np.testing.assert_allclose(slopes[:, oracle.sizes[0] : oracle.sizes[0] + k].sum(axis=1), 0, atol=1e-12)
 
 
+def test_the_largest_feature_may_be_one_that_is_zero():
+    X = np.array([[-1.0, 0, 0], [-2, -1, -3], [0, 2, 1], [0, 0, 0], [-1, -1, 0]])
+    assert classes_of(wb.Multiclass(X, [0, 1, 0, 1, 0]), "input").group.tolist() == [1, 1, 1, 0, 2]
+
+
 def test_counts_are_the_formulas():
     """docs/mathematics.md §5: logical and expected n_S for ordered and unordered pairs."""
     problem = wb.Multiclass(np.arange(10.0)[:, None], [0] * 5 + [1] * 3 + [2] * 2)

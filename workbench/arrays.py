@@ -34,7 +34,7 @@ def checked_entries(matrix: sparse.csr_array, place: Callable[[int], str]) -> No
         return
     entry = int(np.argmax(wrong))
     row = int(np.searchsorted(matrix.indptr, entry, side="right") - 1)
-    remedy = "its square overflows; rescale the data" if np.isfinite(data[entry]) else "replace or remove it"
+    remedy = "sums of such squares overflow; rescale the data" if np.isfinite(data[entry]) else "replace or remove it"
     separator = ", " if np.isfinite(data[entry]) else "; "
     raise BadInput(f"Feature {matrix.indices[entry]} {place(row)} is {data[entry]:.3g}{separator}{remedy}.")
 

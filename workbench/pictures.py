@@ -15,8 +15,9 @@ in lightness (steps of 13 and more, told apart in grey) and in dash and marker. 
 numbers in them are computed from the arrays.
 
 CSV. Every array is a column (a 2-D one several: name_0, name_1, …) and keeps its order. Arrays of
-equal length are thus one table with a row per observation; a shorter table stands beside it, its
-columns padded with empty cells. Floats are written so that reading gives back the same float.
+equal length are one table with a row per observation; a single number stands in each of its rows. Tables of
+other lengths stand to the right, behind an empty column: their rows have nothing to do with those
+beside them. Floats are written so that reading gives back the same float.
 
 matplotlib is imported when something is drawn, not before.
 """
@@ -222,14 +223,13 @@ def image(figure: Any, suffix: str) -> bytes:
 
 def table(arrays: Arrays) -> str:
     """The arrays as CSV text, in the form that the module's docstring describes."""
-    columns: dict[str, list[Any]] = {}
+    tables: dict[int, list[list[Any]]] = {}
+    longest = max((len(array) for array in arrays.values() if array.ndim), default=1)
     for name, array in arrays.items():
-        if array.ndim == 2:
-            columns |= {f"{name}_{j}": column.tolist() for j, column in enumerate(array.T)}
-        else:
-            columns[name] = np.atleast_1d(array).tolist()
+        rows = array if array.ndim else np.repeat(array, longest)
+        named = [(f"{name}_{j}", column) for j, column in enumerate(rows.T)] if rows.ndim == 2 else [(name, rows)]
+        tables.setdefault(len(rows), []).extend([title, *column.tolist()] for title, column in named)
+    columns = [column for each in tables.values() for column in ([""], *each)][1:]
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip_longest(*columns.values(), fillvalue=""))
+    csv.writer(text, lineterminator="\n").writerows(zip_longest(*columns, fillvalue=""))
     return text.getvalue()

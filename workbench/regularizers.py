@@ -60,21 +60,28 @@ def separated(u: Any, metric: Any, square: Any, linear: Any, absolute: Any, floo
 
 
 def projected(u: Any, metric: Any) -> Any:
-    """argmin over the simplex of ½ Σ H_i (v_i − u_i)², in O(m log m)  (docs/mathematics.md §5).
+    """argmin over the simplex of ½ Σ H_i (v_i − u_i)², u finite, H > 0, in O(m log m)  (docs/mathematics.md §5).
 
     With H_i u_i in falling order and θ_ρ = (Σ_{i≤ρ} u_i − 1)/Σ_{i≤ρ} 1/H_i, the last ρ with H_ρ u_ρ > θ_ρ gives
-    v_i = (u_i − θ_ρ/H_i)₊. For H = 1 it is the Euclidean projection of Duchi et al. (2008, Figure 1). Within
-    numba's subset, and the order of ties is fixed, so compiled runs are the same to the last bit.
+    v_i = (u_i − θ_ρ/H_i)₊. For H = 1 it is the Euclidean projection of Duchi et al. (2008, Figure 1). A Newton step on
+    Σ v = 1 takes back what rounding left over, which is all there is where u is far away. Within numba's subset,
+    and the order of ties is fixed, so compiled runs are the same to the last bit.
     """
     pull = metric * u
-    total, inverse, multiplier = -1.0, 0.0, 0.0
+    total, inverse, multiplier = -1.0, 0.0, np.inf
     for i in np.argsort(-pull, kind="mergesort"):
         total += u[i]
         inverse += 1.0 / metric[i]
-        if pull[i] <= total / inverse:
+        if multiplier < np.inf and pull[i] <= total / inverse:
             break
         multiplier = total / inverse
-    return np.maximum(u - multiplier / metric, 0.0)
+    v = u - multiplier / metric
+    total, inverse, least = -1.0, 0.0, min(0.0, v.max())
+    for i in range(len(v)):
+        if v[i] >= least:
+            total += v[i]
+            inverse += 1.0 / metric[i]
+    return np.maximum(v - total / inverse / metric, 0.0)
 
 
 @dataclass(frozen=True)
