@@ -48,13 +48,16 @@ def test_the_conjugate_is_the_greatest_value_and_argmin_attains_it(part, seed):
 @pytest.mark.parametrize("part", [*PARTS, WHOLE], ids=lambda p: type(p).__name__)
 @given(seed=seeds)
 @settings(max_examples=20)
-def test_one_text_in_three_arithmetics(part, seed):
-    """Intervals enclose the fractions' result, floats come near it."""
+def test_one_text_in_four_arithmetics(part, seed):
+    """Intervals enclose the fractions' result, floats come near it, ratios are it."""
     n = 12 if part is WHOLE else 4
     x, s = np.random.default_rng(seed).normal(size=(2, n)) * 2
     exact = part.over(Fraction)
     point = exact.feasible(ratios(x).fractions())
     truths = {"conjugate": exact.conjugate(ratios(s).fractions()), "value": exact.value(point)}
+    whole = exact.feasible(ratios(x))
+    assert (whole.fractions() == point).all()
+    assert truths == {"conjugate": exact.conjugate(ratios(s)), "value": exact.value(whole)}
     found = {"conjugate": part.conjugate(Interval(s)), "value": part.value(part.feasible(Interval(x)))}
     floats = {"conjugate": part.conjugate(s), "value": part.value(part.feasible(x))}
     for name, truth in truths.items():

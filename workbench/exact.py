@@ -106,18 +106,17 @@ class ExactBounds:
         if mu is None:
             return -INFINITE
         push, value = self.push(samples, witnesses, mu)
-        return value - self.regularizer.within(upper).conjugate(push.fractions())
+        return value - self.regularizer.within(upper).conjugate(push)
 
     def upper(self, theta: Ratios) -> Fraction | float:
         """F(θ), after moving θ into r's domain and scaling it to margins if hard; ∞ if that cannot be done."""
-        point = self.regularizer.feasible(theta.fractions())
-        theta = theta if (point == theta.fractions()).all() else common(list(point))
+        theta = self.regularizer.feasible(theta)
         values = self.oracle.highest(theta, self.samples)
         if self.prices.hard:
             scale = self.feasible_scale(theta, Fraction(int(values.whole.max()), values.unit))
-            return INFINITE if scale is None else self.regularizer.value(theta.fractions() * scale)
+            return INFINITE if scale is None else self.regularizer.value(theta * scale)
         risk = Ratios(values.whole * self.weights[self.samples], values.unit).sum() / self.total
-        return self.regularizer.value(theta.fractions()) + risk
+        return self.regularizer.value(theta) + risk
 
     def feasible_scale(self, theta: Ratios, violation: Fraction) -> Fraction | None:
         """c with c·θ feasible when θ misses no margin by more than `violation`; None if no c is known."""
@@ -171,7 +170,7 @@ def exact_optimum(rules: ExactBounds, certificate: Any) -> tuple[Fraction | floa
     if not rules.on_simplex(certificate.samples, mu):
         return -INFINITE, INFINITE
     push, value = rules.push(certificate.samples, certificate.witnesses, mu)
-    lower = value - rules.regularizer.conjugate(push.fractions())
+    lower = value - rules.regularizer.conjugate(push)
     return lower, rules.upper(common(list(rules.regularizer.argmin(push.fractions()))))
 
 
@@ -219,7 +218,7 @@ def polished(certificate: Any) -> Any:
         if mu is None or not face.advance(mu):
             continue
         push, value = rules.push(face.samples, face.witnesses, mu)
-        lower = value - rules.regularizer.conjugate(push.fractions())
+        lower = value - rules.regularizer.conjugate(push)
         theta = rules.regularizer.argmin(push.fractions())
         if rules.upper(common(list(theta))) == lower:
             return finished(rules, certificate, face, mu, theta, lower)

@@ -35,9 +35,9 @@ def up(x: Any) -> Any:
 
 
 def positive(x: Any) -> Any:
-    """max(x, 0), entry by entry, for floats, fractions and intervals alike."""
-    if isinstance(x, Interval):
-        return Interval(positive(x.lo), positive(x.hi))
+    """max(x, 0), entry by entry, for floats, fractions, and what has a method of this name."""
+    if hasattr(x, "positive"):
+        return x.positive()
     return np.maximum(x, x * 0 if isinstance(x, np.ndarray) and x.dtype.kind == "O" else 0)  # fractions stay fractions
 
 
@@ -95,6 +95,10 @@ class Interval:
     def __abs__(self) -> Interval:
         low = np.where((self.lo <= 0) & (self.hi >= 0), 0.0, np.minimum(np.abs(self.lo), np.abs(self.hi)))
         return Interval(low, np.maximum(np.abs(self.lo), np.abs(self.hi)))
+
+    def positive(self) -> Interval:
+        """max(x, 0), entry by entry."""
+        return Interval(positive(self.lo), positive(self.hi))
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""

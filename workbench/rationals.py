@@ -13,6 +13,8 @@ returns (workbench/outputs), and `ExactOracle`, what `oracle.exact()` makes of i
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -25,19 +27,83 @@ from workbench.structures import Ints
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 
 
-class Ratios(NamedTuple):
-    """An array of rationals: `whole` (an object array of Python integers) over `unit` > 0."""
+class Ratios:
+    """An array of rationals: `whole` (an object array of Python integers) over `unit` > 0.
 
-    whole: NDArray
-    unit: int
+    It takes part in + − × / abs max sum, with numbers, fractions and arrays of them, as `Interval` does: formulas of
+    regularizers run on it unchanged, and an entry costs an operation on integers.
+    """
+
+    __slots__ = ("unit", "whole")
+    __array_ufunc__ = None
+
+    def __init__(self, whole: Any, unit: int):
+        self.whole, self.unit = whole, unit
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.whole, self.unit))
+
+    def __getitem__(self, index: Any) -> Ratios:
+        return Ratios(self.whole[index], self.unit)
+
+    def __neg__(self) -> Ratios:
+        return Ratios(-self.whole, self.unit)
+
+    def __abs__(self) -> Ratios:
+        return Ratios(abs(self.whole), self.unit)
+
+    def __add__(self, other: Any) -> Ratios:
+        other = as_ratios(other)
+        unit = math.lcm(self.unit, other.unit)
+        return Ratios(self.whole * (unit // self.unit) + other.whole * (unit // other.unit), unit)
+
+    def __sub__(self, other: Any) -> Ratios:
+        return self + (-as_ratios(other))
+
+    def __rsub__(self, other: Any) -> Ratios:
+        return (-self) + other
+
+    def __mul__(self, other: Any) -> Ratios:
+        other = as_ratios(other)
+        return Ratios(self.whole * other.whole, self.unit * other.unit)
+
+    def __truediv__(self, other: Any) -> Ratios:
+        """By fractions, or by an object array of them."""
+        return self * (1 / (other if isinstance(other, np.ndarray) else Fraction(other)))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def positive(self) -> Ratios:
+        """max(x, 0), entry by entry."""
+        return Ratios(np.maximum(self.whole, 0), self.unit)
+
+    def max(self) -> Fraction:
+        return Fraction(int(self.whole.max()), self.unit)
+
+    def sum(self) -> Fraction:
+        return Fraction(int(self.whole.sum()), self.unit)
 
     def fractions(self) -> NDArray:
         """The same numbers as an object array of `Fraction`."""
         flat = [Fraction(int(x), self.unit) for x in self.whole.ravel()]
         return np.array([*flat, None], object)[:-1].reshape(self.whole.shape)
 
-    def sum(self) -> Fraction:
-        return Fraction(int(self.whole.sum()), self.unit)
+
+def as_ratios(x: Any) -> Ratios:
+    """Ratios of ratios, numbers, and arrays of fractions, whole numbers or bools."""
+    if isinstance(x, Ratios):
+        return x
+    if not isinstance(x, np.ndarray):
+        number = Fraction(x)
+        return Ratios(number.numerator, number.denominator)
+    return common(x.tolist()) if x.dtype == object else Ratios(x.astype(int).astype(object), 1)
+
+
+def joined(parts: list[Ratios]) -> Ratios:
+    """One after the other, over their common unit."""
+    unit = math.lcm(*(part.unit for part in parts))
+    return Ratios(np.concatenate([part.whole * (unit // part.unit) for part in parts]), unit)
 
 
 def ratios(x: ArrayLike) -> Ratios:

@@ -10,7 +10,7 @@
     prox(u, H, η)  argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x), H > 0
 
 All but `argmin` and `prox` use only + − × / abs max sum, so they run unchanged on float arrays, on `Interval`s (a
-proven enclosure) and on object arrays of `Fraction` (exact, after `over(Fraction)`).
+proven enclosure), and after `over(Fraction)`, exactly, on `Ratios` and on object arrays of `Fraction`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import MissingCapability
 from workbench.intervals import Interval, positive
+from workbench.rationals import Ratios, joined
 from workbench.structures import Floats, Ints
 
 NONE: Ints = np.empty(0, np.int64)
@@ -318,7 +319,7 @@ class Stacked(Regularizer):
         found = [part.feasible(block) for part, block in self.pairs(x)]
         if isinstance(x, Interval):
             return Interval(np.concatenate([each.lo for each in found]), np.concatenate([each.hi for each in found]))
-        return np.concatenate(found)
+        return joined(found) if isinstance(x, Ratios) else np.concatenate(found)
 
     def shape(self, size: int) -> Shape | None:
         shapes = [part.shape(each) for part, each in zip(self.parts, self.sizes, strict=True)]

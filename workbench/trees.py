@@ -147,7 +147,7 @@ class CappedBounds(Bounds):
         heights: Ratios = exact.highest(point, self.samples)
         terms = zip(self.exact_charges[0], heights.fractions(), self.exact_charges[1], strict=True)
         kept = (min(cost * height, cap) for cost, height, cap in terms)
-        return sum(kept, self.regularizer.over(Fraction).value(point.fractions()))
+        return sum(kept, self.regularizer.over(Fraction).value(point))
 
     def recheck(self, theta: Floats, tree: Tree) -> tuple[float, Fraction | float]:
         """(lower, upper) of what a certificate holds; the upper bound exactly where there is an exact decoder."""
