@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -40,6 +43,147 @@ def keepable(rng, states, m, d):
         rows = rng.normal(size=(m, d))
         drawn.append((rows, rows @ rng.normal(size=d) - rng.exponential(size=m)))
     return drawn
+
+
+def in_fractions(rows, needs):
+    """min ½‖δ‖² exactly, by the optimality conditions of every set of active rows; None if no δ keeps the rows."""
+    A = [[Fraction(x) for x in row] for row in np.asarray(rows, float).tolist()]
+    b = [Fraction(x) for x in np.asarray(needs, float).tolist()]
+    gram = [[sum(x * y for x, y in zip(one, other, strict=True)) for other in A] for one in A]
+    for size in range(min(np.shape(rows)) + 1):
+        for active in itertools.combinations(range(len(b)), size):
+            weights = solved([[gram[r][s] for s in active] for r in active], [b[r] for r in active])
+            if weights is None or min(weights, default=0) < 0:
+                continue
+            reached = [sum(v * gram[r][s] for v, s in zip(weights, active, strict=True)) for r in range(len(b))]
+            if all(got >= need for got, need in zip(reached, b, strict=True)):
+                return sum(v * b[r] for v, r in zip(weights, active, strict=True)) / 2
+    return None
+
+
+def solved(matrix, right):
+    """Gauss–Jordan in fractions; None if singular."""
+    table = [[*row, last] for row, last in zip(matrix, right, strict=True)]
+    for j in range(len(table)):
+        pivot = next((i for i in range(j, len(table)) if table[i][j] != 0), None)
+        if pivot is None:
+            return None
+        table[j], table[pivot] = table[pivot], table[j]
+        table[j] = [x / table[j][j] for x in table[j]]
+        for i in range(len(table)):
+            if i != j:
+                table[i] = [x - table[i][j] * y for x, y in zip(table[i], table[j], strict=True)]
+    return [row[-1] for row in table]
+
+
+def assert_true(found, rows, needs, i=0):
+    """Value, interval and δ of sample i against fractions; ∞ only for what is, or is 1e14 times its hardest row."""
+    true, value = in_fractions(rows, needs), found.values[i]
+    if true is None:
+        assert value == found.upper[i] == np.inf
+        assert "contradict" in found.reasons[i]
+        return
+    assert Fraction(min(found.lower[i], 1.7e308)) <= true
+    assert found.upper[i] == np.inf or true <= Fraction(found.upper[i])
+    if value == np.inf:
+        assert true >= Fraction(10) ** 28 * Fraction(least_change.floor(rows, needs)) * Fraction(0.99)
+        return
+    assert abs(Fraction(value) - true) <= true * Fraction(1e-8)
+    assert found.upper[i] <= found.lower[i] * (1 + 1e-8)
+    length = np.linalg.norm(found.changes[i])
+    assert (rows @ found.changes[i] - needs >= -1e-14 * np.linalg.norm(rows, axis=1) * length).all()
+
+
+def conditioned(rng, family, scale):
+    """A small program that gets worse as `scale` falls from 1."""
+    m, d = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    rows, needs = rng.normal(size=(m, d)), rng.uniform(0.5, 1.5, size=m)
+    if family == "columns":
+        rows[:, 1:] *= scale
+    if family == "nearly parallel":
+        rows[1:] = rows[0] * rng.choice([-1, 1], size=(m - 1, 1)) + scale * rows[1:]
+    if family == "opposite parts":
+        rows[:, d // 2 :] *= scale
+        rows[1, : d // 2] = -rows[0, : d // 2]
+    if family == "units":
+        rows, needs = rows * 10.0 ** rng.uniform(np.log10(scale), 0, size=(m, 1)), needs * scale
+    if family == "whole":
+        rows, needs = np.round(2 * rows) + (rows > 0), np.round(needs)
+        rows[:, 1:] *= 2.0 ** np.round(np.log2(scale))
+    if family == "all but contradictory":
+        rows[1:] = -rows[:1] * rng.choice([1, 0.5, 0.3], size=(m - 1, 1))
+        needs[1:] = -needs[0] * rng.choice([1, 0.5, 0.3], size=m - 1) - rng.choice([0, -1, 1], size=m - 1) * scale
+    return rows, needs
+
+
+FAMILIES = ["columns", "nearly parallel", "opposite parts", "units", "whole", "all but contradictory"]
+
+
+@settings(max_examples=60)
+@given(seed=seeds, family=st.sampled_from(FAMILIES), exponent=st.floats(0, 6))
+def test_badly_conditioned_rows_against_fractions(seed, family, exponent):
+    rows, needs = conditioned(np.random.default_rng(seed), family, 10.0**-exponent)
+    assert_true(wb.novelties([[(rows, needs)]]), rows, needs)
+
+
+@settings(max_examples=20)
+@given(seed=seeds, family=st.sampled_from(FAMILIES), exponent=st.floats(0, 6))
+def test_the_least_of_badly_conditioned_states(seed, family, exponent):
+    rng = np.random.default_rng(seed)
+    states = [conditioned(rng, family, 10.0**-exponent) for _ in range(3)]
+    states = [(np.pad(rows, ((0, 0), (0, 4 - rows.shape[1]))), needs) for rows, needs in states]
+    found = wb.novelties([states])
+    exact = [in_fractions(*state) for state in states]
+    true = min((each for each in exact if each is not None), default=None)
+    if found.states[0] < 0:
+        assert true is None or true >= 10**20
+    else:
+        assert abs(Fraction(found.values[0]) - true) <= true * Fraction(1e-8)
+        assert Fraction(found.lower[0]) <= true <= Fraction(found.upper[0])
+        assert_true(found, *states[found.states[0]])
+
+
+@pytest.mark.parametrize("small", 10.0 ** -np.arange(0, 13.1, 0.5))
+def test_nearly_opposite_rows_have_a_closed_form(small):
+    """(1, 0)·δ ≥ 1 and (−1, ε)·δ ≥ 1: δ = (1, 2/ε)."""
+    found = wb.novelties([[([[1, 0], [-1, small]], [1, 1])]])
+    assert found.values[0] == pytest.approx((1 + 4 / small**2) / 2, rel=1e-8)
+    assert found.changes[0] == pytest.approx([1, 2 / small], rel=1e-8)
+    assert found.lower[0] <= found.values[0] <= found.upper[0] <= found.lower[0] * (1 + 1e-8)
+
+
+def test_numbers_at_the_ends_of_floats():
+    found = wb.novelties([[([[entry, 0.0]], [1.0])] for entry in (1e160, 1e200, 1e-150, 1e-160)])
+    assert 0 < found.values[0] == pytest.approx(5e-321, rel=1e-2)
+    assert found.changes[0] == pytest.approx([1e-160, 0], rel=1e-15, abs=0)
+    assert found.lower[1] == 0 < found.upper[1]
+    assert found.values[2] == pytest.approx(5e299, rel=1e-14)
+    assert (found.values[3], found.upper[3], found.states[3]) == (np.inf, np.inf, -1)
+    assert 1e308 < found.lower[3] < np.inf
+    assert "beyond floats" in found.reasons[3]
+    mixed = (np.array([[1e150, 1e-140], [-1e-150, 1e-290]]), np.array([1e100, -1e-200]))
+    assert_true(wb.novelties([[mixed]]), *mixed)
+
+
+def test_evidence_is_a_proof():
+    """Opposite rows whose needs all but agree: no δ, however long; the bound is that of every δ, not of one λ."""
+    rows = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    found = wb.novelties([[(rows, [1.0, -1 + 1e-9])], [(rows, [1.0, -1 - 1e-9])], [(rows, [1.0, -1.0])]])
+    assert found.lower[0] == found.values[0] == np.inf
+    assert found.values[1:] == pytest.approx([0.1, 0.1], rel=1e-12)
+    assert (found.upper[1:] <= found.lower[1:] * (1 + 1e-9)).all()
+
+
+@given(seed=seeds)
+def test_fractions_end_where_floats_do_from_any_start(seed):
+    rng = np.random.default_rng(seed)
+    (rows, needs) = keepable(rng, 1, int(rng.integers(1, 9)), int(rng.integers(1, 6)))[0]
+    assume((needs > 0).any())
+    value = wb.novelties([[(rows, needs)]]).values[0]
+    start = rng.exponential(size=len(needs)) * (rng.random(len(needs)) < 0.5)
+    answer = least_change.exact_answer(rows, needs, start)
+    assert answer.value == pytest.approx(value, rel=1e-9)
+    assert answer.lower <= answer.value <= answer.upper <= answer.lower * (1 + 1e-15) + 1e-323
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -121,12 +265,12 @@ def test_contradicting_rows_are_infinite_with_a_reason():
 
 
 def test_rows_that_meet_in_a_point():
-    """Feasible without interior: the value is right, the lower bound proven, the upper one honestly missing."""
+    """Feasible without interior, where no float δ surely keeps the rows: fractions prove both bounds."""
     rows = np.array([[1.0, 1.0], [-1.0, -1.0], [0.0, 1.0]])
     found = wb.novelties([[(rows, np.array([1.0, -1.0, 2.0]))]])
     assert found.values[0] == pytest.approx(2.5)
     assert found.lower[0] == pytest.approx(2.5)
-    assert found.lower[0] <= 2.5
+    assert found.lower[0] <= 2.5 <= found.upper[0] <= 2.5 + 1e-14
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -155,8 +299,9 @@ def test_novelty_of_some_samples():
     problem = OUTPUTS["multiclass"].tiny(np.random.default_rng(1))
     w = np.random.default_rng(2).normal(size=problem.n_features)
     whole = wb.novelty(problem, w)
-    part = wb.novelty(problem, w, [2, 0])
-    np.testing.assert_array_equal(part.values, whole.values[[2, 0]])
+    mask = np.arange(problem.n_samples) == 1
+    for samples, chosen in (([2, 0], [2, 0]), (mask, [1]), (~mask, np.flatnonzero(~mask)), ([], [])):
+        np.testing.assert_array_equal(wb.novelty(problem, w, samples).values, whole.values[chosen])
 
 
 def test_interpreted_equals_compiled(monkeypatch):
@@ -176,6 +321,10 @@ def test_interpreted_equals_compiled(monkeypatch):
         ([[([[1.0, 2.0]], [1.0, 2.0])]], r"give \(m, d\) and \(m,\)"),
         ([[([[np.nan, 2.0]], [1.0])]], "not finite"),
         ([[([[1.0, 2.0]], [1.0])], [([[1.0]], [1.0])]], "same number"),
+        (None, "a list of samples"),
+        ([1.0], "a list of samples"),
+        ([[[[1.0, 2.0]]]], "a list of samples"),
+        ([[([[1.0, 2.0], [1.0]], [1.0, 1.0])]], "a list of samples"),
     ],
 )
 def test_faulty_programs(samples, message):
@@ -187,5 +336,12 @@ def test_faulty_problems():
     problem = OUTPUTS["multiclass"].tiny(np.random.default_rng(1))
     with pytest.raises(wb.BadInput, match="the problem needs"):
         wb.novelty(problem, [1.0])
+    w = np.zeros(problem.n_features)
+    for samples in ([99], [0, -1], [problem.n_samples]):
+        with pytest.raises(wb.BadInput, match="There is no sample"):
+            wb.novelty(problem, w, samples)
+    for samples in (0, [0.5], [[0]], "ab", [True], [None]):
+        with pytest.raises(wb.BadInput, match="a list of indices, or a mask"):
+            wb.novelty(problem, w, samples)
     with pytest.raises(wb.MissingCapability, match="outputs listed"):
         wb.novelty(object(), [1.0])
