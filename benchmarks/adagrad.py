@@ -8,15 +8,19 @@ is not `agrees` at the tolerance.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.registries import load_problem
+from workbench.registries import load_file, load_problem
 from workbench.solvers.adagrad import AdaGrad
 from workbench.solving import solve
 from workbench.stochastic import run
 from workbench.verdicts import crosscheck
+
+settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
 PROBLEMS = {"toy": {}, "synthetic-chain": {"n": 20}, "synthetic-text": {"n": 100}}
 STEPS = {"toy": 0.5, "synthetic-chain": 1.0, "synthetic-text": 0.5}  # of the size of the weights
@@ -34,8 +38,9 @@ def adagrad(
     passes: int = 8000, decay: float = 0.5, tolerance: float = 1e-3, only: str = ",".join(PROBLEMS)
 ) -> dict[str, Any]:
     """Worst excess of five seeds for each problem and objective, at this budget."""
+    checked_whole(1, passes=passes)
     rows = []
-    for name in only.split(","):
+    for name in settings.chosen(only, PROBLEMS, "problem"):
         problem, solver = load_problem(name)(**PROBLEMS[name]), AdaGrad(step=STEPS[name], decay=decay)
         for form in forms(problem):
             best = solve(form, problem, gap=tolerance / 10)

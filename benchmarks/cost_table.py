@@ -20,23 +20,26 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from workbench.costs import classes_of, reachable
-from workbench.errors import BadInput
+from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.majorize import alternate
 from workbench.outputs.multiclass import Multiclass
-from workbench.registries import load_problem
+from workbench.registries import load_file, load_problem
 from workbench.solving import solve
 from workbench.structures import Floats
 
 ROUNDS = 12  # of an alternation
+settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
+
 LEVEL = 0.05
 NOTHING = 0.01  # a spread of scores
 COUNTS = ("none", "total", "logical", "expected")  # n_S: 1, N, by label counts, by chance
@@ -49,7 +52,7 @@ def cost_table(
 ) -> dict[str, Any]:
     """Rows for every cell, and whether the published findings hold; `failed` counts cells above the gap."""
     rows, findings = [], []
-    for name in only.split(","):
+    for name in settings.chosen(only, ("reuters", "digits", *SUITES), "data set"):
         told = table(name, *datasets(name, n, data), lam2, gap)
         rows += told
         findings += judged(name, told)
@@ -188,8 +191,9 @@ def alternations(
 
     `failed` counts those that reach the limit of rounds. Every inner program is certified to the gap.
     """
+    checked_whole(1, n=n, rounds=rounds)
     rows = []
-    for name in only.split(","):
+    for name in settings.chosen(only, ("reuters", "digits"), "data set"):
         problem = load_problem(name)(n=n)
         share = float(reachable(problem, classes_of(problem, "unordered")).sum())
         for measure in ("kappa", "non-generalisability", "perceptron"):

@@ -19,17 +19,21 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from workbench.errors import checked_whole
 from workbench.formulations.latent_ssvm import LatentSSVM
 from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.pacing import CRITERIA, hinges
-from workbench.registries import load_problem
+from workbench.registries import load_file, load_problem
 from workbench.solving import solve
 from workbench.structures import Floats, Ints
+
+settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
 METHODS = ("plain", *CRITERIA)
 TESTED = 200  # planted sequences
@@ -176,7 +180,8 @@ def criteria(
     data: str | None = None,
 ) -> dict[str, Any]:
     """The table (`rows`), what it says (`findings`), all `runs`, how many did not end stationary, and wall seconds."""
-    began, names = time.perf_counter(), only.split(",")
+    checked_whole(1, splits=splits, starts=starts, n=n, processes=processes)
+    began, names = time.perf_counter(), settings.chosen(only, ("motif", "promoters"), "data set")
     tasks = [(name, split, starts, n, C, gap, data) for split in range(splits) for name in names]
     told = [row for rows in runs(tasks, processes) for row in rows]
     tables = [summary(told, name) for name in names]

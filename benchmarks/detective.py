@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,20 @@ from scipy.special import logsumexp
 from workbench.backends import solve_cvxpy
 from workbench.bounds import bounds_for
 from workbench.conventions import explain
+from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
+from workbench.registries import load_file
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient
 from workbench.solving import solve
 from workbench.stochastic import run
 from workbench.structures import Floats
+
+settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
 NONE = "none of these"
 VISIBLE = 0.02
@@ -267,6 +272,7 @@ PLANTS: dict[str, Plant] = {
     "zero weights": lambda data, lam, rng: replace(table(data, lam), kept=rng.random(len(constant(data))) < 0.6),
     "likelihood loss": lambda data, lam, rng: replace(table(data, lam), likelihood=True),
 }
+ADDED = ("intercept added", "free intercept added")
 CHAIN_ONLY = {"mean over positions", "unit loss", "length", "weight by length", "no transitions"}
 MULTICLASS_ONLY = {"balanced classes"}
 BINARY = {"unseen features"}
@@ -348,6 +354,19 @@ def other_way(family: str, name: str, rng: np.random.Generator) -> Planted:
         moved = pairs.reshape(K, K)[np.ix_(order, order)] if len(pairs) else pairs
         return Planted(family, name, reference, np.concatenate([unary[order].ravel(), moved.ravel()]))
     return Planted(family, name, reference, np.concatenate([unary.ravel(), pairs.reshape(K, K).T.ravel()]))
+
+
+def added(family: str, name: str, rng: np.random.Generator) -> Planted:
+    """An intercept of the learner's own, which it does not report, on data without one, or with one already."""
+    data = drawn(rng, family != "multiclass")
+    if rng.random() < 0.5:
+        data = replace(data, inputs=[X[:, :-1] for X in data.inputs])
+    wide = replace(data, inputs=[np.column_stack([X, np.ones(len(X))]) for X in data.inputs])
+    own = replace(table(wide, lam(family)), likelihood=family == "crf")
+    if name == "free intercept added":
+        own = replace(own, costs=1.0 - constant(wide))
+    theta = own.moved(own.optimum(), rng)
+    return Planted(family, name, asked(data, family), theta[~constant(wide)])
 
 
 def descent(own: Table, w: Floats, steps: int, small: float = 0.0) -> list[Floats]:
@@ -461,9 +480,11 @@ def plans() -> list[tuple[str, str, Any]]:
             "average from the start",
         )
         made += [(family, name, other_way) for name in others]
+        made += [(family, name, added) for name in ADDED]
         made += [(family, name, neither) for name in NEITHER]
     made.append(("chain", "transposed transitions", other_way))
     made += [("crf", name, convention) for name in LIKELIHOOD] + [("crf", "hinge loss", other_way)]
+    made += [("crf", name, added) for name in ADDED]
     made += [("crf", name, neither) for name in NEITHER if name != "gently"]
     made.append(("costs", "no projection", no_projection))
     return made
@@ -479,33 +500,43 @@ def visible(family: str, name: str, maker: Any, seed: int) -> Planted:
     raise AssertionError(f"{name} does not show on {family} data")
 
 
-def detective(seeds: int = 10, only: str = "", family: str = "") -> dict[str, Any]:
-    """Rows (one a case), the matrix (one a truth, what was said how often), and its rates.
+def detective(seeds: int = 10, only: str = "", family: str = "") -> Iterator[dict[str, Any]]:
+    """Rows (one a case), the matrix (one a truth, what was said how often), and its rates, after each case.
 
     diagonal : share of cases named rightly;  confident : share named so and confident;  false_confident : cases
     off the diagonal that were claimed with confidence;  only, family : part of the matrix
     """
-    rows = []
-    for where, name, maker in plans():
-        if (only and name not in only.split(",")) or (family and where != family):
-            continue
+    checked_whole(1, seeds=seeds)
+    every = plans()
+    names = settings.chosen(only, dict.fromkeys(name for _, name, _ in every), "convention")
+    families = settings.chosen(family, dict.fromkeys(where for where, _, _ in every), "family")
+    cells = [cell for cell in every if cell[0] in families and cell[1] in names]
+    if not cells:
+        raise BadInput(f"No cell of the matrix is {only} of {family}; leave one of the two out.")
+    rows: list[dict[str, Any]] = []
+    for where, name, maker in cells:
         for seed in range(seeds):
-            case = visible(where, name, maker, seed)
-            began = time.process_time()
-            found = explain(case.theta, case.reference, case.history)
-            rows.append(
-                {
-                    "family": where,
-                    "planted": name,
-                    "truth": case.truth,
-                    "seed": seed,
-                    "said": found.name if found else NONE,
-                    "confident": bool(found and found.confident),
-                    "excess": found.evidence["excess"] if found else None,
-                    "given": excess(case.theta, case.reference),
-                    "cpu": time.process_time() - began,
-                }
-            )
+            rows.append(judged(visible(where, name, maker, seed)) | {"planted": name, "seed": seed})
+            yield {"finished": f"{len(rows)} of {len(cells) * seeds}"} | summary(rows)
+
+
+def judged(case: Planted) -> dict[str, Any]:
+    """What is said of one case."""
+    began = time.process_time()
+    found = explain(case.theta, case.reference, case.history)
+    return {
+        "family": case.family,
+        "truth": case.truth,
+        "said": found.name if found else NONE,
+        "confident": bool(found and found.confident),
+        "excess": found.evidence["excess"] if found else None,
+        "given": excess(case.theta, case.reference),
+        "cpu": time.process_time() - began,
+    }
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of `detective`."""
     right = [row["said"] == row["truth"] for row in rows]
     matrix = [
         {"truth": truth, "said": dict(Counter(row["said"] for row in rows if row["truth"] == truth))}

@@ -20,7 +20,7 @@ import numpy as np
 from workbench.bounds import Bounds
 from workbench.compiled import available
 from workbench.datasets import MissingData
-from workbench.errors import BadInput
+from workbench.errors import BadInput, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import load_problem
 from workbench.solvers.dual_block import DualBlock
@@ -99,6 +99,7 @@ def dual_block(
     lam : 0 stands for 1/n;  n : words;  gap : one of GAPS;  budget : CPU seconds at most
     unit_ms : one exact pass;  upper, lower : certified at the end
     """
+    checked_whole(1, n=n, digits_n=digits_n)
     if gap not in GAPS:
         raise BadInput(f"gap is {gap}; choose one of {', '.join(f'{each:.0e}' for each in GAPS)}.")
     source, words = written(n)
@@ -125,6 +126,7 @@ def routes(small: int = 300, large: int = 1797, few: int = 200, many: int = 626,
     digits_small, digits_large : λ = 1/n to 1e-9, 1e-6;  words_few, words_many : λ = 0.01 to 1e-6;
     words_rough : the many with λ = 1/n;  limit : seconds, `status` then says limit
     """
+    checked_whole(1, small=small, large=large, few=few, many=many)
     digits, words = load_problem("digits"), written
     cases = {
         "digits_small": (digits(n=small), 1 / small, 1e-9),

@@ -15,6 +15,7 @@ from scipy import sparse
 from workbench.datasets import MissingData, ratings
 from workbench.dyadic import Dyadic, regularised_risk
 from workbench.dyads import Dyads, simulated, split
+from workbench.errors import checked_whole
 from workbench.nuclear import alternate, nuclear_bound
 
 LOSSES = ("hinge", "squared", "logistic")
@@ -140,6 +141,7 @@ def dyadic_table(
     planted_gain  by how many deviations k = 1 beats the linear model on the planted pairs
     chosen_gain   mean over budgets and seeds of the error at random less the error by h_min
     """
+    checked_whole(1, tasks=tasks, passes=passes, rounds=rounds, seeds=seeds)
     data = sources(tasks, seed)
     for loss in LOSSES:
         Dyadic(1, loss).fit(data["planted"][0].take(slice(2)), 1)  # compiles

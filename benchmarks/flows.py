@@ -11,6 +11,7 @@ from scipy import sparse
 from workbench import flows as closed
 from workbench.dyadic import Dyadic
 from workbench.dyads import Dyads
+from workbench.errors import checked_whole
 
 LOSSES = ("hinge", "squared", "logistic")
 
@@ -29,6 +30,7 @@ def flows(n: int = 2000, columns: int = 500, passes: int = 50, k: int = 3, repea
     dyadic_LOSS    10 features on each side with k dimensions, and 10 linear ones
     reach_us       microseconds of one p⁻¹, over random curves and targets
     """
+    checked_whole(1, n=n, columns=columns, passes=passes, k=k, repeats=repeats)
     rng = np.random.default_rng(0)
     y = rng.choice([-1.0, 1.0], n)
     dyads = Dyads(*(drawn(rng, n, columns, 10) for _ in range(2)), y, drawn(rng, n, columns, 10))

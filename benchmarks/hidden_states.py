@@ -28,6 +28,7 @@ import numpy as np
 from scipy import stats
 
 from workbench.backends import BACKENDS, ConeProgram
+from workbench.errors import checked_whole
 from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM
 from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.outputs.motif import Motif
@@ -126,6 +127,7 @@ def hidden_states(count: int = 40, starts: int = 5, most: int = 8) -> dict[str, 
     width : the widest interval of the enumeration, relative;  scip_agreed : instances on which SCIP's states lead to
     the same optimum to 1e-6;  below : ends below the enumerated optimum;  cases : one row an instance, best ends
     """
+    checked_whole(1, count=count, starts=starts, most=most)
     scip = find_spec("pyscipopt") is not None
     told = [compared(problem, C, starts, scip) for problem, C in instances(count, most)]
     excess = {method: np.array([each[method] for each in told]) for method in METHODS}

@@ -29,7 +29,7 @@ import numpy as np
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.bounds import Bounds
 from workbench.declared import written
-from workbench.errors import BackendFailed, BadInput, MissingCapability, NotSeparable
+from workbench.errors import BackendFailed, BadInput, MissingCapability, NotSeparable, checked_whole
 from workbench.exact import ExactBounds, exact_bounds, exact_optimum, optimum
 from workbench.lifting import dependent_row, solve_whole
 from workbench.rationals import product
@@ -312,6 +312,7 @@ def instances(n: int = 1000, seed: int = 0, pair: str = "") -> dict[str, Any]:
               and exact gap of the certificates; CPU seconds; why a pair has no instances
     failures  what the routes disagree on, and the command that shows it again
     """
+    checked_whole(1, n=n)
     chosen = list(pairs(pair))
     able = sum(not why_not(*each) for each in chosen)
     seeds = range(seed, seed + -(-n // max(able, 1)))

@@ -14,24 +14,29 @@ either objective is what the bounds prove; they are computed from θ, λ₂, λ�
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
-from workbench.registries import load_problem
+from workbench.registries import load_file, load_problem
 from workbench.solving import Solution, solve
+
+settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
 
 def k_scaling(
     scales: str = "0.1,1,10,100", lam2s: str = "0.02,0.2,2", lam1: float = 0.05, n: int = 60, gap: float = 1e-9
 ) -> dict[str, Any]:
     """The grid on `toy`, n points; `scales` are the K."""
+    checked_whole(1, n=n)
     problem, others = (load_problem("toy")(n=n, rng=seed) for seed in (0, 1))
     rows = []
     for kind in (SimplexCostLearning, NormalizedCostLearning):
-        for K in map(float, scales.split(",")):
-            for lam2 in map(float, lam2s.split(",")):
+        for K in settings.numbers(scales, "scales"):
+            for lam2 in settings.numbers(lam2s, "lam2s"):
                 one, plain = (
                     solve(kind(each, lam1, scale), problem, gap=gap) for each, scale in ((lam2, K), (K * lam2, 1.0))
                 )

@@ -28,7 +28,7 @@ import cvxpy as cp
 import numpy as np
 
 from workbench.backends import BACKENDS, backend, solve_cvxpy
-from workbench.errors import BadInput
+from workbench.errors import BadInput, checked_whole
 from workbench.lazy import LazyConstraint, LazyProblem
 from workbench.structures import Floats
 
@@ -135,6 +135,7 @@ def lazy(
     stacked_ratio, scalar_ratio       total CPU of rebuilding over ours
     stacked_overhead, scalar_overhead CPU a round outside the solver, of rebuilding over ours
     """
+    checked_whole(1, degree=degree, points=points, repeats=repeats)
     name = backend_name.upper() or ("HIGHS" if BACKENDS["HIGHS"].installed else "CLARABEL")
     backend(name)
     ways = ("lazy", *REBUILT)

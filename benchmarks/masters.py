@@ -23,6 +23,7 @@ from workbench.backends import backend, solve_cvxpy
 from workbench.bounds import Bounds
 from workbench.cutting_planes import Family, generate
 from workbench.declared import WrittenCuts
+from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.master import Master, MasterAnswer
 from workbench.registries import load_problem
@@ -85,6 +86,7 @@ def masters(n: int = 300, lam: float = 0.1, gap: float = 1e-9, repeats: int = 3,
     best_backend, stacked_ratio, scalar_ratio   that of the backend which is the cheapest for ours
     stacked_over_default, scalar_over_default   the cheapest backend of the rebuilt ones against ascent
     """
+    checked_whole(1, n=n, repeats=repeats)
     problem, form = load_problem("digits")(n=n), SoftMargin(lam)
     names = [name.strip().upper() for name in backends.split(",")]
     cases = [("ascent", None)] + [(way, name) for name in names for way in (*OURS, *REBUILT)]

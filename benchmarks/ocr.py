@@ -20,6 +20,7 @@ import numpy as np
 
 from workbench.certificate import load
 from workbench.datasets import MissingData
+from workbench.errors import checked_whole
 from workbench.oracles import MarginRescaling
 from workbench.registries import load_problem
 
@@ -34,6 +35,7 @@ def ocr(n: int = 200, lam: float = 0.01, gap: float = 1e-6, repeats: int = 1) ->
     oracle_share, master_share   of the solve's seconds
     oracle_pass_ms       CPU of one exact batched pass;  oracle_passes: cpu_seconds in such passes
     """
+    checked_whole(1, n=n, repeats=repeats)
     try:
         load_problem("ocr")(n=1)
         source, problem, settings = "ocr", "ocr", [f"n={n}"]

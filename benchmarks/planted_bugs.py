@@ -31,11 +31,12 @@ Audits that contradict a sound learner are false alarms.
 
 from __future__ import annotations
 
+import signal
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from scipy.optimize import linear_sum_assignment
 
 from workbench.audits import audit, hooks_of
 from workbench.conventions import Detective
+from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -57,7 +59,9 @@ from workbench.structures import Floats
 from workbench.verdicts import Report, crosscheck
 
 HERE = Path(__file__)
-plain, lending = (load_file(HERE.with_name(f"_{name}.py"), "benchmark") for name in ("plain_learners", "lending"))
+plain, lending, settings = (
+    load_file(HERE.with_name(f"_{name}.py"), "benchmark") for name in ("plain_learners", "lending", "settings")
+)
 FAULTS = load_file(HERE.with_name("_faults.py"), "benchmark").FAULTS
 
 AUDITED = ("oracle", "subgradient", "prox", "averaging", "dual")
@@ -358,9 +362,9 @@ HARD = ("λ 1e-4", "λ 1e-2", "λ 1", "λ 1e2", "scaled", "passes 8", "passes 32
 LENIENT = {"uncentred": ("λ 1e-2", "λ 1", "passes 8")}
 
 
-def work(seeds: int, hard: int, only: str) -> Iterator[tuple[str, int, str]]:
+def work(seeds: int, hard: int, families: Iterable[str]) -> Iterator[tuple[str, int, str]]:
     """(family, seed, case) of all problems."""
-    for family in only.split(",") if only else HOSTS:
+    for family in families:
         yield from ((family, seed, "") for seed in range(seeds))
         yield from ((family, seed, case) for case in LENIENT.get(family, HARD) for seed in range(hard))
 
@@ -384,8 +388,10 @@ def planted_bugs(
     processes: int = 2,
     only: str = "",
     bugs: str = "",
-) -> dict[str, Any]:
+) -> Iterator[dict[str, Any]]:
     """Detection and false alarms over `seeds` random problems a family and `hard` hard ones a case and family.
+
+    After each problem a record of the runs so far.
 
     only            families, with commas (none: all);  bugs : a part of the names of the bugs to plant (none: all)
     processes       1: no process but this one
@@ -399,15 +405,37 @@ def planted_bugs(
     failed          1 if there is a false alarm, or if less than 95 % of the runs with a bug are found
     least_harm      the least excess of a run with a bug, in gaps of its reference
     """
-    tasks = list(work(seeds, hard, only))
+    checked_whole(1, seeds=seeds, processes=processes)
+    checked_whole(0, hard=hard)
+    checked_positive(tolerance=tolerance)
+    if not any(bugs in each.name for each in FAULTS):
+        raise BadInput(f"No bug's name has {bugs!r} in it; write for example bugs=loss.")
+    tasks = list(work(seeds, hard, settings.chosen(only, HOSTS, "family")))
+    runs: list[Run] = []
+    for count, some in enumerate(results(tasks, tolerance, bugs, processes), 1):
+        runs += some
+        yield {"finished": f"{count} of {len(tasks)} problems"} | summary(runs)
+
+
+def results(tasks: list[Any], tolerance: float, bugs: str, processes: int) -> Iterator[list[Run]]:
+    """The runs of one task after the other; whoever stops asking ends the work at once."""
     if processes == 1:
-        results = [done(task, tolerance, bugs) for task in tasks]
-    else:
-        start = {"mp_context": get_context("spawn"), "initializer": registry, "initargs": ("benchmark",)}
-        with ProcessPoolExecutor(processes, **start) as pool:
-            futures = [pool.submit(done, task, tolerance, bugs) for task in tasks]
-            results = [future.result() for future in futures]
-    return summary([run for runs in results for run in runs])
+        yield from (done(task, tolerance, bugs) for task in tasks)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn"), registry, ("benchmark",)) as pool:
+        try:
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # workers inherit it: Ctrl-C is for us
+            try:
+                futures = [pool.submit(done, task, tolerance, bugs) for task in tasks]
+            finally:
+                signal.signal(signal.SIGINT, before)
+            for future in futures:
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():
+                worker.terminate()
+            raise
 
 
 def summary(runs: list[Run]) -> dict[str, Any]:

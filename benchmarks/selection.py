@@ -26,7 +26,7 @@ import numpy as np
 
 from workbench.backends import solve_cvxpy
 from workbench.branch_and_bound import CappedTerms, alternation
-from workbench.errors import BackendFailed
+from workbench.errors import BackendFailed, checked_whole
 from workbench.formulations._novelty import least_change_program
 from workbench.formulations.self_paced import SelfPaced
 from workbench.least_change import floor, novelties
@@ -170,6 +170,7 @@ def selection(
     proven, slowest_cpu : searches that reached the gap, and the slowest;  early_gap : the widest early interval
     *_agreed : small instances on which two routes differ by at most 1e-6;  alternation_worse : on which it ends above
     """
+    checked_whole(1, n=n, seeds=seeds, count=count, most=most, samples=samples)
     runs, few = searches(n, seeds, limit), small(count, most)
     whole = [row for row in runs if row["ratio"] >= 1]
     record: dict[str, Any] = {

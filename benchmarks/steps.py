@@ -21,6 +21,7 @@ import numpy as np
 
 from workbench.bounds import Bounds
 from workbench.datasets import MissingData
+from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import load_problem
 from workbench.solvers.bcfw import BCFW
@@ -101,6 +102,7 @@ def steps(n: int = 200, lam: float = 0.01, passes: int = 20, repeats: int = 7, s
     first_run_seconds, second_run_seconds           two solvers on four chains, compilation included
     start                        whether the last four are measured
     """
+    checked_whole(1, n=n, passes=passes, repeats=repeats)
     source, chains = words(n)
     record: dict[str, Any] = {"n": n, "words": source}
     for name, problem in (("words", chains), ("digits", load_problem("digits")(n=n))):

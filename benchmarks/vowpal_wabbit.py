@@ -18,6 +18,7 @@ from typing import Any
 from workbench import vowpal
 from workbench.dyadic import Dyadic
 from workbench.dyads import Dyads, simulated, split
+from workbench.errors import checked_whole
 
 MODELS = {"linear": 0, "dyadic": 1}
 
@@ -67,6 +68,7 @@ def vowpal_wabbit(tasks: int = 300, passes: int = 15, seed: int = 0) -> dict[str
     vowpal_wabbit    its version, or that it is absent
     rows             learner, model, seconds (CPU; reading and all passes), ms_per_pass, error
     """
+    checked_whole(1, tasks=tasks, passes=passes)
     there = find_spec("vowpalwabbit") is not None
     learners = {"ours": ours} | ({"vowpal wabbit": theirs} if there else {})
     for k in MODELS.values():

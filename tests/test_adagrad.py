@@ -17,7 +17,7 @@ from workbench import regularizers
 from workbench.cli import cli
 from workbench.compiled import entirely
 from workbench.costs import LearnedCost
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.registries import registry
 from workbench.regularizers import Box, CountedCosts, ElasticNet, Simplex, SquaredNorm, Stacked, projected
 from workbench.solvers import adagrad
@@ -428,5 +428,5 @@ def test_the_table_takes_the_synthetic_suite(name):
 
 
 def test_data_that_the_table_does_not_know_are_refused():
-    with pytest.raises(BadInput, match="no data called 'mnist'"):
+    with pytest.raises(UnknownName, match="no data set called 'mnist'"):
         bench.cost_table(only="mnist")

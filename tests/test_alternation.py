@@ -1,22 +1,34 @@
-"""Costs by difficulty: measures and steps against their definitions, and the one alternating loop."""
+"""Costs by difficulty: measures and steps against their definitions; the one alternating loop and its journal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench import solving
+from workbench.cli import cli
 from workbench.costs import classes_of
-from workbench.difficulty import MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
+from workbench.difficulty import FOLDS, MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
 from workbench.errors import CutbenchError
+from workbench.journal import LINES, Journal, read
 from workbench.majorize import alternate
 
+ROOT = Path(__file__).resolve().parents[1]
 seeds = st.integers(0, 2**32 - 1)
 ALL = np.ones(5, bool)
 
@@ -221,6 +233,227 @@ def test_a_rise_of_what_claims_to_be_monotone_is_an_error():
 
     with pytest.raises(CutbenchError, match="Rising rose from"):
         alternate(Rising(), clouds(), inner)
+
+
+# ── programs that miss their gap, and limits ──────────────────────────────────────────────────────
+
+
+def missing(rounds):
+    """A solve whose answers in these rounds, from 1, are called stalled."""
+    asked = []
+
+    def solve(form, problem):
+        asked.append(form)
+        found = inner(form, problem)
+        return replace(found, status="stalled", gap=0.25) if len(asked) in rounds else found
+
+    return solve
+
+
+@pytest.mark.parametrize(
+    ("period", "rounds", "status", "cycle"),
+    [
+        (1, {1}, "stalled", 0),
+        (3, {1}, "stalled", 0),
+        (3, {3}, "stalled", 0),
+        (3, set(), "cycle", 3),
+        (9, {1}, "limit", 0),
+    ],
+)
+def test_an_end_that_rests_on_an_unsolved_program_is_stalled(period, rounds, status, cycle):
+    found = alternate(Turning(period=period), clouds(), missing(rounds), max_rounds=5)
+    assert (found.status, found.cycle) == (status, cycle)
+    assert [entry["unsolved"] for entry in found.history] == [int(e["round"] in rounds) for e in found.history]
+    assert all(entry["inner_gap"] == (0.25 if entry["unsolved"] else entry["gap"]) for entry in found.history)
+
+
+def test_an_unsolved_program_long_ago_does_not_matter():
+    problem = wb.load_problem("motif")(n=20, span=15)
+    form = wb.LatentSSVM(30.0, starts=1)
+    rounds = len(alternate(form, problem, inner).history)
+    assert rounds > 2
+    assert alternate(form, problem, missing({1})).status == "stationary"
+    assert alternate(form, problem, missing({rounds})).status == "stalled"
+
+
+def test_a_start_that_stalled_shows_though_another_was_better():
+    problem = wb.load_problem("motif")(n=20, span=15)
+    ends = [alternate(wb.LatentSSVM(30.0, starts=k), problem, inner) for k in (1, 2)]
+    rounds = len(ends[0].history)
+    for missed in (rounds, len(ends[1].history)):
+        found = alternate(wb.LatentSSVM(30.0, starts=2), problem, missing({missed}))
+        assert (found.status, found.value) == ("stalled", ends[1].value)
+
+
+def test_programs_that_a_step_asks_for_count_too():
+    problem = clouds(2, n=18, spread=1.3)
+    form = wb.KappaDifficulty(lam2=0.5, difficulty="stability")
+    found = alternate(form, problem, missing({2}), max_rounds=2)
+    assert [entry["programs"] for entry in found.history] == [1 + FOLDS, 1 + FOLDS]
+    assert [entry["unsolved"] for entry in found.history] == [1, 0]
+
+
+WORDS = ("solve", "motif", "latent-ssvm", "--set", "n=12", "--set", "span=12", "--set", "length=4")
+STOPPED = (*WORDS, "--set", "C=30", "--out")
+
+
+def test_programs_beyond_floats_are_not_sold_as_solved(tmp_path):
+    """C = 1e100: no weights come near the optimum of the first convex program."""
+    words = [*WORDS, "--set", "starts=1", "--set", "C=1e100", "--out", str(tmp_path)]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 3
+    assert "stalled: the backend can give no more digits" in done.stderr
+    assert "1 of 1 convex programs missed the gap asked for, the worst has" in done.stdout
+    shown = CliRunner().invoke(cli, ["verify", str(tmp_path)])
+    assert (
+        "the last convex program (CompletedSSVM) of LatentSSVM, which ended stalled; nothing is proven" in shown.stdout
+    )
+
+
+def test_what_is_shown_of_an_alternation(tmp_path):
+    done = CliRunner().invoke(cli, [*WORDS, "--out", str(tmp_path), "--json"])
+    record = json.loads(done.stdout)
+    assert record["unsolved"] == 0
+    assert record["programs"] == record["rounds"]
+    assert 0 <= record["inner_gap"] <= 1e-9
+    text = CliRunner().invoke(cli, [*WORDS, "--out", str(tmp_path), "--polish"])
+    assert f"objective    {record['upper']:.12g}, where it ended" in text.stdout
+    assert f"all {record['programs']} convex programs solved, to {record['inner_gap']:.1e}" in text.stdout
+    assert "an alternation proves no optimum" in text.stderr
+    assert wb.verify(tmp_path / "certificate")["about"].endswith("about the optimum of LatentSSVM itself")
+
+
+def test_starts_that_a_limit_cuts_off_show():
+    problem = wb.load_problem("motif")(n=20, span=15)
+    hurried = wb.solve(wb.LatentSSVM(30.0, starts=50), problem, gap=1e-6, time_limit=1e-9)
+    assert (hurried.status, hurried.rounds) == ("limit", 1)
+    short = wb.solve(wb.LatentSSVM(30.0, starts=3), problem, gap=1e-6, max_rounds=1)
+    assert (short.status, short.rounds) == ("limit", 3)
+
+
+# ── the journal ───────────────────────────────────────────────────────────────────────────────────
+
+
+def planted():
+    return wb.load_problem("motif")(n=10, span=12, length=4)
+
+
+JOURNALLED = {
+    "latent": (wb.LatentSSVM(20.0, starts=2), planted),
+    "paced": (wb.SelfPacedLatent(20.0, starts=2), planted),
+    "novelty": (wb.SelfPacedLatent(20.0, slack=0.0, novelty=1.0, starts=1), planted),
+    "kappa": (wb.KappaDifficulty(lam2=0.5), lambda: clouds(2, n=18, spread=1.3)),
+    "folds": (wb.KappaDifficulty(lam2=0.5, difficulty="stability", step_rule="dot"), lambda: clouds(2, 18)),
+}
+
+
+def told(solution):
+    """All that two runs can have in common: JSON knows that NaN is NaN."""
+    rounds = [{key: value for key, value in entry.items() if key != "seconds"} for entry in solution.history]
+    arrays = {name: array.tolist() for name, array in solution.certificate.parts().items()}
+    names = ("status", "own_status", "upper", "train_error", "rounds", "cuts", "backend", "master")
+    return json.dumps([rounds, arrays, solution.theta_flat.tolist(), [getattr(solution, name) for name in names]])
+
+
+@pytest.mark.parametrize("name", JOURNALLED)
+def test_a_limit_after_every_round_changes_nothing(name, tmp_path):
+    form, make = JOURNALLED[name]
+    straight, run = wb.solve(form, make(), gap=1e-6), tmp_path / "run"
+    assert straight.status in {"stationary", "cycle"}
+    part = wb.solve(form, make(), gap=1e-6, max_rounds=1, journal=run)
+    while part.status == "limit":
+        before = part.rounds
+        part = wb.solve(form, make(), gap=1e-6, time_limit=1e-9, journal=Journal.resume(run))
+        assert part.rounds == before + 1
+    assert told(part) == told(straight)
+    assert read(run)[1][-1].kind == "end"
+
+
+def test_no_finished_round_is_run_again(tmp_path, monkeypatch):
+    form, make = JOURNALLED["latent"]
+    first = wb.solve(form, make(), journal=tmp_path)
+    assert [line.kind for line in read(tmp_path)[1]] == ["round"] * first.rounds + ["end"]
+    monkeypatch.setattr(solving, "solve_by_cuts", None)  # nothing is left to solve
+    again = wb.solve(form, make(), journal=Journal.resume(tmp_path))
+    assert told(again) == told(first)
+    assert again.seconds >= first.seconds
+    assert wb.verify(again.certificate.save(tmp_path / "c"))["proven"]
+
+
+def test_every_head_of_a_journal_ends_alike(tmp_path):
+    """Whichever round the run was killed after, in whichever start, and the last line perhaps torn."""
+    form, make = JOURNALLED["latent"]
+    straight = told(wb.solve(form, make(), journal=tmp_path))
+    lines = (tmp_path / "journal" / LINES).read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines), 3):
+        torn = lines[count][: len(lines[count]) // 2]
+        (tmp_path / "journal" / LINES).write_bytes(b"".join(lines[:count]) + torn)
+        assert told(wb.solve(form, make(), journal=Journal.resume(tmp_path))) == straight
+
+
+def test_certificates_sharpened_by_fractions_are_so_again(tmp_path):
+    """Floats cannot reach a gap of 1e-15, rational bounds may."""
+    form, make = wb.LatentSSVM(20.0, starts=1), planted
+    first = wb.solve(form, make(), gap=1e-15, journal=tmp_path)
+    again = wb.solve(form, make(), gap=1e-15, journal=Journal.resume(tmp_path))
+    assert again.certificate.gap <= first.certificate.gap
+    assert told(again) == told(first)
+
+
+def test_a_smaller_gap_is_another_run(tmp_path):
+    form, make = JOURNALLED["latent"]
+    wb.solve(form, make(), gap=1e-6, max_rounds=1, journal=tmp_path)
+    with pytest.raises(wb.BadInput, match="were solved to a gap of 1e-06; for a smaller one"):
+        wb.solve(form, make(), gap=1e-8, journal=Journal.resume(tmp_path))
+    assert wb.solve(form, make(), gap=1e-5, journal=Journal.resume(tmp_path)).status == "stationary"
+
+
+def test_another_start_seed_is_another_run(tmp_path):
+    form, make = JOURNALLED["latent"]
+    wb.solve(form, make(), max_rounds=1, journal=tmp_path)
+    with pytest.raises(wb.BadInput, match="has the formulation"):
+        wb.solve(replace(form, start_seed=1), make(), journal=Journal.resume(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What the command below says if nobody stops it."""
+    done = CliRunner().invoke(cli, [*STOPPED, str(tmp_path_factory.mktemp("all")), "--json"])
+    return lasting(json.loads(done.stdout))
+
+
+def lasting(record):
+    """What does not depend on the clock or the folder."""
+    if isinstance(record, list):
+        return [lasting(each) for each in record]
+    if not isinstance(record, dict):
+        return record
+    return {key: lasting(value) for key, value in record.items() if not key.endswith(("seconds", "certificate"))}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
+def test_an_alternation_is_stopped_and_continued(tmp_path, monkeypatch, undisturbed, how):
+    """A real process, stopped in the middle of its starts; it ends where the undisturbed one does."""
+    monkeypatch.chdir(tmp_path)
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}; from workbench.cli import main; main()"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    process = subprocess.Popen([sys.executable, "-c", code, *STOPPED, "run"], **pipes)
+    lines, deadline = Path("run/journal") / LINES, time.monotonic() + 60
+    while not (lines.exists() and lines.read_bytes().count(b"\n") > 4):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(how)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    if how == signal.SIGINT:
+        assert stderr == "cutbench: interrupted; `cutbench resume run` continues.\n"
+    before = [line.numbers for line in read("run")[1]]
+    resumed = CliRunner().invoke(cli, ["resume", "run", "--json"])
+    assert lasting(json.loads(resumed.stdout)) == undisturbed
+    assert [line.numbers for line in read("run")[1]][: len(before)] == before
 
 
 @pytest.mark.parametrize(("setting", "sentence"), [({"v": (1.0, -1.0)}, "costs"), ({"parts": 1}, "part 0 of 1")])

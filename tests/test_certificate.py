@@ -40,6 +40,13 @@ def test_verifies_where_no_solver_can_be_imported(path):
     assert len(proof["data_sha256"]) == 64
 
 
+def test_numpys_numbers_are_settings_like_others(solution, tmp_path):
+    form, data = wb.SoftMargin(lam=np.float32(0.25)), solution.problem
+    run = wb.solve(form, data, gap=np.float32(1e-3), max_rounds=np.int64(50), journal=tmp_path / "run")
+    assert run.certificate.formulation == wb.SoftMargin(lam=0.25)
+    assert verify(run.certificate.save(tmp_path / "single"))["proven"]
+
+
 def rewrite(path, **changes):
     """Change arrays of the npz or keys of the header in place."""
     with np.load(path.with_suffix(".npz")) as archive:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from workbench.backends import solve_cvxpy
 from workbench.bounds import bounds_for
+from workbench.cli import cli
 from workbench.conventions import CLOSE, Case, best_multiple, explain, subspaces
 from workbench.formulations.crf import CRF
 from workbench.formulations.hard_margin import HardMargin
@@ -109,6 +112,8 @@ def test_beyond_its_reach_a_squared_hinge_proves_nothing():
         ("chain", "transposed transitions", "other_way"),
         ("crf", "no positive count", "convention"),
         ("costs", "no projection", "no_projection"),
+        ("chain", "intercept added", "added"),
+        ("crf", "free intercept added", "added"),
     ],
 )
 def test_what_is_planted_is_named(family, name, maker):
@@ -164,6 +169,47 @@ def doubled(problem, lam):
     return w.value
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("detective", {"seeds": 0}, "seeds is 0"),
+        ("detective", {"only": "nonsense"}, "no convention called 'nonsense'"),
+        ("detective", {"only": "no projection", "family": "chain"}, "No cell of the matrix"),
+        ("planted-bugs", {"only": "nonsense"}, "no family called 'nonsense'"),
+        ("planted-bugs", {"bugs": "nonsense"}, "No bug's name has 'nonsense' in it"),
+        ("planted-bugs", {"seeds": 0}, "seeds is 0"),
+        ("adagrad", {"only": "nonsense"}, "no problem called 'nonsense'"),
+        ("cost-table", {"only": "nonsense"}, "no data set called 'nonsense'"),
+        ("criteria", {"only": "iris"}, "no data set called 'iris'"),
+        ("k-scaling", {"scales": "1,a"}, "give positive numbers"),
+    ],
+)
+def test_settings_that_choose_nothing_are_one_sentence(name, settings, words):
+    options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    done = CliRunner().invoke(cli, ["bench", name, *options])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupted_matrix_keeps_its_cases(monkeypatch):
+    told = []
+
+    def explained(theta, reference, history):
+        if told:  # the second case is one too many
+            raise KeyboardInterrupt
+        told.append(explain(theta, reference, history))
+        return told[-1]
+
+    loaded = registry("benchmark").modules["detective"]  # anew, where a recipe of the documents was tried
+    monkeypatch.setattr(loaded, "explain", explained)
+    done = CliRunner().invoke(cli, ["bench", "detective", "--set", "family=costs", "--set", "seeds=3", "--json"])
+    record = json.loads(done.stdout)
+    assert done.exit_code == 130
+    assert (record["finished"], record["cases"], record["interrupted"]) == ("1 of 3", 1, True)
+    assert "interrupted in detective" in done.stderr
+
+
 # ── other people's learners, on plain data ────────────────────────────────────────────────────────
 
 
@@ -182,6 +228,27 @@ def test_a_C_that_was_meant_as_lambda():
     learner = svm.LinearSVC(C=0.05, multi_class="crammer_singer", fit_intercept=False, tol=1e-6, max_iter=100000)
     found = explain(learner.fit(X, y).coef_.ravel(), reference)
     assert (found.name, found.confident) == ("λ read as C", True)
+
+
+@pytest.mark.parametrize("column", [False, True], ids=["without a constant column", "with one"])
+@pytest.mark.parametrize("penalised", [True, False])
+def test_an_intercept_of_its_own_that_is_not_reported(penalised, column):
+    """liblinear penalises its intercept, L-BFGS leaves it free; `coef_` holds neither."""
+    X, y = plain()
+    X = np.hstack([X, np.ones((len(y), 1))]) if column else X + np.array([2.0, -1.0, 0.0, 1.0])
+    y = np.where(np.arange(len(y)) % 3 == 0, 2, y)
+    if penalised:
+        svm = pytest.importorskip("sklearn.svm")
+        reference = solve(SoftMargin(0.05), Multiclass(X, y), gap=1e-7)
+        options = {"multi_class": "crammer_singer", "fit_intercept": True, "tol": 1e-7, "max_iter": 200000}
+        learner = svm.LinearSVC(C=1 / (0.05 * len(y)), **options)
+    else:
+        models = pytest.importorskip("sklearn.linear_model")
+        reference = solve(CRF(0.05), Multiclass(X, y), gap=1e-7)
+        learner = models.LogisticRegression(C=1 / (0.05 * len(y)), tol=1e-9, max_iter=10000)
+    found = explain(learner.fit(X, y).coef_.ravel(), reference)
+    assert found is not None
+    assert found.name == ("intercept added" if penalised else "free intercept added"), found
 
 
 def test_the_squared_hinge_that_is_another_packages_default():

@@ -198,3 +198,31 @@ def test_capped_terms_are_judged_as_what_they_are():
     assert crosscheck(solution.theta_flat, solution).verdict == AGREES
     everyone = solve(SoftMargin(0.01), problem, gap=1e-6).theta_flat
     assert crosscheck(everyone, solution).evidence["upper"] > solution.upper
+
+
+SAID = {
+    0.02: (DISAGREES, "and stays, about 2.8e-01 above it, where clean runs with its budget end 5.6e-03 above it"),
+    0.5: (NOT_CONVERGED, "less than 2 times better, too little to accuse it; run it longer"),
+    2.0: (NOT_CONVERGED, "clean runs with its budget do no better"),
+    np.inf: (NOT_CONVERGED, "no solver of ours fits to be compared with"),
+}
+
+
+@pytest.mark.parametrize("share", SAID, ids=str)
+def test_what_is_said_of_clean_runs_is_so(share, monkeypatch):
+    """They end at this share of the limit."""
+    history = [(25, 1.5 * reference().theta_flat), (50, 1.5 * reference().theta_flat)]
+    away = crosscheck(history, reference()).evidence["limit"]
+    monkeypatch.setattr("workbench.verdicts.clean_excess", lambda *_: share * away)
+    judged = crosscheck(history, reference())
+    verdict, words = SAID[share]
+    assert judged.verdict == verdict
+    assert words in judged.reason, judged.reason
+
+
+def test_searches_have_no_clean_runs():
+    rng = np.random.default_rng(0)
+    solution = solve(SelfPaced(C=100.0, K=2.0), Multiclass(rng.normal(size=(8, 2)), np.arange(8) % 2), gap=1e-6)
+    judged = crosscheck([(25, np.zeros(4)), (50, np.zeros(4))], solution)
+    assert judged.verdict == NOT_CONVERGED
+    assert "no solver of ours fits" in judged.reason

@@ -11,15 +11,17 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability, UnknownName
-from workbench.judging import CHANCE, reports_of, together
+from workbench.judging import CHANCE, KEPT, reports_of, together
 from workbench.verdicts import (
     AGREES,
     DISAGREES,
     FAILED,
+    GRADED,
     NOT_COMPARABLE,
     NOT_CONVERGED,
     Report,
     Verdict,
+    chosen,
     crosscheck,
     settling,
 )
@@ -145,6 +147,62 @@ def test_a_strange_answer_is_a_verdict_in_our_words(fit):
     assert "crashed" not in found.reason or fit is wordy
 
 
+def spoils(problem, formulation, budget, rng):
+    problem.X.data[:] *= 2
+    problem.labels[:] = 0
+    return best()
+
+
+def test_data_that_are_changed_in_place_are_copies_and_a_remark():
+    found = wb.judge(spoils, reference(), passes=8, seeds=range(2), audit=False)
+    assert found.verdict == AGREES
+    assert found.remarks == ["It changes the data it is given (data, labels); each fit had a copy."]
+    assert found.reason.endswith(found.remarks[0])
+    assert reference().problem.labels.max() == 2
+
+
+def numbered(problem, formulation, budget, rng):
+    """No end, but passes that count."""
+    passes = 0
+    while True:
+        passes += 1
+        yield passes, best()
+
+
+def standing(problem, formulation, budget, rng):
+    """No end, and always the first pass."""
+    while True:
+        yield 1, best()
+
+
+def untold(problem, formulation, budget, rng):
+    while True:
+        yield best()
+
+
+def test_what_yields_without_end_is_judged_by_its_budget(monkeypatch):
+    monkeypatch.setattr("workbench.judging.ENDLESS", 50)
+    found = wb.judge(numbered, reference(), passes=8, audit=False)
+    assert (found.verdict, found.evidence["passes"], found.remarks) == (AGREES, 9, [])
+    found = wb.judge(standing, reference(), passes=8, audit=False)
+    assert found.verdict == AGREES
+    assert "50 checkpoints, at pass 1 of 8" in found.remarks[0]
+    found = wb.judge(untold, reference(), passes=8, audit=False)
+    assert (found.verdict, "tell those" in found.reason) == (FAILED, True)
+
+
+def test_of_many_checkpoints_some_are_kept_and_few_graded():
+    many = reports_of(((k / 100, [float(k)]) for k in range(5001)), 50)
+    assert KEPT <= len(many) <= 2 * KEPT
+    assert many[-1].theta[0] == 5000
+    assert len(reports_of(({"weights": [1.0], "iterate": [1.0]} for _ in range(3000)), 50)) == 3000
+    assert np.all(np.diff([each.passes for each in many]) > 0)
+    few = chosen([Report(float(k), np.zeros(1)) for k in range(1, 20001)])
+    assert GRADED / 2 <= len(few) <= GRADED
+    assert (few[0].passes, few[-1].passes) == (1, 20000)
+    assert sum(each.passes >= 20000 / 16 for each in few) > GRADED / 3
+
+
 # ── what a learner claims ─────────────────────────────────────────────────────────────────────────
 
 
@@ -158,7 +216,12 @@ CLAIMS = {
     "lower": ({"lower": 2.0}, "it reports the lower bound 2"),
     "negative gap": ({"gap": -0.1}, "no gap is negative"),
     "dual": ({"dual": dual(lambda mu: mu[::-1])}, "dual"),
+    "no number": ({"objective": float("nan")}, "it reports the objective nan, its weights have"),
+    "above everything": ({"lower": float("inf")}, "it reports the lower bound inf"),
     "mass": ({"dual": dual(lambda mu: 2 * mu)}, "sum to"),
+    "NaN": ({"dual": dual(lambda mu: mu * np.nan)}, "are not finite numbers"),
+    "lengths": ({"dual": (*dual()[:2], np.ones((3, 3)))}, "its dual weights have shape (3, 3)"),
+    "strange outputs": ({"dual": (dual()[0], dual()[1] + 99, dual()[2])}, "outputs that there are not"),
     "negative": ({"dual": dual(lambda mu: mu - mu.max())}, "none may be negative"),
     "above its dual": ({"dual": (np.arange(12), np.arange(12)[:, None] % 3, np.full(12, 1 / 12)), "lower": 0.5}, ""),
 }
@@ -170,6 +233,27 @@ def test_a_false_report_is_contradicted_though_the_weights_are_right(name):
     found = crosscheck([Report(9, best(), claims)], reference())
     assert (found.verdict, found.rule in ("reported", "drift")) == (DISAGREES, True), found
     assert words.lower() in found.reason.lower()
+
+
+REMARKS = {
+    "misspelt": ({"objektive": 0.9}, "Its report says 'objektive', which nobody reads; did you mean 'objective'?"),
+    "unknown": ({"colour": 3}, "Its report says 'colour', which nobody reads; known: weights, passes,"),
+    "open": ({"gap": float("inf")}, "The gap it reports is inf, which claims nothing; leave it out."),
+    "nothing": ({"lower": float("nan")}, "The lower it reports is nan, which claims nothing; leave it out."),
+}
+
+
+@pytest.mark.parametrize("name", REMARKS)
+def test_what_a_report_says_for_nothing_is_a_remark(name):
+    claims, words = REMARKS[name]
+    found = wb.judge(lambda problem, formulation, budget, rng: (best(), claims), reference(), audit=False)
+    assert (found.verdict, found.remarks[0].startswith(words)) == (AGREES, True), found.remarks
+
+
+def test_dual_weights_that_are_none_did_not_crash():
+    for told in ("yes", ["a", "b", "c"], [[1.0], [1.0, 2.0]]):
+        found = wb.judge(lambda problem, formulation, budget, rng, told=told: (best(), {"dual": told}), reference())
+        assert (found.verdict, found.rule, "crashed" in found.reason) == (FAILED, "weights", False)
 
 
 def test_a_gap_that_is_less_than_what_is_missing():
@@ -247,6 +331,16 @@ def crashes(problem, formulation, budget, rng):
 def hangs(problem, formulation, budget, rng):
     time.sleep(60)
 
+def late(problem, formulation, budget, rng):
+    time.sleep(1.3)
+    return wb.solve(formulation, problem, gap=1e-7).theta_flat
+
+def endless(problem, formulation, budget, rng):
+    theta = wb.solve(formulation, problem, gap=1e-7).theta_flat
+    while True:
+        time.sleep(0.02)
+        yield 1, theta
+
 def refuses(problem, formulation, budget, rng):
     raise wb.MissingCapability("refuses takes nothing at all.")
 
@@ -262,7 +356,7 @@ class Streams:
     def oracle(self, problem, formulation, theta, i):
         return formulation.oracle(problem).argmax(theta, np.array([i]))[0]
 
-each = (exact, raises, leaves, vanishes, crashes, hangs, refuses, reads)
+each = (exact, raises, leaves, vanishes, crashes, hangs, late, endless, refuses, reads)
 NAMES = {fit.__name__: fit for fit in each} | {"streams": Streams()}
 """
 EXPECTED = {
@@ -272,6 +366,8 @@ EXPECTED = {
     "vanishes": (FAILED, "its process ended with exit code 7"),
     "crashes": (FAILED, "its process ended with SIGSEGV"),
     "hangs": (FAILED, "did not return within 1 s"),
+    "late": (FAILED, "did not return within 1 s"),
+    "endless": (AGREES, "checkpoints, at pass 1 of 6"),
     "refuses": (NOT_COMPARABLE, "refuses takes nothing at all."),
     "reads": (FAILED, "EOFError"),
     "streams": (AGREES, "above the proven optimum"),
@@ -289,7 +385,8 @@ def test_however_a_users_learner_ends_it_is_a_verdict(ends, capfd):
     from workbench.judging import learners_named
 
     for learner in learners_named([str(ends)]):
-        found = wb.judge(learner, reference(), passes=6, seconds=1.0 if learner.name == "hangs" else 30.0)
+        limit = {"hangs": 1.0, "late": 1.0, "endless": 3.0}.get(learner.name, 30.0)
+        found = wb.judge(learner, reference(), passes=6, seconds=limit, audit=False)
         verdict, words = EXPECTED[learner.name]
         assert found.verdict == verdict, found
         assert words in found.reason
@@ -456,6 +553,69 @@ def cheap(problem, formulation, budget, rng):
     return wb.solve(formulation, problem, gap=1e-6).theta_flat
 
 
+def test_relations_that_are_left_out_are_a_remark(monkeypatch):
+    monkeypatch.setattr("workbench.judging.CHEAP", 0.0)
+    found = wb.judge(cheap, reference())
+    assert "relations" not in found.evidence
+    assert found.remarks[0].startswith("It was not judged on related problems, for a fit takes")
+    assert wb.judge("bcfw", reference(), passes=300, tolerance=0.01).remarks == []
+
+
+def shaking(problem, formulation, budget, rng):
+    """λ written down as a number, and an answer that is never the same."""
+    theta = wb.solve(wb.SoftMargin(reference().formulation.lam), problem, gap=1e-7).theta_flat
+    return theta * (1 + 1e-9 * np.random.default_rng(rng).normal())
+
+
+def test_seeds_that_differ_hide_nothing_from_relations(monkeypatch):
+    monkeypatch.setattr("workbench.judging.CHEAP", 60.0)
+    found = wb.judge(shaking, reference(), passes=64)
+    assert (found.verdict, found.rule) == (DISAGREES, "relation: features")
+
+
+def with_costs(change, refuse=None):
+    """A learner that takes `change(costs)` for the costs; `refuse` raises where they are not 0/1."""
+
+    def fit(problem, formulation, budget, rng):
+        if refuse and not np.array_equal(problem.cost, 1 - np.eye(3)):
+            raise refuse("It is made for 0/1 losses.")
+        other = wb.Multiclass(problem.X, problem.labels, change(problem.cost), problem.weights)
+        return wb.solve(formulation, other, gap=1e-6).theta_flat
+
+    return fit
+
+
+@cache
+def proven(cost=None):
+    """λ so small that not all margins are missed, so that the size of the losses matters."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    labels = np.append(np.arange(3), X[3:].argmax(axis=1))
+    return wb.solve(wb.SoftMargin(0.3), wb.Multiclass(X, labels, cost and np.array(cost)), gap=1e-9)
+
+
+def test_losses_that_the_problem_has_not_accuse_nobody_who_does_not_read_them():
+    blind = wb.judge(with_costs(np.sign), proven(), passes=512, audit=True)
+    assert (blind.verdict, blind.evidence["relations"]) == (AGREES, 6)
+    (told,) = blind.remarks
+    assert "losses other than 0/1 (relation loss)" in told
+    assert "ignores them" in told
+    assert "MissingCapability" in told
+    fragile = wb.judge(with_costs(np.sign, ValueError), proven(), passes=512, audit=True)
+    assert (fragile.verdict, "and failed;" in fragile.remarks[0]) == (AGREES, True)
+    declared = wb.judge(with_costs(np.sign, MissingCapability), proven(), passes=512, audit=True)
+    assert (declared.verdict, declared.remarks) == (AGREES, [])
+
+
+def test_losses_that_are_read_wrongly_accuse():
+    """Where the problem has 0/1 losses, who squares others; where it has others, who sees only their ratios."""
+    squares = wb.judge(with_costs(np.square), proven(), passes=512, audit=True)
+    assert (squares.verdict, squares.rule) == (DISAGREES, "relation: loss")
+    uneven = proven(((0, 1, 0.5), (0.7, 0, 1), (0.6, 1, 0)))
+    ratios = wb.judge(with_costs(lambda cost: cost / cost.max()), uneven, passes=512, audit=True)
+    assert (ratios.verdict, ratios.rule) == (DISAGREES, "relation: loss")
+    assert wb.judge(cheap, uneven, passes=512, audit=True).evidence["relations"] == 7
+
+
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -474,3 +634,30 @@ def test_the_command_shows_seeds_and_keeps_its_record(tmp_path, monkeypatch):
     assert [rows[name]["verdict"] for name in ("bcfw", "perceptron")] == [AGREES, NOT_COMPARABLE]
     assert [run["seed"] for run in rows["bcfw"]["runs"]] == [0, 1, 2]
     assert wb.verify(record["reference"]["certificate"])["proven"]
+
+
+@pytest.mark.parametrize("out", [True, False])
+def test_an_interruption_keeps_what_is_judged(out, tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from workbench import judging
+    from workbench.cli import cli
+
+    judge = judging.judge
+
+    def interrupted(learner, *arguments, **options):
+        if learner.name == "subgradient":
+            raise KeyboardInterrupt
+        return judge(learner, *arguments, **options)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(judging, "judge", interrupted)
+    words = f"crosscheck toy soft-margin --learners bcfw,subgradient,dual-block --passes 5 --json {'--out kept' * out}"
+    result = CliRunner().invoke(cli, words.split())
+    assert result.exit_code == 130
+    assert result.stderr == "cutbench: interrupted; 1 of 3 learners were judged.\n"
+    record = json.loads(result.stdout)
+    assert record["interrupted"]
+    assert [row["name"] for row in record["learners"]] == ["bcfw"]
+    if out:
+        assert json.loads(Path("kept/crosscheck.json").read_text())["learners"] == record["learners"]

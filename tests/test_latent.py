@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from functools import partial
 from itertools import pairwise
@@ -136,6 +137,7 @@ def test_limits_are_kept():
     assert [entry["start"] for entry in short.history] == [0, 1, 2]
     hurried = wb.solve(wb.LatentSSVM(30.0, starts=50), problem, gap=1e-6, time_limit=1e-3)
     assert hurried.rounds == 1
+    assert {each.status for each in (short, hurried)} == {"limit"}
 
 
 # ── global optima ─────────────────────────────────────────────────────────────────────────────────
@@ -191,6 +193,40 @@ def test_the_mixed_program_is_enumeration(seed):
     own = wb.solve(wb.CompletedSSVM(C, tuple(states), tuple(kept)), problem).upper
     assert mixed.program.value == pytest.approx(upper, rel=1e-4), "a claim, to tolerances that are absolute"
     assert own + (4 - kept.sum()) / (K or 1.0) == pytest.approx(upper, rel=1e-6)
+
+
+class Mild(wb.Motif):
+    """A wrong label costs 0.03."""
+
+    def loss(self, samples, outputs):
+        return 0.03 * super().loss(samples, outputs)
+
+
+MILD = [(["TAATC", "TGATA", "AATCC"], [-1, 1, -1], 3, 2.2, 1300.0), (["CCC", "TGT", "CGG"], [1, -1, 1], 1, 6.3, 490.0)]
+
+
+@pytest.mark.parametrize(("texts", "labels", "length", "C", "K"), MILD)
+def test_the_mixed_program_contains_the_optimum_where_losses_are_small(texts, labels, length, C, K):
+    """The best over all states and selections, by CVXPY, satisfies the mixed program and has its value there."""
+    problem = Mild(texts, labels, length)
+    c, moves, best = costs(problem, C), rivals(problem), (np.inf,)
+    for choice in itertools.product(*(range(-1, len(states)) for states, _ in moves)):
+        w = cp.Variable(problem.n_features)
+        own = [(i, moves[i][0][k], moves[i][1]) for i, k in enumerate(choice) if k >= 0]
+        cost = cp.sum_squares(w) / 2 + sum(c[i] * cp.pos(cp.max(loss - rows @ w)) for i, rows, loss in own)
+        program = cp.Problem(cp.Minimize(cost))
+        program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-10, tol_feas=1e-12)
+        best = min(best, (program.value + choice.count(-1) / K, choice, w.value), key=lambda each: each[0])
+    value, choice, weights = best
+    assert min(choice) >= 0, "all are worth their charge"
+    mixed = wb.LatentSSVM(C).mixed_program(problem, K)
+    hinge = [c[i] * max((moves[i][1] - moves[i][0][k] @ weights).max(), 0) for i, k in enumerate(choice)]
+    (t,) = [each for each in mixed.program.variables() if each.id not in (mixed.w.id, mixed.u.id)]
+    chosen = [problem.hidden(i)[k] for i, k in enumerate(choice)]
+    mixed.w.value, t.value = weights, np.array(hinge)
+    mixed.u.value = np.array([float(s == chosen[i]) for i, s in zip(mixed.samples, mixed.states, strict=True)])
+    assert mixed.program.objective.value == pytest.approx(value, rel=1e-6)
+    assert max(constraint.violation().max() for constraint in mixed.program.constraints) < 1e-12
 
 
 WAYS = [wb.LatentSSVM, *(partial(wb.SelfPacedLatent, **{"slack": 0.0, name: 1.0}) for name in CRITERIA)]
@@ -268,8 +304,18 @@ def test_problems_without_hidden_variables_are_refused(form):
     [
         (lambda: wb.LatentSSVM(C=0.0), "C is 0.0"),
         (lambda: wb.LatentSSVM(starts=0), "starts is 0"),
+        (lambda: wb.LatentSSVM(starts=0.3), "starts is 0.3; give a whole number from 1 on"),
+        (lambda: wb.LatentSSVM(starts=True), "starts is True"),
+        (lambda: wb.LatentSSVM(start_seed=-1), "start_seed is -1; give a whole number from 0 on"),
+        (lambda: wb.SelfPacedLatent(start_seed=1.5), "start_seed is 1.5"),
         (lambda: wb.CompletedSSVM(C=True), "C is True"),
         (lambda: wb.CompletedSSVM(kept=(0, 2)), "a 1 for each sample"),
+        (lambda: wb.CompletedSSVM(kept="ab"), "kept is 'ab'; give a 1 for each sample"),
+        (lambda: wb.CompletedSSVM(kept=[[1], [1, 0]]), "a 1 for each sample"),
+        (lambda: wb.CompletedSSVM(states=(0.7, 1, 2)), "a whole number for each sample"),
+        (lambda: wb.CompletedSSVM(states=(np.inf, 1)), "a whole number for each sample"),
+        (lambda: wb.CompletedSSVM(states=(10**30, 1)), "a whole number for each sample"),
+        (lambda: wb.solve(wb.CompletedSSVM(kept=np.zeros(4, bool)), small(0)), "no sample with weight"),
         (lambda: wb.solve(wb.CompletedSSVM(kept=(1, 1)), small(0)), "2 entries for 4 samples"),
         (lambda: wb.solve(wb.CompletedSSVM(states=(-1, -1, 9, 0)), small(0)), "position of sample 2 is 9"),
     ],

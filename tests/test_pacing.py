@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motif_helpers import tiny
 
 import workbench as wb
 from workbench import pacing
+from workbench.cli import cli
 from workbench.formulations import self_paced_latent
 from workbench.formulations._novelty import least_change_program
 from workbench.formulations.self_paced_latent import LAST, WARM, Pace
@@ -196,6 +198,33 @@ def test_a_criterion_that_grows_with_its_threshold_ends(monkeypatch):
     assert max(entry["stage"] for entry in solution.history if entry["stage"] < LAST) < 20
 
 
+def test_samples_that_take_turns_end(monkeypatch):
+    """Every stage another sample is the only hard one: after MOST_STAGES all enter."""
+    problem, calls = wb.load_problem("motif")(n=8, span=10, length=4), []
+
+    def turning(problem, w):
+        calls.append(w)
+        return np.where(np.arange(8) == len(calls) % 8, 10.0 ** len(calls), 0.0)
+
+    monkeypatch.setattr(pacing, "novelty_of", turning)
+    monkeypatch.setattr(self_paced_latent, "MOST_STAGES", 9)
+    solution = wb.solve(wb.SelfPacedLatent(10.0, slack=0.0, novelty=1.0, starts=1), problem, gap=1e-6)
+    assert solution.status == "stationary"
+    assert [entry["stage"] for entry in solution.history if 0 <= entry["stage"] < LAST] == list(range(9))
+    assert all(sum(entry["kept"]) == 7 for entry in solution.history if 0 <= entry["stage"] < LAST)
+
+
+@pytest.mark.parametrize("mu", [1.001, 1.01, 1.3])
+def test_however_slowly_thresholds_grow_they_reach_everybody(mu, monkeypatch):
+    """Difficulties 0, 0, 0, 0, 1, 10, 100, 1000, positives last: they enter one after the other."""
+    problem = wb.load_problem("motif")(n=8, span=10, length=4)
+    easy = np.where(np.arange(8) < 4, 0.0, 10.0 ** (np.arange(8) - 4.0))
+    monkeypatch.setattr(pacing, "novelty_of", lambda problem, w: easy)
+    history = wb.solve(wb.SelfPacedLatent(10.0, slack=0.0, novelty=1.0, mu=mu, starts=1), problem, gap=1e-6).history
+    kept = [sum(entry["kept"]) for entry in history if 0 <= entry["stage"] < LAST]
+    assert list(dict.fromkeys(kept)) == [5, 6, 7]
+
+
 def test_states_are_packed_and_unpacked():
     pace = Pace(3, np.array([0.5, 1.0, 2.0]), np.array([4, -1]), np.array([1, 0]))
     again = Pace.of(pace.packed())
@@ -211,12 +240,22 @@ def test_a_rise_within_a_stage_is_an_error():
         check_descent(form, [entry | {"objective": 1.0}], entry)
 
 
+def test_a_criterion_is_a_setting_of_its_own():
+    done = CliRunner().invoke(cli, ["solve", "motif", "self-paced-latent", "--set", "criterion=novelty"])
+    assert "no setting called 'criterion'; did you mean 'novelty'?" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"slack": 0.0}, "not all 0"),
-        ({"novelty": -1.0}, "numbers from 0 on"),
-        ({"mu": 1.0}, "must be above 1"),
+        ({"slack": 0.0}, "are all 0"),
+        ({"novelty": -1.0}, "novelty is -1.0; a criterion's share is 0 or from"),
+        ({"slack": 1e308, "novelty": 1e308}, "slack is 1e[+]308"),
+        ({"slack": "a"}, "slack is 'a'"),
+        ({"mu": 1.0}, "mu is 1.0; thresholds grow by it"),
+        ({"mu": 1.0000001}, "give 1.001 to 1e100"),
+        ({"mu": "2"}, "mu is '2'"),
+        ({"mu": np.nan}, "mu is nan"),
         ({"combine": "any"}, "choose mix or all"),
         ({"steepness": 0.0}, "steepness is 0.0"),
     ],

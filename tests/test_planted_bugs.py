@@ -158,7 +158,7 @@ LENT = [
 @pytest.mark.parametrize(("name", "method", "family", "audits"), LENT)
 def test_steps_that_are_lent_are_contradicted(name, method, family, audits):
     here, bug = bench(family), BUGS[name]
-    best = here.reference(method)
+    best = here.detective(method).reference
     for fault, expected in ((bug, audits), (None, set())):
         host = plain.learner(method, family, fault.methods if fault else None)
         theta = module.walked(host, here.problem, best.formulation, 4, 0)[-1][1]

@@ -36,8 +36,10 @@ def said(call, words: str) -> None:
         "label of sample 1 is missing": lambda: wb.Multiclass(X, [0, None, 1, 0, 1, 1]),
         "position 1 of sequence 0 is missing": lambda: wb.Chain(WORDS, [[0, None, 1, 0], *LABELS[1:]]),
         "position 2 of sequence 1 is missing": lambda: wb.Chain(WORDS, [LABELS[0], [0, 1, np.nan, 0], LABELS[2]]),
-        "position . of sequence 0 is .*, its square overflows": lambda: wb.Chain([w * 1e160 for w in WORDS], LABELS),
-        r"edge \(0, 0\) of sample 0 is .*, its square overflows": lambda: wb.Matching(
+        "position . of sequence 0 is .*, sums of such squares overflow": lambda: wb.Chain(
+            [w * 1e160 for w in WORDS], LABELS
+        ),
+        r"edge \(0, 0\) of sample 0 is .*, sums of such squares overflow": lambda: wb.Matching(
             [c * 1e160 for c in CUBES], LINKS
         ),
     }.items(),

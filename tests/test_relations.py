@@ -103,6 +103,23 @@ def test_settings_have_to_follow(relation):
     assert not meet(claimed, wb.solve(claimed.formulation, claimed.problem, gap=GAP))
 
 
+PLAIN = {"multiclass": set(), "matching": {"split"}, "chain": {"split", "loss"}, "separable": {"split"}}
+
+
+@pytest.mark.parametrize("data", PLAIN)
+def test_what_a_change_brings_that_was_not_there(data):
+    """Sample weights and losses other than 0/1, and the changed problem without them."""
+    for name, foretold in related(solved("soft-margin", (), data)):
+        assert (foretold.beyond is not None) == (name in PLAIN[data]), name
+        if foretold.beyond is not None:
+            what, without = foretold.beyond
+            assert what == {"split": "sample weights", "loss": "losses other than 0/1"}[name]
+            assert without.n_samples == foretold.problem.n_samples
+            assert (without.weights == 1).all()
+            if name == "loss":
+                np.testing.assert_array_equal(without.cost, 1 - np.eye(len(without.cost)))
+
+
 def test_every_row_has_every_relation():
     for name in TABLE:
         assert set(changes(registry("formulation").get(name)())) == set(RELATIONS)

@@ -55,6 +55,7 @@ class Certificate:
 
     After `exact.optimum`: `optimum` is F*, `fractions` the rational μ that prove it, of which `weights`
     are the nearest floats; or `remark` says why there is none. What was found by search has no cuts but a `tree`.
+    alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
     formulation: Any
@@ -73,6 +74,7 @@ class Certificate:
     fractions: list[Fraction] | None = None
     remark: str = ""
     tree: Tree | None = None
+    alternation: dict[str, str] | None = None
 
     def recheck(self) -> tuple[float, float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
@@ -82,18 +84,22 @@ class Certificate:
             return bounds.recheck(theta, self.tree)
         return bounds.recheck(theta, self.samples, self.witnesses, self.weights)
 
+    def parts(self) -> dict[str, NDArray]:
+        """θ and what proves the lower bound, as `checked_arrays` reads them."""
+        parts = {"theta": self.theta, "samples": self.samples, "witnesses": self.witnesses, "weights": self.weights}
+        if self.fractions is not None:
+            parts["fractions"] = written_fractions(self.fractions)
+        if self.tree is not None:
+            parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
+        return parts
+
     def save(self, stem: str | Path) -> Path:
         """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either."""
         (path, archive), arrays = files_of(stem), arrays_of(self.problem)
         columns = getattr(self.problem, "columns", None)  # as in the file it was read from (workbench/readers.py)
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
-        parts = {"theta": self.theta, "samples": self.samples, "witnesses": self.witnesses, "weights": self.weights}
-        if self.fractions is not None:
-            parts["fractions"] = written_fractions(self.fractions)
-        if self.tree is not None:
-            parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
-        np.savez_compressed(buffer, **parts, **{f"data_{k}": v for k, v in arrays.items()})
+        np.savez_compressed(buffer, **self.parts(), **{f"data_{k}": v for k, v in arrays.items()})
         header = {
             "format": FORMAT,
             "formulation": {"name": name_of("formulation", self.formulation), "settings": asdict(self.formulation)},
@@ -108,12 +114,13 @@ class Certificate:
             "gap": self.gap,
             **({} if self.optimum is None else {"optimum": text(self.optimum)}),
             "status": self.status,
+            **({} if self.alternation is None else {"alternation": self.alternation}),
             "oracle": self.problem.oracle_kind,
             "backend": self.backend,
             "versions": versions(),
         }
         write_whole(archive, buffer.getvalue())
-        write_whole(path, (json.dumps(header, indent=2) + "\n").encode())
+        write_whole(path, (json.dumps(header, indent=2, default=np.generic.item) + "\n").encode())
         return path
 
 
@@ -135,6 +142,9 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
             **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
             **{name: str(header[name]) for name in ("status", "backend")},
             optimum=parsed(header["optimum"]) if "optimum" in header else None,
+            alternation={name: str(header["alternation"][name]) for name in ("formulation", "status")}
+            if "alternation" in header
+            else None,
         )
     except FileNotFoundError as error:
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
@@ -298,7 +308,8 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
     Returns a dict: `proven`; `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
     `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval", with what that assumes of
     the machine if anything; the `reason` why it is not proven, or not in rational arithmetic; `optimum` "p/q" if
-    lower = upper; `oracle`, `data_matches`, `claimed`, `data_sha256`.
+    lower = upper; `about`, if the certificate calls itself the last convex program of an alternation; `oracle`,
+    `data_matches`, `claimed`, `data_sha256`.
     """
     certificate, header = load(path)
     digest, kind = data_sha256(certificate.problem.arrays()), certificate.problem.oracle_kind
@@ -326,11 +337,21 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
         "optimum": text(proof.lower) if rational and proof.lower == proof.upper else None,
         "arithmetic": proof.arithmetic,
         "reason": "; ".join([*faults, *([] if rational else [proof.why])]) or None,
+        "about": about(certificate),
         "oracle": kind,
         "data_matches": not strange,
         "claimed": [certificate.lower, certificate.upper],
         "data_sha256": digest,
     }
+
+
+def about(certificate: Certificate) -> str | None:
+    """Of what an alternation's certificate is one, and of what not; None for any other."""
+    if certificate.alternation is None:
+        return None
+    name, status = certificate.alternation["formulation"], certificate.alternation["status"]
+    part = f"the last convex program ({type(certificate.formulation).__name__}) of {name}, which ended {status}"
+    return f"{part}; nothing is proven about the optimum of {name} itself"
 
 
 def data_faults(header: dict[str, Any], digest: str) -> Iterator[str]:

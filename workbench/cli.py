@@ -423,7 +423,16 @@ def solution_record(solution: Any, data: Any) -> dict[str, Any]:
     own = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
     own += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
     record = {"n_samples": data.n_samples, "dim": len(solution.theta_flat)}
-    return terminal.plain(record | {field: getattr(solution, field) for field in own})
+    record |= {field: getattr(solution, field) for field in own}
+    if solution.lower_kind == "none":
+        record |= inner_record(solution.history) | {"history": solution.history}
+    return terminal.plain(record)
+
+
+def inner_record(history: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of all convex programs of an alternation: how many, how many missed their gap, and the largest gap."""
+    sums = {name: sum(entry[name] for entry in history) for name in ("programs", "unsolved")}
+    return sums | {"inner_gap": max(entry["inner_gap"] for entry in history)}
 
 
 def polished(certificate: Any) -> dict[str, Any]:
@@ -468,7 +477,7 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
-@click.option("--seconds", type=float, metavar="S", help="Limit of each run; one that exceeds it has failed.")
+@click.option("--seconds", type=float, metavar="S", help="Limit of each run; checkpoints until then are judged.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
@@ -495,6 +504,7 @@ def crosscheck(
     A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
     fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
     seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
+    Ctrl-C keeps what is judged.
     """
     data, form, source = pair(problem, formulation, settings)
     from workbench.judging import fitting, learners_named
@@ -516,14 +526,21 @@ def crosscheck(
     if folder is not None and hasattr(reference, "certificate"):
         path = terminal.shown_path(reference.certificate.save(folder / "reference"))
     options = {"passes": passes, "seeds": range(seed, seed + seeds), "tolerance": tolerance, "seconds": seconds}
-    rows = [checked(each, reference, audit=audit or None, **options) for each in chosen]
-    record = {"reference": names | told | {"certificate": path}, "learners": rows}
-    if folder is not None:
-        terminal.keep(record, folder / "crosscheck.json")
+    record: dict[str, Any] = {"reference": names | told | {"certificate": path}, "learners": (rows := [])}
+    try:
+        for number, each in enumerate(chosen, 1):
+            doing = f"{each.name} ({number} of {len(chosen)}) …"
+            rows.append(checked(each, reference, doing, audit=audit or None, **options))
+            if folder is not None:
+                terminal.keep(record, folder / "crosscheck.json")
+    except KeyboardInterrupt:
+        record["interrupted"] = True
     if as_json:
         terminal.emit(record)
     else:
         terminal.print_verdicts(record)
+    if len(rows) < len(chosen):
+        return complain(f"interrupted; {len(rows)} of {len(chosen)} learners were judged.", INTERRUPTED)
     codes = [VERDICT_CODES.get(row["verdict"], 1) for row in rows]
     if record["reference"]["status"] not in SOLVED:
         codes.append(solution_code(record["reference"]))
@@ -544,11 +561,11 @@ def referenced(form: Any, data: Any, gap: float, mistakes: bool, source: dict[st
     return reference, solution_record(reference, data)
 
 
-def checked(learner: Any, reference: Any, **options: Any) -> dict[str, Any]:
+def checked(learner: Any, reference: Any, doing: str, **options: Any) -> dict[str, Any]:
     """One learner's row."""
     from workbench.judging import judge
 
-    with terminal.stdout_kept(), terminal.progress(learner.name):
+    with terminal.stdout_kept(), terminal.status(doing):
         return terminal.plain(asdict(judge(learner, reference, **options)))
 
 
@@ -672,16 +689,21 @@ def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> i
     """Run benchmarks of a checkout.
 
     Without a NAME all of them. Ends with exit code 1 if one of them has failures to report; one that
-    cannot run says why, and the others go on.
+    cannot run says why, and the others go on. Ctrl-C keeps what is found.
     """
     known = registry("benchmark")
     chosen = {name: known.get(name) for name in names or known.names()}
     plans = [(name, obj, parse_settings(settings, obj)[0]) for name, obj in chosen.items()]
-    results = {}
+    results: dict[str, dict[str, Any]] = {}
+    late = ""
     for name, obj, given in plans:
         try:
-            with terminal.stdout_kept():
-                results[name] = build(obj, given)
+            with terminal.stdout_kept(), terminal.status(f"{name} …") as show:
+                for results[name] in records(build(obj, given)):
+                    if show and "finished" in results[name]:
+                        show(f"{name}: {results[name]['finished']} …")
+        except KeyboardInterrupt:
+            late, results[name] = name, results.get(name, {}) | {"interrupted": True}
         except CutbenchError as error:
             if len(plans) == 1:
                 raise
@@ -689,9 +711,21 @@ def bench(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> i
         if not as_json:
             click.echo(name)
             terminal.facts(results[name])
+        if late:
+            break
     if as_json:
         terminal.emit(results[names[0]] if len(names) == 1 else results)
+    if late:
+        return complain(f"interrupted in {late}, benchmark {len(results)} of {len(plans)}.", INTERRUPTED)
     return int(any(result.get("failed") for result in results.values()))
+
+
+def records(made: Any) -> Iterator[dict[str, Any]]:
+    """What a benchmark returns; or all that it yields, each more complete than the last."""
+    if inspect.isgenerator(made):
+        yield from made
+    else:
+        yield made
 
 
 def main() -> None:

@@ -16,7 +16,12 @@ less, for F′ hardly depends on weights that cost next to nothing.
 It is `confident` if so has every entry of another name, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ
 without a reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is
 stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE,
-proof enough. Features are left out only by weights that are 0 there.
+proof enough. Features are left out only by weights that are 0 there. Weights that a learner has and does not report, as
+those of an intercept of its own, are taken to be what they are at the optimum: any others would only raise e.
+
+**Intercepts.** Where the data have a constant column, r penalises it like any other; a learner may not. Where they have
+none, the objective asked for has no intercept, and a learner that adds one minimises another: with a penalty (as
+liblinear), or without (as L-BFGS does for likelihoods). Both are tried on data with a constant column, too.
 
 **The multiple of λ.** E(κ) = κ r(θ) + R(θ) − min over w of κ r(w) + R(w), r = λ/2 ‖·‖², is convex in κ, for the minimum
 of functions linear in κ is concave; its slope is r(θ) − r(w(κ)), so the best κ is the one at which the optimum w(κ) is
@@ -35,6 +40,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from workbench.bounds import bounds_for
@@ -78,7 +85,8 @@ class Neighbour(NamedTuple):
     """Another reading of the weights: θ′ under formulation′ and problem′.
 
     size : in place of |F′(θ′)| where the minimum is 0;  evidence : what the entry found out on its way;
-    objective : what tells F′ from others of this reference, the name if nothing else
+    objective : what tells F′ from others of this reference, the name if nothing else;
+    hidden : the entries of θ′ that are not reported
     """
 
     name: str
@@ -89,6 +97,7 @@ class Neighbour(NamedTuple):
     size: float = 0.0
     evidence: dict[str, float] = {}  # noqa: RUF012 never written to
     objective: Hashable = ()
+    hidden: NDArray = np.zeros(0, bool)
 
 
 class Finding(NamedTuple):
@@ -243,6 +252,28 @@ def intercepts(case: Case) -> Iterator[Neighbour]:
     if case.plain and constant.any() and not constant.all():
         said = "leaves the intercept out of the penalty"
         yield case.seen("intercept not penalised", said, np.where(constant, LIGHT, 1.0))
+
+
+def own_intercepts(case: Case) -> Iterator[Neighbour]:
+    """A constant column more, last of each label's, whose weights nobody reports."""
+    arrays = case.problem.arrays()
+    width = next((key for key in ("n_inputs", "n_features") if key in arrays), "")
+    if not (case.plain and width and hasattr(case.problem, "inputs" if isinstance(case.problem, Labelled) else "X")):
+        return
+    p, edges = int(arrays[width]), case.edges if isinstance(case.problem, Labelled) else len(case.theta)
+    hidden = np.concatenate([np.tile(np.arange(p + 1) == p, edges // p), np.zeros(len(case.theta) - edges, bool)])
+    theta = np.zeros(len(hidden))
+    theta[~hidden] = case.theta
+    X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, p))
+    for name, how, value in (
+        ("intercept added", "penalised like the weights", 1.0),
+        ("free intercept added", "without penalty", LIGHT),
+    ):
+        wide = sparse.csr_array(sparse.hstack([X, np.full((X.shape[0], 1), value)]))
+        wider = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr, width: np.array(p + 1)}
+        problem = type(case.problem).from_arrays(arrays | wider)
+        said = f"has an intercept of its own, {how}, and does not report it"
+        yield Neighbour(name, said, case.form, problem, theta, hidden=hidden)
 
 
 def subspaces(case: Case) -> Iterator[Neighbour]:
@@ -414,6 +445,7 @@ CONVENTIONS: tuple[Entry, ...] = (
         lambda s, p: s * getattr(p, "lengths", 1),
     ),
     intercepts,
+    own_intercepts,
     subspaces,
     layouts,
     likelihood,
@@ -457,9 +489,18 @@ class Optimum:
     """What is known of min F′: `upper`, of the points seen so far, and `lower`, −∞ until it is solved for."""
 
     def __init__(self, neighbour: Neighbour, reference: Floats):
-        self.bounds = bounds_for(neighbour.formulation, neighbour.problem)
-        self.at_reference = self.upper = self.bounds.upper(reference)
+        self.form, self.problem = neighbour.formulation, neighbour.problem
+        self.bounds = bounds_for(self.form, self.problem)
+        start = 0 * neighbour.theta if len(neighbour.hidden) else reference
+        self.at_reference = self.upper = self.bounds.upper(start)
         self.lower = -np.inf
+        self.theta = start
+
+    def solve(self, seen: Callable[[float], None]) -> None:
+        """`seen` is told the values on the way, and may end it."""
+        limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
+        best = solve(self.form, self.problem, FINE, **limits)
+        self.lower, self.theta, self.upper = best.lower, best.theta_flat, min(self.upper, best.upper)
 
 
 class Detective:
@@ -499,6 +540,10 @@ class Detective:
         if key not in self.optima:
             self.optima[key] = Optimum(neighbour, case.reference.theta_flat)
         known, theta = self.optima[key], neighbour.theta
+        if neighbour.hidden.any():
+            if known.lower == -np.inf:
+                known.solve(lambda value: None)
+            theta = np.where(neighbour.hidden, known.theta, theta)
         upper = known.bounds.upper(theta)
         if not np.isfinite(upper):
             return Finding(neighbour, np.inf, np.inf)
@@ -519,10 +564,8 @@ class Detective:
             if known.lower == -np.inf:
                 for c in ALONG:
                     seen(known.bounds.upper(c * theta))
-                limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
-                best = solve(neighbour.formulation, neighbour.problem, FINE, **limits)
-                known.lower = best.lower
-                seen(best.upper)
+                known.solve(seen)
+                seen(known.upper)
         except BetterByFar:
             return Finding(neighbour, np.inf, (upper - known.upper) / size)
         return Finding(neighbour, (upper - known.lower) / size, (upper - known.upper) / size)

@@ -1,7 +1,8 @@
 """Every error a user can cause: one sentence saying what, where, and one fix.
 
 All derive from `CutbenchError`, a `ValueError`, so a caller catches one class and the command line
-prints one line and exits with `exit_code`. `checked_positive` is the check that most settings want.
+prints one line and exits with `exit_code`. `checked_positive` is the check that most settings want, `checked_whole`
+that of counts and seeds.
 """
 
 from __future__ import annotations
@@ -74,5 +75,12 @@ def checked_limits(**numbers: Any) -> None:
 def checked_positive(**settings: Any) -> None:
     """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
     for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= value <= 1e100:
+        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= float(value) <= 1e100:
             raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
+
+
+def checked_whole(least: int, **settings: Any) -> None:
+    """Raise `BadInput` for the first setting that is not a whole number from `least` on."""
+    for name, value in settings.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise BadInput(f"{name} is {value!r}; give a whole number from {least} on, e.g. {name}={least}.")

@@ -14,7 +14,8 @@ as Python's `json` writes them: all digits, and `Infinity` where one is infinite
 
     settings   of `solve`: command, source (the problem's name, settings and folder), formulation, options,
                data_sha256, versions
-    round      a finished round of the loop in workbench/cutting_planes.py, which says what it holds
+    round      a finished round of the loop in workbench/cutting_planes.py, or of that in workbench/majorize.py,
+               which say what it holds
     end        the run is finished: `status`, and the numbers of its last round
 
 Other loops append kinds of their own; nothing here knows them. A reader takes numbers and arrays as a
@@ -250,7 +251,7 @@ def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, int]:
 
 def sealed(record: dict[str, Any], before: str) -> tuple[bytes, str]:
     """The line of a record, and its check."""
-    body = json.dumps(record)
+    body = json.dumps(record, default=np.generic.item)
     check = hashlib.sha256(f"{before}{body}".encode()).hexdigest()[:16]
     return f'{body[:-1]}{CHECK}{check}"}}\n'.encode(), check
 

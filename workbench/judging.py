@@ -6,9 +6,11 @@
 
 that returns weights θ (p,), in the order of `formulation.blocks(problem)`; or (θ, report); or yields checkpoints,
 each (passes, θ) or a report with `weights` and perhaps `passes`. Passes never fall; where none are told, checkpoints
-are spaced evenly over the budget. A report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and
-contradicted if false (workbench/verdicts.py); `iterate` and `share` let the average be replayed
-(workbench/audits.py). Bare weights get a history: those of a half, a quarter, … of the budget.
+are spaced evenly over the budget. None is read after the first that exceeds the budget, and after ENDLESS in all.
+A report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if false
+(workbench/verdicts.py); `iterate` and `share` let the average be replayed (workbench/audits.py). Bare weights get a
+history: those of a half, a quarter, … of the budget. What it gets are copies of the data, so that it can spoil its own
+only; `fit` raises `MissingCapability` for problems that it is not made for.
 A learner may also have, and is then audited by (workbench/audits.py),
 
     oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
@@ -21,7 +23,8 @@ Solvers of ours are learners by `run`, and have all this without being asked.
 
 **Where it runs.** Files of users always, and everybody else's learners under a limit of seconds, run in a process
 of their own (workbench/processes.py): whatever they raise, however they end or hang, is the verdict `failed`.
-Our solvers stop at the first checkpoint after the limit and are judged by what they have.
+Our solvers, and learners that yield checkpoints with their passes, stop at the first one after the limit and are judged
+by what they have; who yields nothing until GRACE later hangs.
 
 **Several seeds.** Each run has a verdict. Some evidence is certain: drift, infeasible weights, false reports, audits,
 moves away from an optimum, too many mistakes. The published rate and the settled history only make a clean learner
@@ -42,8 +45,12 @@ known: by the audits that contradict single steps, which are certain, and by the
 workbench/conventions.py under which its weights are optimal, which may be confident.
 
 **Relations** (workbench/relations.py) turn the certified reference into others, without solving: the learner is
-judged there as well. Always with `audit=True`; else if it agrees, is not ours, gives the same weights for two seeds
-and takes less than CHEAP seconds.
+judged there as well, by two seeds before chance accuses it. Always with `audit=True`; else if it agrees, is not ours
+and takes less than CHEAP seconds. A relation may bring what the problem does not have, losses other than 0/1 or sample
+weights. A learner that fails there, or is right there as long as that is taken out again, is not accused: it may not be
+made for it, and a remark says how it can declare that. One that reads it wrongly is.
+
+**Remarks** are what a user should know though it decides nothing; they follow the reason.
 """
 
 from __future__ import annotations
@@ -52,8 +59,9 @@ import contextlib
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -68,6 +76,7 @@ from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.processes import OutOfTime, Process, Raised
 from workbench.registries import build, dashed, is_path, load_file, load_user_file, registry
 from workbench.relations import rebuilt, related
+from workbench.solving import solve
 from workbench.stochastic import run
 from workbench.structures import Floats
 from workbench.trees import bounds_for
@@ -76,6 +85,11 @@ from workbench.verdicts import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CO
 CHANCE = ("rate", "settled")  # rules whose evidence a clean learner might meet by bad luck
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
 CHEAP = 0.1  # seconds
+SLOW = 5.0  # seconds; a first fit imports packages, too, so that another one below this tells whether it is cheap
+GRACE = 1.0  # seconds
+KEPT = 500  # checkpoints that are kept at least, where there are more
+ENDLESS = 100_000  # checkpoints
+KEYS = ("weights", "passes", "objective", "lower", "gap", "dual", "iterate", "share")  # of a report
 RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping may suit them less
 NUMBERS = ("objective", "lower", "gap", "share")  # of a report
 
@@ -127,7 +141,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a learner, of the run that decided it; all `runs` behind it, and the `causes` that are known."""
+    """The verdict on a learner, of the run that decided it; all `runs` behind it, the known `causes`, and `remarks`."""
 
     name: str
     verdict: str
@@ -139,6 +153,7 @@ class Judgement:
     rule: str
     runs: list[Run] = field(default_factory=list)
     causes: list[Cause] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 def judge(
@@ -173,15 +188,16 @@ def judge(
         settled = decided.verdict == DISAGREES and decided.rule in CHANCE
         if settled or decided.verdict in (AGREES, NOT_CONVERGED):
             decided, causes = stand.audited(decided, tolerance)
-        wanted = audit or (audit is None and stand.cheap(decided, passes, seeds))
-        if wanted and decided.verdict in (AGREES, NOT_CONVERGED):
+        unaccused = decided.verdict in (AGREES, NOT_CONVERGED)
+        if unaccused and (audit or (audit is None and stand.cheap(decided, passes, runs))):
             decided = stand.related(decided, passes, seeds[0], tolerance)
     if settled or (decided.verdict == DISAGREES and decided.rule == "feasibility"):
         decided, found = explained(decided, stand.history, reference)
         causes = causes + found
-    mean = float(np.mean([each.seconds for each in runs]))
-    told = decided.verdict, decided.excess, passes, mean, decided.reason, decided.evidence, decided.rule
-    return Judgement(candidate.name, *told, runs, causes)
+    mean, remarks = float(np.mean([each.seconds for each in runs])), list(dict.fromkeys(stand.remarks))
+    reason = " ".join([f"{decided.reason.rstrip('.')}.", *remarks]) if remarks else decided.reason
+    told = decided.verdict, decided.excess, passes, mean, reason, decided.evidence, decided.rule
+    return Judgement(candidate.name, *told, runs, causes, remarks)
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
@@ -301,8 +317,14 @@ class Stand:
 
     def __init__(self, learner: Learner, reference: Any, limit: float | None):
         self.learner, self.reference, self.limit = learner, reference, limit
-        self.history: list[tuple[float, Floats]] = []  # (passes, weights) of the last run
+        self.reports: list[Report] = []  # of the last run
         self.yielded: list[Report] = []  # by one fit
+        self.remarks: list[str] = []
+        self.copy: Any = None  # of the problem, for the learner
+
+    @property
+    def history(self) -> list[tuple[float, Floats]]:
+        return [(each.passes, each.theta) for each in self.reports]
 
     @property
     def certified(self) -> bool:
@@ -316,42 +338,67 @@ class Stand:
 
     # what a learner does
 
-    def fitted(self, budget: int, seed: int, start: bool = False) -> tuple[list[Report], float]:
-        """What `fit` returns, and its seconds; `start` hands it the optimum."""
-        form, data = self.reference.formulation, self.reference.problem
+    def fitted(
+        self, budget: int, seed: int, start: bool = False, within: float | None = None
+    ) -> tuple[list[Report], float]:
+        """What `fit` returns, and its seconds; `start` hands it the optimum; read for `within` seconds."""
+        form = self.reference.formulation
         extra = {"start": started(self.reference.certificate)} if start else {}
-        began = time.perf_counter()
-        with contextlib.redirect_stdout(sys.stderr):
-            reports = reports_of(self.learner.fit(data, form, budget, seed, **extra), budget)
-        return reports, time.perf_counter() - began
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+            began = time.perf_counter()
+            returned = self.learner.fit(data, form, budget, seed, **extra)
+            reports = reports_of(returned, budget, began + within if within else np.inf)
+            took = time.perf_counter() - began
+        if within and took > within and len(reports) == 1 and not reports[0].remarks:
+            raise OutOfTime
+        return reports, took
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Any]:
+        """A copy of the problem, which the learner may spoil; then the next gets another."""
+        own = self.reference.problem
+        if self.copy is None:
+            self.copy = rebuilt(own, {key: np.array(each) for key, each in own.arrays().items()})
+        try:
+            yield self.copy
+        finally:
+            now = self.copy.arrays()
+            if spoiled := [key for key, each in own.arrays().items() if not np.array_equal(each, now[key])]:
+                self.remarks.append(f"It changes the data it is given ({', '.join(spoiled)}); each fit had a copy.")
+                self.copy = None
 
     def findings(self) -> list[Finding]:
         """What the audits of single steps find."""
         reference = self.reference
-        with contextlib.redirect_stdout(sys.stderr):
-            return audit(hooks_of(self.learner.thing, reference.formulation, reference.problem), reference)
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+            return audit(hooks_of(self.learner.thing, reference.formulation, data), reference)
 
     def takes_start(self) -> bool:
         return "start" in inspect.signature(self.learner.fit).parameters
 
     # how it is judged
 
-    def judged(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
-        """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds."""
+    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+        """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds.
+
+        history : False for the verdict on where it ends, alone
+        """
         self.yielded, took = reports, _ = self.fitted(passes, seed)
+        reports = reports if history else reports[-1:]
         verdict = crosscheck(reports, self.reference, tolerance)
-        if verdict.verdict == NOT_CONVERGED and len(reports) == 1:
+        if history and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
             budgets = sorted({passes >> k for k in range(1, BUDGETS)} - {0, passes}, reverse=True)
             reports = sorted(reports + [self.fitted(budget, seed)[0][-1] for budget in budgets], key=lambda r: r.passes)
             verdict = crosscheck(reports, self.reference, tolerance)
-        self.history = [(each.passes, each.theta) for each in reports]
+        self.reports = reports
+        self.remarks += [sentence for each in reports for sentence in each.remarks]
         return verdict, took
 
-    def tried(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
+    def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
         """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
         began = time.perf_counter()
         try:
-            return self.judged(passes, seed, tolerance)
+            return self.judged(passes, seed, tolerance, history)
         except MissingCapability as refusal:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
         except OutOfTime:
@@ -380,12 +427,18 @@ class Stand:
         reason = f"{verdict.reason} {first.sentence}" if verdict.verdict == DISAGREES else first.sentence
         return Verdict(DISAGREES, verdict.excess, reason, evidence, f"audit: {first.name}"), causes
 
-    def cheap(self, verdict: Verdict, passes: int, seeds: Sequence[int]) -> bool:
-        """Whether relations cost next to nothing, and mean something."""
-        if self.learner.ours or verdict.verdict != AGREES or not self.history:
+    def cheap(self, verdict: Verdict, passes: int, runs: Sequence[Run]) -> bool:
+        """Whether relations cost next to nothing; a remark if they do not."""
+        if self.learner.ours or verdict.verdict != AGREES or not self.certified:
             return False
-        reports, took = self.fitted(passes, max(seeds) + 1)
-        return took < CHEAP and np.array_equal(self.history[-1][1], reports[-1].theta)
+        took = min(each.seconds for each in runs)
+        if CHEAP <= took < SLOW:
+            took = self.fitted(passes, runs[0].seed)[1]
+        if took >= CHEAP and next(related(self.reference), None):
+            self.remarks.append(
+                f"It was not judged on related problems, for a fit takes {took:.2g} s; the audit does it."
+            )
+        return took < CHEAP
 
     def related(self, verdict: Verdict, passes: int, seed: int, tolerance: float) -> Verdict:
         """The verdict after the learner was judged on each related reference, too."""
@@ -394,26 +447,60 @@ class Stand:
         held = 0
         for name, reference in related(self.reference):
             with self.beside(reference) as stand:
-                other, _ = stand.tried(passes, seed, RELAXED * tolerance)
-            if other.verdict in (DISAGREES, FAILED):
+                other, excused = stand.beyond(passes, seed, RELAXED * tolerance)
+            if excused:
+                ends = "failed" if other.verdict == FAILED else f"ignores them ({other.excess:.1e} above the optimum)"
+                self.remarks.append(
+                    f"It was also judged with {reference.beyond.what} (relation {name}), which this problem has not, "
+                    f"and {ends}; if it is not made for them, let `fit` raise MissingCapability there."
+                )
+            elif other.verdict in (DISAGREES, FAILED):
                 reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"
                 evidence = verdict.evidence | other.evidence
                 return Verdict(DISAGREES, other.excess, reason, evidence, f"relation: {name}")
-            held += 1
+            else:
+                held += 1
         return replace(verdict, evidence=verdict.evidence | {"relations": held})
+
+    def beyond(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, bool]:
+        """The verdict on a related problem, and its excuse: that all is well without what the original has not."""
+        form, beyond = self.reference.formulation, self.reference.beyond
+        if beyond is None:
+            return self.twice(passes, seed, tolerance), False
+        other, _ = self.tried(passes, seed, tolerance, history=False)
+        if other.verdict not in (DISAGREES, NOT_CONVERGED):
+            return other, other.verdict == FAILED
+        without = solve(form, beyond.without, gap=tolerance / 3)
+        if crosscheck(self.reports, without, tolerance).verdict == AGREES:
+            return other, True
+        other = self.twice(passes, seed, tolerance)
+        excused = other.verdict == DISAGREES and crosscheck(self.reports, without, tolerance).verdict != DISAGREES
+        return other, excused
+
+    def twice(self, passes: int, seed: int, tolerance: float) -> Verdict:
+        """The verdict on one fit; where chance may have accused it, on another if that does not."""
+        one, _ = self.tried(passes, seed, tolerance)
+        if one.verdict == DISAGREES and one.rule in CHANCE:
+            two, _ = self.tried(passes, seed + 1, tolerance)
+            return one if two.verdict == DISAGREES else two
+        return one
 
 
 class OwnStand(Stand):
     """A solver of ours at work."""
 
-    def judged(self, passes: int, seed: int, tolerance: float) -> tuple[Verdict, float]:
+    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
         form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
         if why := solver.misfit(form, data):
             raise MissingCapability(why)
         late = (lambda row: row.seconds > self.limit) if self.limit else None
         trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
-        self.history = list(zip(trace.passes.tolist(), trace.thetas, strict=True))
+        self.reports = [Report(*each) for each in zip(trace.passes.tolist(), trace.thetas, strict=True)]
         return crosscheck(trace, self.reference, tolerance), float(trace.seconds[-1])
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Any]:
+        yield self.reference.problem  # solvers of ours do not write there
 
     def takes_start(self) -> bool:
         return False
@@ -451,20 +538,24 @@ class RemoteStand(Stand):
             self.process.ask({"do": "open", **self.words}, self.reference.problem.arrays())
             self.opened = True
         try:
-            return self.process.ask(numbers, arrays, self.limit)
+            return self.process.ask(numbers, arrays, self.limit and self.limit + GRACE)
         except Raised as raised:
-            kinds = {each.__name__: each for each in (MissingCapability, BadInput, BadAnswer)}
+            kinds = {each.__name__: each for each in (MissingCapability, BadInput, BadAnswer, OutOfTime)}
             raise kinds[raised.kind](raised.text) if raised.kind in kinds else raised from None
 
-    def fitted(self, budget: int, seed: int, start: bool = False) -> tuple[list[Report], float]:
+    def fitted(
+        self, budget: int, seed: int, start: bool = False, within: float | None = None
+    ) -> tuple[list[Report], float]:
         arrays = packed_start(self.reference.certificate) if start else {}
-        told, arrays = self.asked({"do": "fit", "budget": budget, "seed": seed, "start": start}, arrays)
+        question = {"do": "fit", "budget": budget, "seed": seed, "start": start, "within": within or self.limit}
+        told, arrays = self.asked(question, arrays)
+        self.remarks += told["remarks"]
         reports = []
-        for k, (passes, claims) in enumerate(told["reports"]):
+        for k, (passes, claims, remarks) in enumerate(told["reports"]):
             dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays]
             claims |= {"dual": dual[0] if len(dual) == 1 else tuple(dual)} if dual else {}
             claims |= {"iterate": arrays[f"iterate_{k}"]} if f"iterate_{k}" in arrays else {}
-            reports.append(Report(passes, arrays[f"theta_{k}"], claims))
+            reports.append(Report(passes, arrays[f"theta_{k}"], claims, tuple(remarks)))
         return reports, told["seconds"]
 
     def findings(self) -> list[Finding]:
@@ -498,24 +589,48 @@ def exception_of(error: BaseException) -> Exception:
 # ── what learners return ──────────────────────────────────────────────────────────────────────────
 
 
-def reports_of(returned: Any, budget: int) -> list[Report]:
-    """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know."""
+def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:
+    """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know.
+
+    until : when to stop reading, as `time.perf_counter` has it
+    """
     if isinstance(returned, Mapping):
         reports = [report_of(returned)]
     elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
         reports = [report_of(returned[1] | {"weights": returned[0]})]
     elif hasattr(returned, "__next__") or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
-        reports = [report_of(each) for each in returned]
+        return checkpoints(returned, budget, until)
     else:
         reports = [report_of({"weights": returned})]
-    if not reports:
+    return [each._replace(passes=float(budget)) if np.isnan(each.passes) else each for each in reports]
+
+
+def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:
+    """Those up to the budget, KEPT or more of them; all if they tell iterates, whose average is to be replayed."""
+    numbered: list[tuple[int, Report]] = []
+    began, ended = time.perf_counter(), True
+    for count, told in enumerate(returned, 1):
+        numbered.append((count, report_of(told)))
+        passes = numbered[-1][1].passes
+        if passes > budget:
+            break
+        if count == ENDLESS or time.perf_counter() > until:
+            ended = False
+            break
+        if len(numbered) == 2 * KEPT and "iterate" not in numbered[-1][1].claims:
+            numbered = numbered[1::2]
+    if not numbered:
         raise BadAnswer("The learner yielded nothing; yield (passes, weights) at least once.")
-    for k, each in enumerate(reports):
-        if np.isnan(each.passes):
-            reports[k] = each._replace(passes=budget * (k + 1) / len(reports))
+    if not ended and any(np.isnan(each.passes) for _, each in numbered):
+        raise BadAnswer(f"The learner yielded {count} checkpoints and no end, without their passes; tell those.")
+    reports = [e._replace(passes=budget * k / count) if np.isnan(e.passes) else e for k, e in numbered]
     for before, after in pairwise(reports):
         if after.passes < before.passes or after.passes == 0:
             raise BadAnswer(f"The learner's passes go from {before.passes:g} to {after.passes:g}; count them upwards.")
+    if not ended:
+        took = f"{time.perf_counter() - began:.2g} s"
+        told = f"It was stopped after {took} and {count} checkpoints, at pass {passes:g} of {budget}."
+        reports[-1] = reports[-1]._replace(remarks=(*reports[-1].remarks, told))
     return reports
 
 
@@ -535,12 +650,35 @@ def report_of(told: Any) -> Report:
     claims = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
     if told.get("iterate") is not None:
         claims["iterate"] = flat(told["iterate"])
-    if (dual := told.get("dual")) is not None:
-        claims["dual"] = tuple(map(np.asarray, dual)) if isinstance(dual, tuple | list) else np.asarray(dual, float)
+    if told.get("dual") is not None:
+        claims["dual"] = dual_of(told["dual"])
     passes = np.nan
     if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
         raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
-    return Report(passes, flat(told["weights"]), claims)
+    return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)))
+
+
+def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:
+    """What a report says that nobody reads, in sentences."""
+    for key in sorted(map(str, told.keys() - {*KEYS})):
+        near = get_close_matches(key.lower(), KEYS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KEYS)}."
+        yield f"Its report says {key!r}, which nobody reads; {hint}"
+    for key in ("lower", "gap", "share"):
+        if not np.isfinite(claims.get(key, 0.0)):
+            yield f"The {key} it reports is {claims[key]:g}, which claims nothing; leave it out."
+
+
+def dual_of(told: Any) -> NDArray | tuple[NDArray, ...]:
+    """(samples, outputs, μ), or a table of all outputs."""
+    try:
+        if isinstance(told, tuple | list) and len(told) == 3:
+            samples, outputs, mu = (np.asarray(part) for part in told)
+            return np.asarray(samples, np.int64), np.asarray(outputs, np.int64), np.asarray(mu, float)
+        return np.asarray(told, float)
+    except (TypeError, ValueError):
+        kind = type(told).__name__
+        raise BadAnswer(f"The learner's dual is a {kind}, no weights; give (samples, outputs, μ) or a table.") from None
 
 
 def number(key: str, value: Any) -> float:
@@ -622,15 +760,16 @@ def answer(numbers: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[st
     do = numbers.pop("do")
     if do == "open":
         kind, settings = numbers["formulation"]
-        OPENED["problem"] = rebuilt(found_at(*numbers["problem"]), arrays)
-        OPENED["formulation"] = found_at(*kind)(**settings)
-        OPENED["learner"] = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        problem, formulation = rebuilt(found_at(*numbers["problem"]), arrays), found_at(*kind)(**settings)
+        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        reference = SimpleNamespace(formulation=formulation, problem=problem)
+        OPENED["stand"] = Stand(learner, reference, None)
         return {}, {}
-    reference = SimpleNamespace(formulation=OPENED["formulation"], problem=OPENED["problem"])
+    stand = OPENED["stand"]
+    reference = stand.reference
     if "mu" in arrays:
         parts = {"theta": arrays["weights"], "samples": arrays["samples"]}
         reference.certificate = SimpleNamespace(**parts, witnesses=arrays["witnesses"], weights=arrays["mu"])
-    stand = Stand(OPENED["learner"], reference, None)
     if do == "takes start":
         return {"takes": stand.takes_start()}, {}
     if do == "audit":
@@ -638,10 +777,10 @@ def answer(numbers: dict[str, Any], arrays: dict[str, NDArray]) -> tuple[dict[st
         return {"findings": [list(each) for each in stand.findings()]}, {}
     reports, seconds = stand.fitted(**numbers)
     told, out = [], {}
-    for k, (passes, theta, claims) in enumerate(reports):
+    for k, (passes, theta, claims, remarks) in enumerate(reports):
         out[f"theta_{k}"] = theta
         dual = claims.get("dual", ())
         out |= {f"dual_{k}_{j}": part for j, part in enumerate([dual] if isinstance(dual, np.ndarray) else dual)}
         out |= {f"iterate_{k}": claims["iterate"]} if "iterate" in claims else {}
-        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}])
-    return {"reports": told, "seconds": seconds}, out
+        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}, remarks])
+    return {"reports": told, "seconds": seconds, "remarks": stand.remarks}, out

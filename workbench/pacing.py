@@ -12,8 +12,8 @@ Difficulties are measured three ways, at weights w and states h:
     uncertainty   the entropy of the hidden variable      (workbench/criteria.py)
     novelty       the least change of w that makes the sample right      (workbench/least_change.py)
 
-Each has its own threshold κ = 1/K, so that they combine without a unit in common: with shares a_k ≥ 0, Σ a_k = 1, a
-sample enters
+Each has its own threshold κ = 1/K, so that they combine without a unit in common: with shares a_k ≥ 0, scaled to
+Σ a_k = 1, a sample enters
 
     by "mix" if Σ_k a_k f_k/κ_k < 1,        by "all" if f_k < κ_k for all k with a_k > 0.
 
@@ -25,6 +25,7 @@ where many samples have f_k = 0, κ_k must not fall between two rounding errors.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,11 @@ def admitted(f: Floats, kappa: Floats, shares: Floats, combine: str) -> NDArray[
 
 def checked_shares(**values: float) -> Floats:
     """Shares (3,) of the criteria, in order, summing to 1."""
+    for name, value in values.items():
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not (value == 0 or 1e-100 <= value <= 1e100):
+            raise BadInput(f"{name} is {value!r}; a criterion's share is 0 or from 1e-100 to 1e100, e.g. {name}=1.")
     shares = np.array([values[name] for name in CRITERIA], float)
-    if not np.isfinite(shares).all() or (shares < 0).any() or not shares.any():
-        raise BadInput(f"The shares of the criteria are {values}; give numbers from 0 on, not all 0.")
+    if not shares.any():
+        raise BadInput(f"The shares of {', '.join(CRITERIA)} are all 0; give one of them, e.g. slack=1.")
     return shares / shares.sum()

@@ -276,7 +276,7 @@ def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:
             raise BadInput(f"The setting {text!r} is not of the form key=value; write for example lam=0.1.")
         owners = [j for j, settings in enumerate(known) if key in settings]
         if not owners:
-            raise unknown_setting(key, known)
+            raise unknown_setting(key, known, value.strip())
         if len(owners) > 1:
             raise BadInput(f"The setting {key!r} belongs to problem and formulation alike; rename it in one of them.")
         if key in parsed[owners[0]]:
@@ -285,9 +285,10 @@ def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:
     return parsed
 
 
-def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]]) -> BadInput:
+def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]], value: str = "") -> BadInput:
+    """Offers the setting that is called like the value, or else the one whose name is nearest to the key."""
     names = sorted({name for settings in known for name in settings})
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    near = [value] if value in names else difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return BadInput(f"There is no setting called {key!r}; {hint}known: {', '.join(names) or 'none'}.")
 

@@ -16,6 +16,9 @@ learned costs do not look at ℓ.
 
 So one certified reference is many: `related` hands them out with their proven bounds, for a learner to be judged by.
 A formulation without a row and an output structure of another layout are checked by no relation.
+
+Where the original has 0/1 losses, or no sample weights, a change may bring others, which not every learner is made for:
+such a reference has `beyond`, with the changed problem as it would be without them.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from workbench.registries import registry
 from workbench.structures import Floats, Ints
 
 Arrays = dict[str, NDArray]
+COSTS = ("cost", "false_positive", "false_negative")
 LAYOUTS = ("multiclass", "chain", "matching", "linear")  # output structures whose `arrays` are understood here
 SCALE = 2.0  # c of `features` and `loss`
 
@@ -52,6 +56,13 @@ class Changed:
     problem: Any
     c: float = 1.0
     moves: Mapping[str, Callable[[Floats], Floats]] = field(default_factory=dict)
+
+
+class Beyond(NamedTuple):
+    """What a changed problem has and the original had not, and the changed problem without it."""
+
+    what: str
+    without: Any
 
 
 # ── changes of the data ───────────────────────────────────────────────────────────────────────────
@@ -109,7 +120,7 @@ def features(problem: Any) -> Changed | None:
 def loss(problem: Any) -> Changed | None:
     """ℓ → cℓ, where the data have costs."""
     arrays = problem.arrays()
-    costs = {key: SCALE * arrays[key] for key in ("cost", "false_positive", "false_negative") if key in arrays}
+    costs = {key: SCALE * arrays[key] for key in COSTS if key in arrays}
     return Changed(rebuilt(problem, arrays | costs), SCALE) if costs else None
 
 
@@ -139,6 +150,24 @@ def rebuilt(problem: Any, arrays: Arrays) -> Any:
     kind = problem if isinstance(problem, type) else type(problem)
     sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
     return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
+
+
+PLAIN: dict[str, Callable[[Arrays], Arrays]] = {
+    "losses other than 0/1": lambda arrays: {key: (arrays[key] != 0) * 1.0 for key in COSTS if key in arrays},
+    "sample weights": lambda arrays: {"weights": np.ones_like(arrays["weights"])},
+}
+
+
+def beyond(problem: Any, changed: Any) -> Beyond | None:
+    before, after = problem.arrays(), changed.arrays()
+    for what, plain in PLAIN.items():
+        if alike(before, plain(before)) and not alike(after, plain(after)):
+            return Beyond(what, rebuilt(changed, after | plain(after)))
+    return None
+
+
+def alike(arrays: Arrays, others: Arrays) -> bool:
+    return all(np.array_equal(arrays[key], each) for key, each in others.items())
 
 
 def inputs(arrays: Arrays) -> sparse.csr_array:
@@ -247,4 +276,5 @@ def moved(reference: Any, changed: Changed, change: Change) -> Any:
         upper=reference.upper * factor,
         lower=reference.lower * factor,
         gap=reference.gap,
+        beyond=beyond(reference.problem, changed.problem),
     )

@@ -26,7 +26,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from inspect import isclass
@@ -35,18 +35,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import plain_settings
 from workbench.ascent import AscentMaster
 from workbench.backends import BACKENDS, Backend, solve_cvxpy
 from workbench.backends import backend as find_backend
 from workbench.bounds import Bounds, SmoothBounds
 from workbench.branch_and_bound import search
-from workbench.certificate import Certificate, arrays_of, data_sha256, name_of, versions
+from workbench.certificate import Certificate, arrays_of, checked_arrays, data_sha256, name_of, versions
 from workbench.compiled import available
 from workbench.cutting_planes import Family, Observe, Progress, generate
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable, checked_limits
 from workbench.exact import optimum as exact_optimum
 from workbench.exact import sharpened
-from workbench.journal import Journal
+from workbench.journal import Entry, Journal
 from workbench.majorize import alternate
 from workbench.master import CompiledMaster, GramMaster, Master
 from workbench.passes import Passes
@@ -60,6 +61,8 @@ HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS
 LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
 MOST = 200_000  # rows that an ascent about a moving centre is given at once, where it can be given all
 SHORT = 1000  # entries of θ up to which the primal is the stronger master
+OWN_WORDS = ("status", "backend", "master", "cuts", "rounds", "seconds", "cpu_seconds", "compile_seconds")
+OWN_WORDS += ("oracle_seconds", "master_seconds", "own_status")  # what a solution says of itself, for the record
 
 
 @dataclass
@@ -67,7 +70,8 @@ class Solution:
     """A certified answer: F* lies in [lower, upper] and θ attains `upper`.
 
     theta : blocks of θ by name;  theta_flat : θ (p,);  gap : relative, see `Bounds.gap`
-    status : optimal (gap reached), stalled (the backend can give no more) or limit
+    status : optimal (gap reached), stalled (the backend can give no more) or limit; of an alternation
+        stationary, cycle, stalled (a convex program that its end rests on missed its gap) or limit
     own_status : the backend's own word in the last round; nothing rests on it
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
     """
@@ -108,6 +112,10 @@ class Solution:
             f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
         )
 
+    def kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a journal holds of it: numbers, and arrays by name."""
+        return {name: getattr(self, name) for name in OWN_WORDS}, self.certificate.parts()
+
 
 def solve(
     formulation: Any,
@@ -145,9 +153,15 @@ def solve(
     MissingCapability, BadInput, BackendFailed : one sentence each
     """
     check_words(formulation, problem, gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+    formulation = plain_settings(formulation)
     if isinstance(formulation, Majorized):
-        words = {"gap": gap, "backend": backend, "groups": groups, "master": master, "source": source}
-        return solve_alternating(formulation, problem, words, time_limit, max_rounds, observe)
+        words = {"gap": gap, "backend": backend, "groups": groups, "master": master}
+        kept = journalled(
+            journal, formulation, problem, {"source": source or {}, "options": words | {"polish": polish}}
+        )
+        return solve_alternating(
+            formulation, problem, words | {"source": source}, time_limit, max_rounds, observe, kept
+        )
     if not isinstance(formulation, CutForm | SmoothForm | Search):
         raise MissingCapability(f"{type(formulation).__name__} cannot be solved; `cutbench list` names those that can.")
     cpu, clock = time.process_time(), time.perf_counter()
@@ -164,7 +178,7 @@ def solve(
         answer = solve_by_cuts(bounds, gap, backend, groups, master, time_limit, max_rounds, observe, kept)
     state, last = answer.state, answer.state.history[-1]
     status = "optimal" if bounds.gap(state.upper, state.lower) <= gap else state.status
-    theta, everyone = bounds.repaired(state.theta), np.arange(problem.n_samples)
+    theta = bounds.repaired(state.theta)
     support = np.flatnonzero(state.weights > 0)
     certificate = Certificate(
         formulation=formulation,
@@ -207,11 +221,17 @@ def solve(
         compile_seconds=answer.compile_seconds,
         oracle_seconds=last["oracle_seconds"],
         master_seconds=last["master_seconds"],
-        train_error=float(problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean()),
+        train_error=train_error(bounds, theta),
         certificate=certificate,
         history=state.history,
         own_status=state.said,
     )
+
+
+def train_error(bounds: Bounds | SmoothBounds, theta: Floats) -> float:
+    """The mean loss of what θ predicts on the samples learned from."""
+    everyone = np.arange(bounds.problem.n_samples)
+    return float(bounds.problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean())
 
 
 def solve_alternating(
@@ -221,11 +241,22 @@ def solve_alternating(
     time_limit: float | None,
     max_rounds: int | None,
     observe: Observe | None,
+    journal: AbstractContextManager[Journal | None],
 ) -> Solution:
     """The alternation to its end; bounds are those of its inner programs, of the whole there are none."""
-    cpu, clock = time.process_time(), time.perf_counter()
-    found = alternate(formulation, problem, partial(solve, **words), max_rounds, time_limit, observe)
+    with journal as kept:
+        if kept and kept.entries and words["gap"] < kept.settings["options"]["gap"]:
+            raise BadInput(
+                f"The rounds of the run in {kept.run} were solved to a gap of {kept.settings['options']['gap']}; "
+                f"for a smaller one solve into another folder."
+            )
+        answer, recall = partial(solve, **words), partial(recalled, source=words["source"])
+        found = alternate(formulation, problem, answer, max_rounds, time_limit, observe, kept, recall)
+        if kept and found.status != "limit" and not kept.finished:
+            kept.append("end", {"status": found.status, "gap": max(entry["inner_gap"] for entry in found.history)})
     inner = found.inner
+    about = {"formulation": type(formulation).__name__, "status": found.status}
+    remark = "an alternation proves no optimum, so there is no fraction to look for"
     return Solution(
         formulation=formulation,
         problem=problem,
@@ -238,17 +269,36 @@ def solve_alternating(
         master=inner.master,
         cuts=inner.cuts,
         rounds=len(found.history),
-        seconds=time.perf_counter() - clock,
-        cpu_seconds=time.process_time() - cpu,
+        seconds=found.seconds,
+        cpu_seconds=found.cpu_seconds,
         compile_seconds=0.0,
         oracle_seconds=inner.oracle_seconds,
         master_seconds=inner.master_seconds,
         train_error=inner.train_error,
-        certificate=inner.certificate,
+        certificate=replace(inner.certificate, alternation=about, remark=remark),
         history=found.history,
         lower_kind="none",
-        own_status=f"cycle of {found.cycle}" if found.cycle else "",
+        own_status=f"cycle of {found.cycle}" if found.status == "cycle" else "",
     )
+
+
+def recalled(formulation: Any, problem: Any, line: Entry, source: dict[str, Any] | None = None) -> Solution:
+    """The solution that a line of an alternation's journal is about, both bounds computed anew.
+
+    Where its gap was reached in rational arithmetic only, it is so again.
+    """
+    bounds, told, gap = bounds_for(formulation, problem), line.numbers["inner"], line.numbers["gap"]
+    words = {"status": told["status"], "backend": told["backend"], "source": source or {}}
+    certificate = Certificate(
+        formulation, problem, **checked_arrays(line.arrays(), problem), upper=np.inf, lower=-np.inf, gap=np.inf, **words
+    )
+    lower, upper = certificate.recheck()
+    certificate = replace(certificate, lower=lower, upper=upper, gap=bounds.gap(upper, lower))
+    if certificate.gap > gap:
+        certificate = sharpened(certificate, gap, certificate.theta)
+    theta, ends = bounds.repaired(certificate.theta), ("upper", "lower", "gap")
+    told = told | {name: getattr(certificate, name) for name in ends} | {"train_error": train_error(bounds, theta)}
+    return Solution(formulation, problem, theta, certificate=certificate, **told)
 
 
 def check_words(formulation: Any, problem: Any, **numbers: Any) -> None:

@@ -30,9 +30,11 @@ def emit(record: Mapping[str, Any]) -> None:
 
 
 def keep(record: Mapping[str, Any], path: Path) -> None:
-    """The same object as a file."""
+    """The same object as a file, which is whole at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(plain(record), allow_nan=False, indent=2) + "\n", encoding="utf-8")
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(json.dumps(plain(record), allow_nan=False, indent=2) + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 def plain(value: Any) -> Any:
@@ -69,10 +71,10 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 @contextlib.contextmanager
-def progress(text: str) -> Iterator[Observe | None]:
-    """A status line on stderr while something runs, if stderr is a terminal; else nothing.
+def status(text: str) -> Iterator[Callable[[str], None] | None]:
+    """A line on stderr while something runs, if stderr is a terminal; else nothing.
 
-    Yields what to call with each round's record, or None.
+    Yields what to call with another text, or None.
     """
     if not sys.stderr.isatty():
         yield None
@@ -80,14 +82,21 @@ def progress(text: str) -> Iterator[Observe | None]:
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(stderr=True).status(f"{text}: compiling (once) …") as status:
+    with Console(stderr=True).status(escape(text)) as shown:
+        yield lambda other: shown.update(escape(other))
+
+
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[Observe | None]:
+    """The same for a `solve`: yields what to call with each round's record, or None."""
+    with status(f"{text}: compiling (once) …") as show:
 
         def observe(round_: dict[str, Any]) -> None:
             interval = f"[{round_['lower']:.6g}, {round_['upper']:.6g}]"
             work = f"round {round_['round']}, {round_['cuts']} cuts, gap {round_['gap']:.1e}"
-            status.update(escape(f"{text}: {work}, optimum in {interval}"))
+            show(f"{text}: {work}, optimum in {interval}")
 
-        yield observe
+        yield observe if show else None
 
 
 @contextlib.contextmanager
@@ -178,6 +187,7 @@ def print_solution(row: dict[str, Any]) -> None:
         else f"in {interval(row)}",
         "exactly": row.get("optimum") and shortened(row["optimum"]),
         "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
+        **(alternating(row) if row["lower_kind"] == "none" else {}),
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
@@ -188,6 +198,14 @@ def print_solution(row: dict[str, Any]) -> None:
     for name, text in lines.items():
         if text:
             click.echo(f"  {name:<12} {text}")
+
+
+def alternating(row: Mapping[str, Any]) -> dict[str, str]:
+    """Where an alternation ended, and how well its convex programs were solved."""
+    ended = {} if row["upper"] is None else {"objective": f"{row['upper']:.12g}, where it ended"}
+    missed = f"{row['unsolved']} of {row['programs']} convex programs missed the gap asked for, the worst has"
+    solved = f"all {row['programs']} convex programs solved, to"
+    return ended | {"inner gap": f"{missed if row['unsolved'] else solved} {small(row['inner_gap'])}"}
 
 
 def print_backends(rows: list[dict[str, Any]]) -> None:
@@ -248,6 +266,8 @@ def print_proof(result: dict[str, Any]) -> None:
         click.echo(f"  lower    {shortened(result['lower_exact'])}")
         click.echo(f"  upper    {shortened(result['upper_exact'])}")
     click.echo(f"  gap      {small(result['gap'])} relative")
+    if result["about"]:
+        click.echo(f"  of       {result['about']}")
     if result["reason"]:
         click.echo(f"  because  {result['reason']}")
     click.echo(f"  data     sha256 {result['data_sha256']}")

@@ -20,7 +20,8 @@ relative one e / max(|F|, |L|, 1e-6·F(0)). In order, the first that holds:
                          eight times the passes brought no factor of 1.5, if they did not raise e;
                       2. the problem is no excuse: clean runs of ours with the same budget, eight of
                          the same solver if it is one of ours, else two of every solver that fits,
-                         all end below e∞/2; if it stands, two of every solver, below e/10.
+                         all end below e∞/2; if it stands, two of every solver, below e/10. Where no
+                         solver of ours fits there are none, and nobody is accused.
     not converged   otherwise
 
 A solver that learns from its mistakes has no optimum to reach. It is judged by what its log allows: the
@@ -44,11 +45,12 @@ on its way to a wrong limit is `not converged` until it is nearly there.
 contradicted if it is false beyond rounding (relative CLAIM): an objective that is not F(θ); a lower bound above the
 proven upper bound; a gap that is negative or, read as absolute and as relative, less than what is proven to be
 missing, F(θ) − upper; dual weights (samples, outputs, μ ≥ 0 with Σ_z μ_i(z) = p_i) that are no such weights, or whose
-θ = argmin r + ⟨Σ μ a, ·⟩ is not the θ reported. Under hard constraints an objective is r(θ), of θ as it is.
+θ = argmin r + ⟨Σ μ a, ·⟩ is not the θ reported. Under hard constraints an objective is r(θ), of θ as it is. An
+objective is a number, so NaN is a false one; a gap of NaN or ∞ and a lower bound of NaN or −∞ say nothing.
 
 A bare θ has no history, so above the tolerance it is `not converged` whatever its excess. Pass the
 answers under growing budgets, [(passes, θ), …]: with two to four of them, settled means that e
-changed by less than 1 % while the budget at least doubled.
+changed by less than 1 % while the budget at least doubled. Of a long history GRADED are looked at (`chosen`).
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ WINDOW = 16  # the fit uses the checkpoints in the last factor of this many pass
 POWERS = np.concatenate([np.arange(0.1, 1.0, 0.1), np.arange(1.0, 3.1, 0.25)])
 NOISE = 0.01  # checkpoints are never believed to be more regular than this
 LEAST = 1e-100  # excess; its inverse can still be squared
+GRADED = 120  # checkpoints of a history; an objective costs an argmax for each sample
 SIGNIFICANT = 10.0
 FALL = 1.5
 SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
@@ -105,11 +108,15 @@ class Verdict:
 
 
 class Report(NamedTuple):
-    """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …)."""
+    """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …).
+
+    remarks : what is to be told of the report itself, in sentences
+    """
 
     passes: float
     theta: Floats
     claims: Mapping[str, Any] = {}
+    remarks: tuple[str, ...] = ()
 
 
 class Settling(NamedTuple):
@@ -143,7 +150,7 @@ def crosscheck(learned: Trace | Floats | Sequence[Any] | Exception, solution: An
     bounds = bounds_for(solution.formulation, solution.problem)
     if refusal := unusable([each.theta for each in reports], trace and trace.formulation, solution, bounds.oracle.dim):
         return refusal
-    case = Case(reports, trace, solution, bounds, tolerance)
+    case = Case(chosen(reports), trace, solution, bounds, tolerance)
     return case.contradicted() or case.near() or case.too_slow() or case.unsettled() or case.stays()
 
 
@@ -242,13 +249,30 @@ class Case:
         budget, limit = int(min(self.passes[-1], BUDGET)), self.evidence["limit"]
         alike = self.trace if self.margin < STANDING else None  # dual methods rise and fall: there all are asked
         self.evidence["control"] = control = clean_excess(alike, self.solution, self.bounds, budget)
-        if control >= limit / self.margin:
-            told = f"{self.far} and has settled for now, but clean runs do no better; run it longer"
-            return self.verdict(NOT_CONVERGED, "settled", told)
-        told = (
-            f"{self.far} and stays (about {limit:.1e} above L, where clean runs with its budget end at {control:.1e})"
+        relative = self.excess / self.excesses[-1]
+        ends = (
+            f"{limit * relative:.1e} above it, where clean runs with its budget end {control * relative:.1e} above it"
         )
-        return self.verdict(DISAGREES, "settled", told)
+        if control < limit / self.margin:
+            return self.verdict(DISAGREES, "settled", f"{self.far} and stays, about {ends}")
+        if not np.isfinite(control):
+            told = f"{self.far} and has settled for now, but no solver of ours fits to be compared with; run it longer"
+        elif control >= limit:
+            told = f"{self.far} and has settled for now, but clean runs with its budget do no better; run it longer"
+        else:
+            fewer = f"less than {self.margin:.0f} times better, too little to accuse it"
+            told = f"{self.far} and has settled for now, about {ends}: {fewer}; run it longer"
+        return self.verdict(NOT_CONVERGED, "settled", told)
+
+
+def chosen(reports: list[Report]) -> list[Report]:
+    """At most GRADED of a history, with the last: half evenly spaced, half evenly in the logarithm of passes."""
+    if len(reports) <= GRADED:
+        return reports
+    passes = np.maximum([each.passes for each in reports], 1e-9)
+    even = np.linspace(0, len(reports) - 1, GRADED // 2).astype(int)
+    late = np.searchsorted(passes, np.geomspace(passes[0], passes[-1], GRADED // 2))
+    return [reports[k] for k in np.unique(np.minimum(np.concatenate([even, late]), len(reports) - 1))]
 
 
 def contradicted(
@@ -267,7 +291,7 @@ def contradicted(
         if claims and not sentence:
             value = float(bounds.regularizer.value(report.theta)) if bounds.prices.hard else float(upper)
             sentence = false_claim(claims, value, solution, max(abs(value), abs(solution.upper), bounds.scale * 1e-6))
-        evidence |= {f"reported_{key}": number for key, number in claims.items()}
+        evidence |= {f"reported_{key}": number for key, number in claims.items() if np.isfinite(number)}
     if reports[-1].claims.get("dual") is not None:
         fault, found = dual_fault(reports[-1], bounds)
         claimed = evidence.get("reported_lower", -np.inf)
@@ -281,7 +305,7 @@ def false_claim(claims: Mapping[str, float], value: float, solution: Any, size: 
     """Which of the numbers `objective`, `lower`, `gap` cannot be true of weights with F = `value`, or ""."""
     objective, lower, gap = (claims.get(key, np.nan) for key in ("objective", "lower", "gap"))
     missing = value - solution.upper
-    if abs(objective - value) > CLAIM * size:
+    if "objective" in claims and objective != value and not abs(objective - value) <= CLAIM * size:
         return f"it reports the objective {objective:.9g}, its weights have {value:.9g}"
     if lower - solution.upper > CLAIM * size:
         return f"it reports the lower bound {lower:.9g}, but weights with {solution.upper:.9g} are known"
@@ -305,9 +329,13 @@ def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict
         weights = dual.ravel()
     else:
         samples, outputs, weights = (np.asarray(part) for part in dual)
+    if (shapes := (samples.shape, weights.shape)) != ((len(weights),),) * 2 or len(outputs) != len(weights):
+        return f"its dual weights have shape {shapes[1]}, for samples {shapes[0]} and outputs {outputs.shape}", {}
     samples, outputs = samples.astype(np.int64), outputs.reshape(len(samples), -1).astype(np.int64)
     if outputs.shape != (len(weights), bounds.oracle.width):
         return f"its {len(weights)} dual weights have outputs of shape {outputs.shape}", {}
+    if not np.isfinite(weights).all():
+        return f"{np.count_nonzero(~np.isfinite(weights))} of its dual weights are not finite numbers", {}
     if len(strange := samples[(samples < 0) | (samples >= problem.n_samples)]):
         return f"its dual weights are about sample {strange[0]}, and there are {problem.n_samples}", {}
     mass = np.bincount(samples, weights, problem.n_samples)
@@ -317,7 +345,10 @@ def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict
     if not bounds.prices.hard and abs(mass[worst] - prices[worst]) > DRIFT * max(prices[worst], 1e-300):
         return f"its dual weights of sample {worst} sum to {mass[worst]:.6g}, not to {prices[worst]:.6g}", {}
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
-    ids = cuts.add(samples, outputs, bounds.oracle.rows)
+    try:
+        ids = cuts.add(samples, outputs, bounds.oracle.rows)
+    except (IndexError, ValueError) as error:
+        return f"its dual weights are about outputs that there are not ({error})", {}
     value, drift = graded(bounds, cuts, np.bincount(ids, np.maximum(weights, 0.0), len(cuts)), report.theta)
     return "", {"dual": value} | ({"drift": drift} if bounds.regularizer.curvature is not None else {})
 

@@ -17,10 +17,11 @@ not contradict, and w = 0 is where they lead.)
 min F itself is a mixed-integer program, one binary u_ih a state (`mixed_program`):
 
     min ½‖w‖² + Σ_i t_i    s.t.  t_i ≥ c_i(Δ_z + ⟨w, Φ_z − Φ(x_i, y_i, h)⟩) − M_i(1 − u_ih),  t ≥ 0,  Σ_h u_ih = 1,
-    M_i = c_i(max Δ + ρ max‖Φ_z − Φ(x_i, y_i, h)‖),      ρ = √(2F(0)).
+    M_i = c_i(max Δ + ρ max‖Φ_z − Φ(x_i, y_i, h)‖),      ρ = √(2 Σ_i c_i max Δ).
 
-With charges κ_i for leaving a sample out, the last condition is Σ_h u_ih ≤ 1 and the objective has
-+ Σ_i κ_i(1 − Σ_h u_ih).
+With charges κ_i for leaving a sample out, the last condition is Σ_h u_ih ≤ 1, the objective has
++ Σ_i κ_i(1 − Σ_h u_ih), and ρ = √(2 Σ_i min(c_i max Δ, κ_i)). Either ρ is √(2F) or more at w = 0, so an optimum has
+‖w‖ ≤ ρ, where no hinge exceeds M_i: a state that is not chosen asks nothing of t_i.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.errors import BadInput, MissingCapability, checked_positive
+from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.oracles import MarginRescaling
 from workbench.pacing import costs, hinges, rivals
 from workbench.regularizers import SquaredNorm
 from workbench.structures import Blocks, Floats, Ints, Latent, Prices
+
+KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Completion(MarginRescaling):
 class CompletedSSVM:
     """F(w; h) at the hidden `states` h, over the samples that are `kept`; unless given, as the data have them, and all.
 
-    Prices are s_i v_i/(Σs/C) with v_i = 1 for a sample that is kept, else 0.
+    Prices are s_i v_i/(Σs/C) with v_i = 1 for a sample that is kept, else 0; somebody with weight must be.
     """
 
     C: float = 10.0
@@ -61,11 +64,12 @@ class CompletedSSVM:
 
     def __post_init__(self) -> None:
         checked_positive(C=self.C)
-        for name in ("states", "kept"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
-        if self.kept is not None and not set(self.kept) <= {0, 1}:
-            raise BadInput(f"kept is {self.kept!r}; give a 1 for each sample that is kept and a 0 for the others.")
+        if self.states is not None:
+            object.__setattr__(self, "states", whole("states", self.states, "give a whole number for each sample"))
+        if self.kept is not None:
+            object.__setattr__(self, "kept", kept := whole("kept", self.kept, KEPT))
+            if not set(kept) <= {0, 1}:
+                raise BadInput(f"kept is {shown(kept)}; {KEPT}.")
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(problem.n_features,))
@@ -77,6 +81,8 @@ class CompletedSSVM:
         kept = np.ones(problem.n_samples) if self.kept is None else np.array(self.kept, float)
         if kept.shape != problem.weights.shape:
             raise BadInput(f"kept has {len(kept)} entries for {problem.n_samples} samples; give one for each.")
+        if not (problem.weights * kept).any():
+            raise BadInput("kept leaves no sample with weight to learn from; keep one at least.")
         return Prices(problem.weights * kept, float(problem.weights.sum()) / self.C)
 
     def oracle(self, problem: Any) -> MarginRescaling:
@@ -89,6 +95,24 @@ class CompletedSSVM:
 
         w, xi = cp.Variable(problem.n_features), cp.Variable(cuts.groups)
         return cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + cuts.prices @ xi), cuts([w], xi))
+
+
+def whole(name: str, values: Any, fix: str) -> tuple[int, ...]:
+    """The values (n,) as ints, or `BadInput` if they are not whole numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # of several lengths
+        array = np.empty(0, object)
+    row = array.ndim == 1 and array.dtype.kind in "biuf"
+    if not row or (np.floor(array) != array).any() or (abs(array) >= 2**53).any():
+        raise BadInput(f"{name} is {shown(values)}; {fix}.")
+    return tuple(map(int, array))
+
+
+def shown(values: Any) -> str:
+    """What was given, in so many letters as a sentence can hold."""
+    text = " ".join(repr(values).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 class MixedProgram(NamedTuple):
@@ -125,12 +149,15 @@ class Restarted:
 
     def restarts(self, problem: Any) -> list[Floats]:
         """The other first states."""
-        return [self.first(problem, number) for number in range(1, int(self.starts))]
+        return [self.first(problem, number) for number in range(1, self.starts)]
 
 
 @dataclass(frozen=True)
 class LatentSSVM(Restarted):
-    """Latent structural SVM by CCCP from `starts` random states, drawn by `start_seed`; slack costs `C` = C > 0."""
+    """Latent structural SVM by CCCP; slack costs `C` = C > 0.
+
+    It begins from the best states for random weights, drawn by `start_seed`, `starts` times, and tells the best end.
+    """
 
     C: float = 10.0
     starts: int = 5
@@ -139,7 +166,9 @@ class LatentSSVM(Restarted):
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked_positive(C=self.C, starts=self.starts)
+        checked_positive(C=self.C)
+        checked_whole(1, starts=self.starts)
+        checked_whole(0, start_seed=self.start_seed)
 
     def first(self, problem: Any, number: int) -> Floats:
         return drawn(problem, self.start_seed, number) + 0.0
@@ -162,7 +191,6 @@ class LatentSSVM(Restarted):
 
         c = costs(latent(problem), self.C)
         kappa = problem.weights / (K or np.inf)
-        charges = np.where(K, np.minimum(kappa, c), c).sum()
         n, owners, states, rows, losses, of = problem.n_samples, [], [], [], [], []
         for i, (moves, loss) in enumerate(rivals(problem)):
             for state, slopes in zip(problem.hidden(i), moves, strict=True):
@@ -170,7 +198,8 @@ class LatentSSVM(Restarted):
                 owners, states = [*owners, i], [*states, int(state)]
                 rows, losses = [*rows, -slopes], [*losses, loss]
         owners, of, slopes, loss = np.array(owners), np.array(of), np.concatenate(rows), np.concatenate(losses)
-        most = c * (loss.max() + np.sqrt(2 * charges * loss.max()) * np.sqrt((slopes**2).sum(axis=1)).max())
+        at_zero = np.minimum(c * loss.max(), kappa) if K else c * loss.max()
+        most = c * (loss.max() + np.sqrt(2 * at_zero.sum()) * np.sqrt((slopes**2).sum(axis=1)).max())
         w, t, u = cp.Variable(problem.n_features), cp.Variable(n), cp.Variable(len(owners), boolean=True)
         sample = owners[of]
         hinge = cp.multiply(c[sample], slopes @ w + loss) - cp.multiply(most[sample], 1 - u[of])

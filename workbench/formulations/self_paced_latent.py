@@ -5,31 +5,35 @@ the samples that are easy enough, and a step of the state follows: of the states
 κ = 1/K (workbench/pacing.py).
 
     warm-up   two rounds of CCCP on all samples give w₀; K₀ lets half of the samples enter
-    stage t   h ← argmax, κ ← μκ, v by the criterion; with slack alone v and w alternate until A(w, v) stops falling
+    stage t   h ← argmax, κ ← μκ until h or v has changed, v by the criterion;
+              with slack alone v and w alternate until A(w, v) stops falling
     last      all samples: CCCP to its stationary point
 
 A(w, v) is least over v at v_i = 1[c_i ξ_i < 1/K] and over w at the program's optimum, so within a stage it never rises;
 the loop asserts that. Other criteria are not those of A, and v is frozen within a stage.
 
-*It ends.* A stage that changes neither h nor v would repeat the round before, so thresholds grow until somebody enters;
-if nobody can (infinite novelty), or after MOST_STAGES, all enter. A selection that would be empty ends its stage.
+*It ends.* A stage that changes neither h nor v would repeat the round before, so thresholds grow until one does, in as
+many steps as that takes: stages are counted by what they change, and a small μ admits sample after sample. If nobody
+more can enter (infinite novelty), or after MOST_STAGES, all do. A selection that would be empty ends its stage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.errors import BadInput, checked_positive
+from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, latent, objective
 from workbench.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
 from workbench.structures import Floats, Ints
 
 WARM, LAST = -2, 1_000_000  # stages; 0, 1, … are those of Algorithm 1
 MOST_STAGES = 100
+LEAST_GROWTH = 1.001  # of thresholds; with less, they would take millions of steps to change anything
 
 
 class Pace(NamedTuple):
@@ -53,6 +57,9 @@ class Pace(NamedTuple):
 class SelfPacedLatent(Restarted):
     """Easy samples first, by shares of `slack`, `uncertainty` and `novelty`; thresholds grow by `mu` a stage.
 
+    Shares are relative, and slack's is 1 unless given: novelty=1 mixes both halves, novelty=1 with slack=0 is novelty
+    alone.
+
     combine : mix or all, see workbench/pacing.py;  steepness : k of the uncertainty's σ
     tolerance : relative decrease of A below which a stage ends
     """
@@ -71,11 +78,13 @@ class SelfPacedLatent(Restarted):
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked_positive(C=self.C, starts=self.starts, steepness=self.steepness, tolerance=self.tolerance)
+        checked_positive(C=self.C, steepness=self.steepness, tolerance=self.tolerance)
+        checked_whole(1, starts=self.starts)
+        checked_whole(0, start_seed=self.start_seed)
         if self.combine not in ("mix", "all"):
             raise BadInput(f"combine is {self.combine!r}; choose mix or all.")
-        if not 1 < self.mu < np.inf:
-            raise BadInput(f"mu is {self.mu!r}; thresholds grow by it, so it must be above 1, e.g. mu=1.3.")
+        if not isinstance(self.mu, Real) or not LEAST_GROWTH <= self.mu <= 1e100:
+            raise BadInput(f"mu is {self.mu!r}; thresholds grow by it: give {LEAST_GROWTH} to 1e100, e.g. mu=1.3.")
         checked_shares(slack=self.slack, uncertainty=self.uncertainty, novelty=self.novelty)
 
     @property
@@ -138,13 +147,13 @@ class SelfPacedLatent(Restarted):
             return Pace(pace.stage + 1, pace.kappa, states, pace.kept)
         f = difficulties(problem, theta, states, costs(problem, self.C), self.shares, self.steepness)
         kappa = first_thresholds(f, problem.n_hidden > 1) if pace.stage < 0 else self.mu * pace.kappa
-        for stage in range(pace.stage + 1, MOST_STAGES):
+        while pace.stage + 1 < MOST_STAGES:
             kept = admitted(f, kappa, self.shares, self.combine).astype(np.int64)
             if kept.all() or not np.isfinite(f[:, kept == 0]).all(axis=0).any():
                 break
             moved = pace.stage < 0 or (kept != pace.kept).any() or (states != pace.states).any()
             if moved and learnable(problem, kept):
-                return Pace(stage, kappa, states, kept)
+                return Pace(pace.stage + 1, kappa, states, kept)
             kappa = self.mu * kappa
         return everyone
 
