@@ -80,7 +80,7 @@ def kind(argument: Any) -> Any:
 def signed(result: Any, *examples: Any) -> Any:
     """The signature of a function of such arguments and of such a result; a signature stands for a function."""
     from numba import typeof, types
-    from numba.core.typing import Signature
+    from numba.core.typing.templates import Signature
 
     arguments = [types.FunctionType(each) if isinstance(each, Signature) else typeof(each) for each in examples]
     return (types.void if result is None else typeof(result))(*arguments)

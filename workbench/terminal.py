@@ -90,13 +90,16 @@ def status(text: str) -> Iterator[Callable[[str], None] | None]:
 def progress(text: str) -> Iterator[Observe | None]:
     """The same for a `solve`: yields what to call with each round's record, or None."""
     with status(f"{text}: compiling (once) …") as show:
+        if show is None:
+            yield None
+            return
 
         def observe(round_: dict[str, Any]) -> None:
             interval = f"[{round_['lower']:.6g}, {round_['upper']:.6g}]"
             work = f"round {round_['round']}, {round_['cuts']} cuts, gap {round_['gap']:.1e}"
             show(f"{text}: {work}, optimum in {interval}")
 
-        yield observe if show else None
+        yield observe
 
 
 @contextlib.contextmanager
