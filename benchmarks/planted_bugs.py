@@ -3,8 +3,9 @@
 Learners written from scratch (`_plain_learners.py`) get one fault at a time (`_faults.py`), are run on small random
 problems, and their weights are judged against the proven optimum by `crosscheck`. A bug counts as
 
-    found        `disagrees`, and the excess it is accused of is that of its weights, recomputed here from the tables,
+    by weights   `disagrees`, and the excess it is accused of is that of its weights, recomputed here from the tables,
                  and nothing is said of it with confidence that is not so
+    found        so, or by an audit of a step that it lends: one that the fault amounts to, for `judge` audits always
     accuracy     it shows in the training accuracy: more than 2 points below that of the sound learner
     own account  it shows in what the learner itself can see: its own duality gap, or the gradient of its own
                  likelihood, or by how much its own objective still changed in the last half of its passes, above 1 %
@@ -69,6 +70,7 @@ GAP = 1e-9
 POINTS = 0.02
 TARGET = 0.95
 LONGER = 4
+SHOWN = 40  # records on the way
 BUDGETS = {"subgradient": 768, "projected": 768, "bcfw": 256, "dual-ascent": 128, "gradient": 128, "lbfgs": 128}
 BUDGETS |= {"saga": 256, "adagrad": 1024}
 LAMS = {
@@ -249,8 +251,12 @@ class Run:
         return bool({*self.against} & {*self.right})
 
     @property
-    def found(self) -> bool:
+    def found_by_weights(self) -> bool:
         return self.accused_rightly and not self.wrong
+
+    @property
+    def found(self) -> bool:
+        return (self.accused_rightly or self.audited_rightly) and not self.wrong
 
 
 class Bench:
@@ -398,7 +404,7 @@ def planted_bugs(
     detection       share of runs with a bug that are found, runs with a bug; the same by kind and by family
     with_cause      runs with an excess accused rightly whose fault amounts to a convention or an audit; shares of them:
                     named, told, guessed
-    with_audits     share of all runs that are found, or contradicted by an audit that the fault amounts to
+    by_weights      share of all runs that are found without their steps
     wrong           runs of which something is claimed with confidence that is not so
     by_accuracy, by_account   share that shows in the accuracy, in the learner's own account
     false_alarms    of sound_runs;  alarms : which;  sound_agree : share of sound runs, hard ones too, that agree
@@ -414,7 +420,8 @@ def planted_bugs(
     runs: list[Run] = []
     for count, some in enumerate(results(tasks, tolerance, bugs, processes), 1):
         runs += some
-        yield {"finished": f"{count} of {len(tasks)} problems"} | summary(runs)
+        if count * SHOWN // len(tasks) > (count - 1) * SHOWN // len(tasks):
+            yield {"finished": f"{count} of {len(tasks)} problems"} | summary(runs)
 
 
 def results(tasks: list[Any], tolerance: float, bugs: str, processes: int) -> Iterator[list[Run]]:
@@ -450,11 +457,11 @@ def summary(runs: list[Run]) -> dict[str, Any]:
         return {
             "runs": len(part),
             "detection": share(run.found for run in part),
+            "by_weights": share(run.found_by_weights for run in part),
             "with_cause": len(told),
             "named": share(run.named for run in told),
             "told": share(run.told for run in told),
             "guessed": share(run.guessed for run in told),
-            "with_audits": share(run.found or (run.audited_rightly and not run.wrong) for run in part),
             "wrong": sum(run.accused_rightly and run.wrong for run in part),
             "by_accuracy": share(lost[id(run)] > POINTS for run in part),
             "by_account": share(run.account > 1e-2 for run in part),
