@@ -11,7 +11,8 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability, UnknownName
-from workbench.judging import CHANCE, KEPT, reports_of, together
+from workbench.judging import CHANCE, together
+from workbench.reports import KEPT, reports_of
 from workbench.verdicts import (
     AGREES,
     DISAGREES,
@@ -181,7 +182,7 @@ def untold(problem, formulation, budget, rng):
 
 
 def test_what_yields_without_end_is_judged_by_its_budget(monkeypatch):
-    monkeypatch.setattr("workbench.judging.ENDLESS", 50)
+    monkeypatch.setattr("workbench.reports.ENDLESS", 50)
     found = wb.judge(numbered, reference(), passes=8, audit=False)
     assert (found.verdict, found.evidence["passes"], found.remarks) == (AGREES, 9, [])
     found = wb.judge(standing, reference(), passes=8, audit=False)
