@@ -19,6 +19,7 @@ from scipy import sparse
 
 import workbench as wb
 from workbench.bounds import Bounds, SmoothBounds, bounds_for, checked_theta, grouped_sum
+from workbench.exact import ExactBounds
 from workbench.formulations.hard_margin import HardMargin
 from workbench.intervals import Interval
 from workbench.regularizers import Box, SquaredNorm, Stacked
@@ -399,3 +400,32 @@ def test_weights_of_another_size_are_refused():
     assert checked_theta([[1, 2]], 2).tolist() == [1.0, 2.0]
     with pytest.raises(wb.BadInput, match="have 2 entries but the problem needs 3"):
         checked_theta([1, 2], 3)
+
+
+def asked(form, problem, theta):
+    """Bounds, the cuts that the oracle answers at θ, and the price of each sample as its weight."""
+    bounds = Bounds(form, problem)
+    cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
+    cuts.add(bounds.samples, bounds.oracle.argmax(theta, bounds.samples), bounds.oracle.rows)
+    return bounds, cuts, bounds.prices.floats()
+
+
+@pytest.mark.parametrize("form", [wb.NormalizedCostLearning(lam2=0.5), wb.SimplexCostLearning(lam2=0.5)])
+def test_the_lower_bound_is_the_exact_one_where_r_is_lopsided(form):
+    """Costs are ≥ 0, so r*(s) differs from r*(−s): a push with the wrong sign shows."""
+    rng = np.random.default_rng(2)
+    problem = wb.Multiclass(rng.normal(size=(9, 2)), np.arange(9) % 3)
+    theta = form.regularizer(problem).feasible(rng.normal(size=form.blocks(problem).dim))
+    bounds, cuts, weights = asked(form, problem, theta)
+    rules = ExactBounds(form, problem)
+    truth = rules.lower(cuts.samples, cuts.witnesses, rules.multipliers(cuts.samples, weights))
+    found = bounds.lower(cuts, weights)
+    assert found <= truth
+    assert found == pytest.approx(float(truth), rel=1e-9)
+
+
+def test_one_sample_without_weight_leaves_no_bound():
+    problem = wb.Multiclass(np.eye(3), [0, 1, 0])
+    bounds, cuts, weights = asked(wb.SoftMargin(lam=0.5), problem, np.ones(6))
+    assert np.isfinite(bounds.lower(cuts, weights))
+    assert bounds.lower(cuts, weights * [1, 0, 1]) == -np.inf
