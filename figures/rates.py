@@ -68,10 +68,10 @@ def draw(arrays):
         1,
         2,
         (7.2, 3.3),
-        f"Slopes, −1 in theory: {told}; of the excess a pass leaves: {left_over}",
+        f"Slopes, in theory −1: {told}; a pass leaves so much of the excess: {left_over}",
         "Digits. Left: powers of t are straight on two logarithmic axes; thin: slopes −½ and −1; dotted: published "
-        "bounds on the expectation, in the methods' colours. Right: geometric rates are straight on one. Lines end "
-        "where the excess falls below the proven gap of the reference (shaded).",
+        "bounds on the expectation, where there are any. Right: geometric rates are straight on one. Lines end where "
+        "the excess falls below the proven gap of their reference (shaded, a band for each objective).",
     )
     left, right = axes[0]
     bottom = float(arrays["resolution"].min()) / 10
