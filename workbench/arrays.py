@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,13 +78,6 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
         raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
     checked_entries(X, "of sample {}".format)
     return X
-
-
-def plain_settings(formulation: Any) -> Any:
-    """A formulation with NumPy's numbers among its settings as Python's own, of which fractions are made."""
-    own = vars(formulation) if is_dataclass(formulation) else {}
-    numpys = {name: each.item() for name, each in own.items() if isinstance(each, np.generic)}
-    return replace(formulation, **numpys) if numpys else formulation
 
 
 def saved_rows(arrays: dict[str, NDArray], shape: tuple[int, int]) -> sparse.csr_array:

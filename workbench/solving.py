@@ -26,7 +26,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import partial
 from importlib import metadata
 from inspect import isclass
@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import plain_settings
 from workbench.ascent import AscentMaster
 from workbench.backends import BACKENDS, Backend, solve_cvxpy
 from workbench.backends import backend as find_backend
@@ -232,6 +231,13 @@ def train_error(bounds: Bounds | SmoothBounds, theta: Floats) -> float:
     """The mean loss of what θ predicts on the samples learned from."""
     everyone = np.arange(bounds.problem.n_samples)
     return float(bounds.problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean())
+
+
+def plain_settings(formulation: Any) -> Any:
+    """A formulation with NumPy's numbers among its settings as Python's own, of which fractions are made."""
+    own = vars(formulation) if is_dataclass(formulation) else {}
+    numpys = {name: each.item() for name, each in own.items() if isinstance(each, np.generic)}
+    return replace(formulation, **numpys) if numpys else formulation
 
 
 def solve_alternating(
