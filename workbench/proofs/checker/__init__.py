@@ -1,0 +1,23 @@
+"""The trusted checker: what says "proven", small enough to be read in an hour, and free of everything that computes certificates.
+
+    check(NAME)    the verdict about NAME.json and NAME.npz (docs/certificate-format.md)
+
+It imports the standard library and NumPy, and nothing else of the package; the folder works alone wherever it is put. The core is
+`check` (the verdict), `archive` (files), `whole` (exact arithmetic), `balls` (exp and log), `contracts`, `program`, `faults`. Definitions register by name and
+version: `outputs` (structures), `formulations` with `regularizers`, `kinds` (of proof).
+"""
+
+from .check import Verdict, check, judged, normal
+from .contracts import Formulation, Labelled, Proof, Structure
+from .faults import Malformed, Unknown
+from .formulations import completed, costs, hard_margin, self_paced, smooth, soft_margin
+from .kinds import cuts, tangent, tree
+from .outputs import chain, linear, matching, motif, multiclass
+
+DEFINITIONS = (
+    *(chain, linear, matching, motif, multiclass),
+    *(completed, costs, hard_margin, self_paced, smooth, soft_margin),
+    *(cuts, tangent, tree),
+)
+
+__all__ = ["Formulation", "Labelled", "Malformed", "Proof", "Structure", "Unknown", "Verdict", "check", "judged", "normal"]
