@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -10,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -241,7 +239,7 @@ def house(tmp_path_factory):
     backends = copy / "workbench" / "backends.py"
     content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
     backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
-    for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/test_backends.py")):
+    for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
         inserted(copy / path, name, LINES[name, path])
     profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:

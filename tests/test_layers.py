@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-
 from house import FLOORS, HEAVY, PACKAGE, SOLVER_PACKAGES, modules, wing_of
 
 ROOT = PACKAGE.parent

@@ -218,9 +218,8 @@ def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
     if not loud:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
-    sys.meta_path.insert(
-        0, Altered(f"workbench.{module.replace('/', '.')}", Path("workbench", f"{module}.py").resolve(), code)
-    )
+    path = Path("workbench", f"{module}.py")
+    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
     files = [f"tests/{each}.py" for each in TARGETS[module].tests]
     options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "workbench"
 
-# Bottom floor first. A wing may import from the floors below it and from itself, and from no other wing of its own floor.
+# Bottom floor first. A wing imports from itself and from the floors below it, never from its neighbours on one floor.
 FLOORS: list[dict[str, str]] = [
     {"errors": "one sentence each"},
     {"contracts": "nouns and protocols: cuts, oracles, problems, formulations, solvers"},
@@ -37,11 +37,11 @@ FLOORS: list[dict[str, str]] = [
 ]
 
 HEAVY = {
-    "cvxpy": ["solving/masters/declared", "solving/lazy", "backends", "objectives", "dyads/nuclear", "outputs"]
-    + ["formulations", "command/doctor"],
+    "cvxpy": ["solving/masters/declared", "solving/lazy", "backends", "objectives", "dyads/nuclear", "outputs"],
     "numba": ["arithmetic/compiled"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
+HEAVY["cvxpy"] += ["formulations", "command/doctor"]
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
 
 

@@ -26,7 +26,7 @@ by what they have; who yields nothing until GRACE later hangs.
 **Several seeds.** Each run has a verdict. Some evidence is certain: drift, infeasible weights, false reports, audits,
 moves away from an optimum, too many mistakes. The published rate and the settled history only make a clean learner
 improbable: by Markov's inequality a clean run exceeds 100 times its rate with probability below 1 %, and in the
-clean runs of tests/test_crosscheck.py none had settled above the optimum. Hence, in this order,
+clean runs of tests/judging/test_crosscheck.py none had settled above the optimum. Hence, in this order,
 
     failed          a run has failed
     disagrees       certain evidence in a run, or improbable runs are more than half of all
