@@ -31,7 +31,7 @@ _HOMES = {
     "RACES": "judging.racing",
     "verify": "proofs.certificate",
     "Certificate": "proofs.certificate",
-    "Bounds": "proofs.bounds",
+    "Bounds": "proofs.door",
     "registry": "registries",
     "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",

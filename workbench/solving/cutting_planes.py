@@ -105,10 +105,6 @@ class Family:
         return self.bounds.start
 
     @property
-    def suspect(self) -> str:
-        return f"oracle, features and loss of {type(self.bounds.problem).__name__}"
-
-    @property
     def negligible(self) -> float:
         """A hard row violated by less than this, relative to the gap asked for, is no violation."""
         return self.bounds.oracle.least_loss
@@ -397,11 +393,7 @@ class Run:
             self.state.lower, self.state.weights = lower, weights
         if self.state.lower > self.state.upper and not self.family.proven:
             self.state.lower = self.state.upper
-        if self.state.lower > self.state.upper:
-            raise AssertionError(
-                f"The lower bound {self.state.lower!r} exceeds the upper bound {self.state.upper!r} in round "
-                f"{self.rounds}: {self.family.suspect} contradict one another; check them on small enumerable data."
-            )
+        self.family.gap(self.state.upper, self.state.lower)  # raises `Contradiction` before the round is on record
         active = multipliers > 1e-7 * multipliers.max(initial=0.0)
         self.idle = np.where(active, 0, self.idle + 1)
         self.record(int(active.sum()))

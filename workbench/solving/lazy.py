@@ -327,7 +327,6 @@ class LazyFamily:
     """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
 
     hard, proven, n_groups = True, False, 0
-    suspect = "the oracles and the base"
 
     def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Any):
         self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair

@@ -41,8 +41,9 @@ from workbench.backends.solvers import backend as find_backend
 from workbench.contracts import CutForm, Cuts, Enumerable, Floats, Labelled, Majorized, Search, SmoothForm
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable, checked_limits
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.capped import CappedBounds, Tree, bounds_for
+from workbench.proofs.capped import CappedBounds, Tree
 from workbench.proofs.certificate import Certificate, arrays_of, checked_arrays, data_sha256, name_of, versions
+from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
 from workbench.solvers.dual_block import DualBlock
