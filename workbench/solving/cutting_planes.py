@@ -1,0 +1,307 @@
+"""The one cut-generation loop.
+
+    repeat   θ, β ← master over the rows so far          (solving/masters/master.py)
+             upper ← F(θ),  lower ← dual value of β       (proofs/bounds.py: data only)
+             ask the oracle for the highest cuts at θ; append those the master does not know
+    until    (upper − lower) relative to their size ≤ gap
+
+Pruning: a row leaves after two consecutive rounds without weight, only when the lower bound rose, and
+only once; dropping at once can cycle, and near the limits of floating point so can dropping twice.
+
+Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the
+master lacks, the backend's accuracy is what is missing: its tolerance is tightened, and if that
+brings nothing new the run ends `stalled`. `limit` is a limit of rounds or time.
+
+With a journal (system/journal.py) each finished round is a line of kind `round`: its numbers as in
+`Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
+
+    samples, witnesses    the atoms generated since the line before; atoms are numbered as they come
+    atoms, lengths        the rows generated since then: their atoms, one row after the other
+    rows, multipliers, idle    the rows held, by number; β; rounds without weight
+    theta                 the master's θ;  best : the θ that attains `upper`, if it is another than before
+    support, weights      the atom weights that attain `lower`, where they are positive, if it rose
+
+`Generation.restore` makes of them a run that goes on after that round. Slopes and offsets are no part of a
+line: they are rebuilt from the witnesses and the data, and both bounds are computed anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from workbench.contracts import Floats, Ints, Rows
+from workbench.errors import BackendFailed
+from workbench.solving.family import CutFamily, RebuiltFamily
+from workbench.solving.masters.master import Master, MasterAnswer
+from workbench.solving.progress import Clock, Progress
+from workbench.solving.request import Request
+from workbench.system.journal import Journal
+
+TIGHTEST = 1e-13
+SHARE = 0.1  # of the gap: how well a master that can stop early is solved
+
+
+def generate(
+    family: CutFamily,
+    master: Master,
+    request: Request,
+    held: Sequence[Ints] = (),
+    journal: Journal | None = None,
+    warm: tuple[Floats, Floats] | None = None,
+) -> Progress:
+    """Run the loop on a family of cuts with a master; see the module's docstring.
+
+    request : its gap, limits (from here on; one round is begun in any case) and `observe` count
+    held : rows known from before, as the family's handles
+    journal : takes each finished round; the rounds that it holds are not run again
+    warm : multipliers of the rows in `held`, and the θ to ask the oracle at first
+    """
+    run = Generation(family, master, request, journal)
+    run.restore()
+    if not run.rounds:
+        run.append(list(held))
+        if warm is not None:
+            run.master.warm(warm[0])
+            run.theta = warm[1]
+    query = run.theta
+    while True:
+        fresh = run.separate(query)
+        if run.reached:
+            break
+        if fresh or not run.rounds:
+            run.solve()
+        elif not run.refine():
+            run.state.status = "stalled"
+            break
+        if run.reached:
+            break
+        run.prune()
+        query = run.theta
+        if run.clock.over(run.rounds):
+            break
+    if run.reached:
+        run.state.status = "optimal"
+    return run.finish()
+
+
+class Generation:
+    """The state of one cut-generation run and the steps of its loop."""
+
+    def __init__(self, family: CutFamily, master: Master, request: Request, journal: Journal | None = None):
+        self.family, self.master, self.journal, self.gap = family, master, journal, request.gap
+        self.observe, self.limited = request.observe, request.time_limit is not None
+        self.clock, self.oracle_seconds, self.master_seconds = Clock(request.time_limit, request.max_rounds), 0.0, 0.0
+        self.state = Progress(family.start, family.start, masters=[master.name])
+        self.theta = family.start
+        self.multipliers: Floats = np.empty(0)
+        self.held: list[Ints] = []  # the atoms of each row that the master holds
+        self.idle: Ints = np.empty(0, np.int64)
+        self.dropped: set[bytes] = set()
+        self.numbers: Ints = np.empty(0, np.int64)  # of the rows held, counted as they came
+        self.appended, self.fresh = 0, list[Ints]()  # how many rows there were, and those no journal has yet
+        self.journalled, self.best = 0, None  # how many atoms the journal has, and which θ
+        self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * self.gap, TIGHTEST), False, 0, False
+
+    @property
+    def relative_gap(self) -> float:
+        return self.family.gap(self.state.upper, self.state.lower)
+
+    @property
+    def reached(self) -> bool:
+        return self.relative_gap <= self.gap
+
+    def separate(self, query: Floats) -> bool:
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were any."""
+        clock = time.perf_counter()
+        query = self.family.feasible(query)
+        upper, atoms = self.family.separate(query)
+        self.oracle_seconds += time.perf_counter() - clock
+        if upper < self.state.upper:
+            self.state.upper, self.state.theta = upper, query
+        known = {a.tobytes() for a in self.held}
+        new = [a for a in atoms if a.tobytes() not in known]
+        if new:
+            missing = self.violations(self.family.rows(new), query) > self.negligible
+            new = [a for a, lacking in zip(new, missing, strict=True) if lacking]
+        self.append(new)
+        return bool(new)
+
+    def append(self, atoms: list[Ints]) -> None:
+        """Give rows to the master."""
+        if atoms:
+            self.master.append(self.family.rows(atoms))
+            self.held += atoms
+            self.fresh += atoms
+            self.numbers = np.concatenate([self.numbers, self.appended + np.arange(len(atoms))])
+            self.appended += len(atoms)
+            self.idle = np.concatenate([self.idle, np.zeros(len(atoms), np.int64)])
+            self.polished = False
+
+    def violations(self, rows: Rows, theta: Floats) -> Floats:
+        """How far each row rises above what the master knows of its group at θ."""
+        known = np.full(self.family.n_groups + 1, -np.inf)  # the last place is that of group −1
+        known[-1] = 0.0
+        held = self.master.rows
+        np.maximum.at(known, held.groups, held.slopes @ theta + held.offsets)
+        if self.family.hard:
+            known[-1] = 0.0
+        return rows.slopes @ theta + rows.offsets - known[rows.groups]
+
+    @property
+    def negligible(self) -> float:
+        """A violation that no longer matters: all of them together move the gap by a thousandth."""
+        if self.family.hard:
+            return 1e-3 * self.gap * self.family.negligible
+        left = self.state.upper - self.state.lower
+        return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
+
+    def solve(self) -> None:
+        """Solve the master and update the lower bound."""
+        clock = time.perf_counter()
+        left = self.state.upper - self.state.lower
+        limit = max(self.clock.left, 1e-3) if self.limited else None
+        answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE, limit)
+        self.master_seconds += time.perf_counter() - clock
+        self.state.said = answer.status
+        if answer.stopped:  # what is proven so far stays
+            self.clock.deadline = self.clock.seconds
+            return
+        self.family.check(self.held, answer)
+        if np.isfinite(answer.theta).all():
+            self.accept(answer)
+        elif self.succeed():
+            self.solve()
+        else:
+            raise BackendFailed(
+                f"{self.master.name} returned no weights in round {self.rounds + 1} "
+                f"({answer.status}); try another backend."
+            )
+
+    def succeed(self) -> bool:
+        """Give the rows to the next master in line, if there is one."""
+        if (stronger := self.master.stronger()) is None:
+            return False
+        self.master, self.tolerance = stronger, max(0.1 * self.gap, TIGHTEST)
+        self.state.masters.append(stronger.name)
+        return True
+
+    def accept(self, answer: MasterAnswer) -> None:
+        """Take θ and row multipliers, from whatever source, through the bounds and into the record."""
+        multipliers = answer.multipliers
+        self.rounds, self.multipliers = self.rounds + 1, multipliers
+        self.theta = self.state.latest = answer.theta
+        weights = self.family.weights(self.held, multipliers)
+        lower = self.family.lower(weights, answer)
+        self.rose = lower > self.state.lower
+        if self.rose:
+            self.state.lower, self.state.weights = lower, weights
+        if self.state.lower > self.state.upper and not self.family.proven:
+            self.state.lower = self.state.upper
+        self.family.gap(self.state.upper, self.state.lower)  # raises `Contradiction` before the round is on record
+        active = multipliers > 1e-7 * multipliers.max(initial=0.0)
+        self.idle = np.where(active, 0, self.idle + 1)
+        self.record(int(active.sum()))
+
+    def refine(self) -> bool:
+        """No row is missing: get more accuracy from the active-set finish, a tighter or a stronger master."""
+        if not self.polished:
+            self.polished = True
+            if proposal := self.family.polish(self.held, self.multipliers) or self.master.finish():
+                self.accept(proposal)
+                return True
+        if self.tolerance <= TIGHTEST and not self.succeed():
+            return False
+        self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
+        self.solve()
+        return True
+
+    def prune(self) -> None:
+        """Drop rows idle for two rounds, if the lower bound rose; a row that came back stays for good."""
+        idle = (self.idle >= 2) & np.array([a.tobytes() not in self.dropped for a in self.held], bool)
+        if self.rose and idle.any():
+            stay = np.flatnonzero(~idle)
+            self.dropped |= {self.held[j].tobytes() for j in np.flatnonzero(idle)}
+            self.master.keep(stay)
+            self.held, self.idle = [self.held[j] for j in stay], self.idle[stay]
+            self.multipliers, self.numbers = self.multipliers[stay], self.numbers[stay]
+
+    def finish(self) -> Progress:
+        """The state, its last round brought up to date with the oracle's last answer."""
+        if not self.state.history:  # a limit came before the first round's end
+            self.state.history.append(self.entry(0))
+        last = self.state.history[-1]
+        last |= {"upper": self.state.upper, "gap": self.relative_gap, "seconds": self.clock.seconds}
+        if self.journal and self.state.status != "limit" and not self.journal.finished:
+            self.journal.append("end", {"status": self.state.status} | last)
+        return self.state
+
+    def record(self, active: int) -> None:
+        entry = self.entry(active)
+        if self.journal:
+            self.checkpoint(entry)
+        self.state.record(entry, self.observe)
+
+    def entry(self, active: int) -> dict[str, Any]:
+        seconds = self.clock.seconds, self.oracle_seconds, self.master_seconds
+        return self.state.entry(self.rounds, self.relative_gap, len(self.held), active, seconds)
+
+    @property
+    def rebuilt(self) -> RebuiltFamily:
+        """The family; whoever gives a journal gives one that can be rebuilt."""
+        return cast(RebuiltFamily, self.family)
+
+    def checkpoint(self, entry: dict[str, Any]) -> None:
+        """The round as a line of the journal; see the module's docstring."""
+        state = {"tolerance": self.tolerance, "polished": self.polished, "masters": self.state.masters}
+        state["cpu_seconds"] = self.clock.cpu_seconds
+        arrays = self.rebuilt.atoms_since(self.journalled)
+        arrays |= {"atoms": joined(self.fresh), "lengths": np.array([len(a) for a in self.fresh], np.int64)}
+        arrays |= {"rows": self.numbers, "multipliers": self.multipliers, "idle": self.idle, "theta": self.theta}
+        if self.state.theta is not self.best:
+            arrays["best"] = self.best = self.state.theta
+        if self.rose:
+            arrays["support"] = np.flatnonzero(self.state.weights)
+            arrays["weights"] = self.state.weights[arrays["support"]]
+        self.journal.append("round", entry | {"state": state}, **arrays)
+        self.fresh, self.journalled = [], self.journalled + len(arrays["samples"])
+
+    def restore(self) -> None:
+        """Stand where the journal's last round ended."""
+        lines = self.journal.of("round") if self.journal else []
+        if not lines:
+            return
+        rows: list[Ints] = []
+        last: dict[str, Any] = {}  # of each array the last one written
+        for line in lines:
+            arrays = line.arrays()
+            self.rebuilt.rebuild(arrays["samples"], arrays["witnesses"])
+            rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
+            last |= arrays
+        history = [dict(line.numbers) for line in lines]
+        state = [entry.pop("state") for entry in history][-1]
+        for _ in state["masters"][1:]:
+            self.master = self.master.stronger() or self.master
+        self.append([rows[k] for k in last["rows"]])
+        self.dropped = {rows[k].tobytes() for k in np.setdiff1d(np.arange(len(rows)), last["rows"])}
+        self.numbers, self.appended, self.fresh, self.journalled = last["rows"], len(rows), [], self.rebuilt.count
+        self.idle, self.multipliers, self.rose = last["idle"], last["multipliers"], "support" in arrays
+        self.master.warm(self.multipliers)
+        self.tolerance, self.polished, self.rounds = state["tolerance"], state["polished"], history[-1]["round"]
+        self.theta, self.best = last["theta"], last["best"]
+        self.state = Progress(self.best, self.theta, history=history, masters=state["masters"])
+        self.state.upper = self.rebuilt.value(self.best)
+        if "support" in last:
+            self.state.weights = np.bincount(last["support"], last["weights"], self.rebuilt.count)
+            self.state.lower = self.family.lower(self.state.weights, None)
+        self.state.before = history[-1]["seconds"], state["cpu_seconds"]
+        self.clock.resume(*self.state.before, self.rounds)
+        self.oracle_seconds, self.master_seconds = history[-1]["oracle_seconds"], history[-1]["master_seconds"]
+        self.prune()
+
+
+def joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
