@@ -1,7 +1,7 @@
 """The two files of a certificate, read with suspicion (docs/certificate-format.md §1).
 
-Nothing is unpickled, nothing is unpacked before its size is known, and every shape must fit its bytes. What comes out is a
-header (the JSON object) and arrays; whoever reads them asks for each by name, type and shape through `Fields`.
+Nothing is unpickled, nothing is unpacked before its size is known, and every shape must fit its bytes. What comes out
+is a header (the JSON object) and arrays; whoever reads them asks for each by name, type and shape through `Fields`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .faults import Malformed, demand
-from .whole import Array
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.whole import Array
 
 MOST_JSON = 64 << 20  # bytes
 MOST_BYTES = 1 << 30  # of all arrays together
@@ -97,7 +97,9 @@ def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
             demand(len(set(names)) == len(names), "an array stands twice in its npz file")
             demand(all(name.endswith(".npy") for name in names), "its npz file holds something that is no array")
             kinds = {member.compress_type for member in members}
-            demand(kinds <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}, "its npz file is packed in a way that is not read")
+            demand(
+                kinds <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}, "its npz file is packed in a way that is not read"
+            )
             demand(not any(member.flag_bits & 1 for member in members), "its npz file is encrypted")
             return {member.filename[:-4]: array_of(unpacked(archive, member), member.filename) for member in members}
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError):

@@ -4,14 +4,16 @@ A number x is held as whole numbers lo ≤ x·2^P ≤ hi. Inside, P + GUARD = Q 
 
 *ln 2* = 2 Σ_j 1/((2j+1) 3^(2j+1)), each of N terms rounded down at 2^−(Q+32): ln2_Q ≤ ln 2·2^Q < ln2_Q + 2 for N < 2³¹.
 
-*exp(x), x ≤ 0.* X = ⌊x 2^Q⌋, k = ⌊X/ln2_Q⌋ ≤ 0, r = X − k ln2_Q, so that x = k ln 2 + (r + e)/2^Q with |e| ≤ 1 + 2|k|, 0 ≤ r 2^−Q < 0.7.
-Terms T_{j+1} = ⌊T_j r/((j+1) 2^Q)⌋ from T_0 = 2^Q lie below the true ones, by err_{j+1} ≤ 1 + 0.7 err_j/(j+1) ≤ 3. When a term is 0, the true one
-is at most 3 and the rest of the series at most 10. So N terms are wrong by at most 3N + 10 units, and e^{e/2^Q} − 1 ≤ 2|e|2^−Q of a number below 2.1
-adds at most 5|e|: |error| ≤ 3N + 10 + 5(1 + 2|k|) units before the factor 2^k.
+*exp(x), x ≤ 0.* X = ⌊x 2^Q⌋, k = ⌊X/ln2_Q⌋ ≤ 0, r = X − k ln2_Q, so that x = k ln 2 + (r + e)/2^Q with |e| ≤ 1 +
+2|k|, 0 ≤ r 2^−Q < 0.7. Terms T_{j+1} = ⌊T_j r/((j+1) 2^Q)⌋ from T_0 = 2^Q lie below the true ones, by err_{j+1} ≤ 1 +
+0.7 err_j/(j+1) ≤ 3. When a term is 0, the true one is at most 3 and the rest of the series at most 10. So N terms are
+wrong by at most 3N + 10 units, and e^{e/2^Q} − 1 ≤ 2|e|2^−Q of a number below 2.1 adds at most 5|e|: |error| ≤ 3N +
+10 + 5(1 + 2|k|) units before the factor 2^k.
 
-*log m* of a whole number m > 0 of b bits: m = f 2^b, ½ ≤ f < 1, log f = −2 atanh(y), y = (1 − f)/(1 + f) ≤ ⅓. f is cut to Q bits, y rounded down, so both
-are wrong by at most 2 and 4 units; d/dy 2 atanh(y) ≤ 9/4; N terms y^(2j+1)/(2j+1), each rounded down after a product rounded down, are wrong by
-at most 3 each: |error| ≤ 2·(3N + 10) + 2·4 units, and b·2 more from b ln 2.
+*log m* of a whole number m > 0 of b bits: m = f 2^b, ½ ≤ f < 1, log f = −2 atanh(y), y = (1 − f)/(1 + f) ≤ ⅓. f is
+cut to Q bits, y rounded down, so both are wrong by at most 2 and 4 units; d/dy 2 atanh(y) ≤ 9/4; N terms
+y^(2j+1)/(2j+1), each rounded down after a product rounded down, are wrong by at most 3 each: |error| ≤ 2·(3N + 10) +
+2·4 units, and b·2 more from b ln 2.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .whole import Array, zeros
+from workbench.proofs.checker.whole import Array, zeros
 
 GUARD = 64
 

@@ -2,8 +2,9 @@
 
     read → statement and structural conditions → both ends recomputed → the claim compared → verdict
 
-The verdict says `proven` only if nothing is left that the checker did not establish itself. A file that is no certificate raises `Malformed`
-(`Unknown`, if it is about a structure or formulation that no definition covers); a certificate that is one, but false, has `faults`.
+The verdict says `proven` only if nothing is left that the checker did not establish itself. A file that is no
+certificate raises `Malformed` (`Unknown`, if it is about a structure or formulation that no definition covers); a
+certificate that is one, but false, has `faults`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,29 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from .archive import MOST_BYTES, digest, read
-from .contracts import Ends, Formulation, Proof, Statement
-from .faults import Malformed, demand
-from .program import relative_gap
-from .whole import Array
+from workbench.proofs.checker.archive import MOST_BYTES, digest, read
+from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.program import relative_gap
+from workbench.proofs.checker.whole import Array
 
 FORMATS = ("cutbench-certificate-1", "cutbench-certificate-2")
-REQUIRED = {
-    "format", "proof", "formulation", "problem", "program", "lower", "upper", "gap", "oracle", "status", "backend", "versions",
-}  # fmt: skip
+REQUIRED = set(
+    [
+        "format",
+        "proof",
+        "formulation",
+        "problem",
+        "program",
+        "lower",
+        "upper",
+        "gap",
+        "oracle",
+        "status",
+        "backend",
+        "versions",
+    ]
+)
 OPTIONAL = {"alternation", "optimum"}
 WHOLE, LAST = "whole", "last of an alternation"
 MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
@@ -96,7 +110,9 @@ def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdi
     if found != named:
         faults.append(f"the data in the certificate differ: sha256 {found} instead of {str(named)[:64]}")
     if oracle != statement.oracle:
-        faults.append(f"the certificate calls its oracle {str(oracle)[:20]!r}, and that of {statement.structure} is {statement.oracle}")
+        faults.append(
+            f"the certificate calls its oracle {oracle[:20]!r} where that of the outputs is {statement.oracle!r}"
+        )
     conditions = [CONDITIONS[statement.oracle]] if statement.oracle in CONDITIONS else []
     return Verdict(
         statement, header["program"], header.get("alternation"), ends, relative_gap(ends.upper, ends.lower, ends.start),
@@ -118,17 +134,29 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     demand(not missing, f"it has no {missing[0] if missing else ''}")
     demand(not strange, f"it has a key that it should not, {strange[0][:60] if strange else ''!r}")
     for part, keys in {"proof": ("kind", "version"), "formulation": ("name", "version", "settings")}.items():
-        demand(isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}")
+        demand(
+            isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}"
+        )
     problem = header["problem"]
-    demand(isinstance(problem, dict) and {"output", "version", "data_sha256"} <= set(problem), "its problem is not described")
+    demand(
+        isinstance(problem, dict) and {"output", "version", "data_sha256"} <= set(problem),
+        "its problem is not described",
+    )
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
     versions = header["versions"]
-    demand(isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values()), "its versions are no texts")
+    demand(
+        isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values()),
+        "its versions are no texts",
+    )
     told, program = header.get("alternation"), header["program"]
     demand(program in (WHOLE, LAST), f"its program is {str(program)[:60]!r}, neither {WHOLE!r} nor {LAST!r}")
     demand((program == LAST) == ("alternation" in header), "program and alternation do not fit together")
-    texts = isinstance(told, dict) and set(told) == {"formulation", "status"} and all(isinstance(x, str) for x in told.values())
+    texts = (
+        isinstance(told, dict)
+        and set(told) == {"formulation", "status"}
+        and all(isinstance(x, str) for x in told.values())
+    )
     demand("alternation" not in header or texts, "its alternation is not a formulation and a status")
     return header | {"complete": not old}, old
 
@@ -153,7 +181,7 @@ def upgraded(header: dict[str, Any]) -> dict[str, Any]:
 
 
 class Claim:
-    """lower, upper, gap and perhaps the optimum that a certificate claims; `room` is an allowance, of the ends' size."""
+    """lower, upper, gap and perhaps the optimum that a certificate claims; `room` is an allowance for the ends."""
 
     def __init__(self, header: dict[str, Any], room: Fraction):
         self.lower, self.upper, self.gap = (number(name, header[name]) for name in ("lower", "upper", "gap"))
@@ -166,8 +194,8 @@ class Claim:
         found, reached = [], max(ends.upper, ends.reached)
         if not ends.lower <= ends.upper:
             found.append(
-                f"a contradiction: the lower end {shown(ends.lower)} exceeds the upper end {shown(ends.upper)}, so a definition or "
-                "the checker has a bug"
+                f"a contradiction: the lower end {shown(ends.lower)} exceeds the upper end {shown(ends.upper)}, "
+                "so a definition or the checker has a bug"
             )
         if not (self.lower == -INFINITE or self.lower <= ends.lower + self.room):
             found.append(f"the claimed lower bound is {self.lower!r}, the proven one {shown(ends.lower)}")

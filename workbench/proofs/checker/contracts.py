@@ -4,8 +4,8 @@
     Formulation    settings, prices, regularizer, and its cuts or smooth terms, for one structure
     Proof          from header and arrays to both ends
 
-A definition is a class that derives from one of these and sets `name` and `version`; that puts it into the registry. Other
-kinds of proof than those about F of docs/certificate-format.md §2 bring their own statement.
+A definition is a class that derives from one of these and sets `name` and `version`; that puts it into the registry.
+Other kinds of proof than those about F of docs/certificate-format.md §2 bring their own statement.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .archive import Fields
-from .faults import Malformed, Unknown, demand
-from .whole import Array, Rows, Whole, exact, grouped, zeros
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.faults import Malformed, Unknown, demand
+from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
 NONE = np.empty(0, np.int64)
+MOST_LISTED = 20_000_000  # entries of outputs, listed
 
 
 class Registered:
@@ -56,8 +57,8 @@ class Sums(NamedTuple):
 class Structure(Registered):
     """An output structure over its data.
 
-    φ(x_i, y) is Σ of rows of `X`, each into a block of p places, plus whole counts at single places. `parts` and `units` say which;
-    everything about features follows from them.
+    φ(x_i, y) is Σ of rows of `X`, each into a block of p places, plus whole counts at single places. `parts` and
+    `units` say which; everything about features follows from them.
 
     n, width, dim : samples, entries of an output, features
     weights (n,) floats ≥ 0;  truth (n, width) the true outputs
@@ -126,7 +127,11 @@ class Structure(Registered):
 
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""
-        found = [self.outputs(int(i)) for i in samples]
+        found, count = [], 0
+        for i in samples.tolist():
+            found.append(self.outputs(i))
+            count += found[-1].size
+            demand(count <= MOST_LISTED, f"its outputs have more than {MOST_LISTED} entries, too many to list")
         return np.repeat(samples, [len(each) for each in found]), np.concatenate(found)
 
     @property
@@ -270,7 +275,9 @@ class Formulation(Registered):
 
 
 class Ends(NamedTuple):
-    """What a proof found: lower ≤ min F ≤ upper; F(θ) ≤ reached at the saved θ; F at r's minimiser; in which arithmetic."""
+    """What a proof found: lower ≤ min F ≤ upper; F(θ) ≤ reached at the saved θ; F at r's minimiser; in which
+    arithmetic.
+    """
 
     lower: Fraction | float
     upper: Fraction | float

@@ -15,7 +15,9 @@ class Unknown(Malformed):
 
     def __init__(self, what: str, name: object, version: object, known: list[str]):
         self.what, self.name, self.version = what, name, version
-        super().__init__(f"no {what} called {str(name)[:60]!r}, version {str(version)[:20]}, is known; known: {', '.join(known)}")
+        super().__init__(
+            f"no {what} called {str(name)[:60]!r}, version {str(version)[:20]}, is known; known: {', '.join(known)}"
+        )
 
 
 def demand(condition: object, sentence: str) -> None:

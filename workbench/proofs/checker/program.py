@@ -1,15 +1,16 @@
-"""The program that a certificate is about: a formulation over the data inside, with θ and weighted cuts, read and checked."""
+"""The program that a certificate is about: a formulation over the data inside, with θ and weighted cuts, read and
+checked.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-
-from .archive import Fields
-from .contracts import Formulation, Statement, Structure, settled
-from .faults import demand
-from .whole import Array, Whole, exact
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Formulation, Statement, Structure, settled
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.whole import Array, Whole, exact
 
 
 class Program(NamedTuple):
@@ -56,7 +57,9 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
     formulation = chosen(structure, given)
     fields = Fields({name: array for name, array in arrays.items() if not name.startswith("data_")})
     theta = fields.floats("theta", None)
-    demand(len(theta) == formulation.dim, f"it has {len(theta)} weights in theta but its problem needs {formulation.dim}")
+    demand(
+        len(theta) == formulation.dim, f"it has {len(theta)} weights in theta but its problem needs {formulation.dim}"
+    )
     weights = fields.floats("weights", None, least=0.0)
     samples = fields.ints("samples", len(weights), within=(0, structure.n - 1))
     witnesses = fields.ints("witnesses", len(weights), structure.width)
@@ -75,5 +78,3 @@ def relative_gap(upper: Any, lower: Any, start: Any) -> Fraction | float:
         return float("inf")
     size = max(abs(Fraction(upper)), abs(Fraction(lower)), abs(Fraction(start)) / 10**6)
     return (Fraction(upper) - Fraction(lower)) / (size or 1)
-
-

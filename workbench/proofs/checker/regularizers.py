@@ -1,11 +1,12 @@
-"""Regularizers r over whole numbers: value, conjugate r*(s) = max ⟨s, θ⟩ − r(θ), domain, minimiser (docs/certificate-format.md §4).
+"""Regularizers r over whole numbers: value, conjugate r*(s) = max ⟨s, θ⟩ − r(θ), domain, minimiser (docs/certificate-
+format.md §4).
 
-    SquaredNorm    λ/2‖θ‖²                              ‖s‖²/(2λ)
-    ElasticNet     λ₂‖w‖² + λ₁‖w‖₁                      Σ (|s_j| − λ₁)₊²/(4λ₂)
-    Box            0, an optimum being in |b_k| ≤ B     B Σ|s_k|
-    Simplex        0 on v ≥ 0, Σ v = 1, live entries    max s_S over live S
-    CountedCosts   (K/2) Σ n_S (1 − v_S)² on v ≥ 0      Σ (Kn_S/2)((1 + s_S/(Kn_S))₊² − 1) over n_S > 0
-    Stacked        a sum over consecutive blocks
+SquaredNorm    λ/2‖θ‖²                              ‖s‖²/(2λ)
+ElasticNet     λ₂‖w‖² + λ₁‖w‖₁                      Σ (|s_j| − λ₁)₊²/(4λ₂)
+Box            0, an optimum being in |b_k| ≤ B     B Σ|s_k|
+Simplex        0 on v ≥ 0, Σ v = 1, live entries    max s_S over live S
+CountedCosts   (K/2) Σ n_S (1 − v_S)² on v ≥ 0      Σ (Kn_S/2)((1 + s_S/(Kn_S))₊² − 1) over n_S > 0
+Stacked        a sum over consecutive blocks
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .whole import Array, Whole, common, joined, zeros
+from workbench.proofs.checker.whole import Array, Whole, common, joined, zeros
 
 
 class Regularizer:

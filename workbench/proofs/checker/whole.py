@@ -3,8 +3,9 @@
     Whole(values, unit)     the rationals values/unit: an object array of Python integers, and unit > 0
     Rows                    a sparse matrix of floats as whole numbers; row · weights, and Σ coefficient · row
 
-Every finite float is a whole number times a power of two (`exact`). Sparse products cut both factors into pieces of so few
-bits that every sum of products stays below 2⁵³, where float64 is exact; numbers of very many bits go as Python integers.
+Every finite float is a whole number times a power of two (`exact`). Sparse products cut both factors into pieces of
+so few bits that every sum of products stays below 2⁵³, where float64 is exact; numbers of very many bits go as Python
+integers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .faults import Malformed
+from workbench.proofs.checker.faults import Malformed
 
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
@@ -153,7 +154,9 @@ def pieces(whole: Array, width: int) -> list[Array]:
 
 
 def widths(left: Array, right: Array, terms: int) -> tuple[int, int] | None:
-    """Bits of the pieces of two factors whose products, `terms` of them added up, are exact; None if there would be too many."""
+    """Bits of the pieces of two factors whose products, `terms` of them added up, are exact; None if there would be
+    too many.
+    """
     room, first, second = EXACT - terms.bit_length(), bits(left), bits(right)
     half = room // 2
     if first <= half:
@@ -167,7 +170,9 @@ def widths(left: Array, right: Array, terms: int) -> tuple[int, int] | None:
 
 
 def convolved(lefts: list[Array], rights: list[Array], steps: tuple[int, int], add: Any) -> Iterator[tuple[int, Array]]:
-    """(shift, Σ of the products of all pieces that belong there, int64), the highest first; `add` sums exact products."""
+    """(shift, Σ of the products of all pieces that belong there, int64), the highest first; `add` sums exact
+    products.
+    """
     found: dict[int, Array] = {}
     for i, left in enumerate(lefts):
         for j, right in enumerate(rights):

@@ -1,6 +1,7 @@
 """Error classes of labels at places, and the cuts of costs that are linear in them (docs/certificate-format.md §4).
 
-    a_i(z) = (Δ_i(z), l(z) − l(y_i), K c_i(z)),      h_i(w, b, v) = max_y Σ_t [K v_S(t, y_t) + b_{y_t} − b_{y_it}] + ⟨w, Δ_i(y)⟩
+a_i(z) = (Δ_i(z), l(z) − l(y_i), K c_i(z))
+h_i(w, b, v) = max_y Σ_t [K v_S(t, y_t) + b_{y_t} − b_{y_it}] + ⟨w, Δ_i(y)⟩
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..faults import demand
-from ..whole import Array, Whole, grouped, joined
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.whole import Array, Whole, grouped, joined
 
 FACTORINGS = ("unordered", "ordered", "true", "predicted", "constant", "input")
 
 
 class Errors:
-    """The classes of a factoring: `table` (groups, k, k) says which, −1 on the diagonal; `group` (N,) which holds at a place.
+    """The classes of a factoring: `table` (groups, k, k) says which, −1 on the diagonal; `group` (N,) which holds at
+    a place.
 
     For `input` there is one table and the class is the group itself.
     """
@@ -52,7 +54,11 @@ class Errors:
     def at(self, places: Array) -> Array:
         """(P, k) the class of every label at these places, −1 for the true one."""
         truth = self.structure.labels[places]
-        classes = self.group[places][:, None] + np.zeros((1, self.structure.k), np.int64) if self.by_input else self.table[truth]
+        classes = (
+            self.group[places][:, None] + np.zeros((1, self.structure.k), np.int64)
+            if self.by_input
+            else self.table[truth]
+        )
         return np.where(np.arange(self.structure.k) == truth[:, None], -1, classes)
 
     def counted(self, samples: Array, witnesses: Array) -> tuple[Array, Array, Array, Array]:
@@ -126,5 +132,3 @@ def one_unit(*parts: Whole) -> list[Whole]:
 def labelled(structure: Any) -> Any:
     demand(hasattr(structure, "k") and hasattr(structure, "augmented"), f"costs are not defined for {structure.name}")
     return structure
-
-

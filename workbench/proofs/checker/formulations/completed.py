@@ -1,4 +1,5 @@
-"""The completed structural SVM: hidden states given, some samples kept; the convex program inside CCCP and self-paced learning.
+"""The completed structural SVM: hidden states given, some samples kept; the convex program inside CCCP and self-paced
+learning.
 
 r = ½‖θ‖², cuts of the margin, p_i = w_i kept_i/T with T = fl64(Σw/C).
 """
@@ -10,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..contracts import Setting, is_positive, is_whole, list_of, one_of_numbers, or_none
-from ..faults import demand
-from ..regularizers import SquaredNorm
-from ..whole import Whole, exact
-from .soft_margin import Hinge
+from workbench.proofs.checker.contracts import Setting, is_positive, is_whole, list_of, one_of_numbers, or_none
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.formulations.soft_margin import Hinge
+from workbench.proofs.checker.regularizers import SquaredNorm
+from workbench.proofs.checker.whole import Whole, exact
 
 
 class Completed(Hinge):
@@ -26,9 +27,10 @@ class Completed(Hinge):
         "kept": Setting(or_none(list_of(one_of_numbers(0, 1))), None),
     }
     formula = (
-        "min over w of ½ ‖w‖² + Σ_i p_i max_z ℓ_i(z) − ⟨w, ψ_i(z)⟩ at the hidden states given, p_i = C weight_i kept_i / Σ weights"
+        "min over w of ½ ‖w‖² + Σ_i p_i max_z ℓ_i(z) − ⟨w, ψ_i(z)⟩ at the hidden states given, "
+        "p_i = C weight_i kept_i / Σ weights"
     )
-    open = ("the hidden states and the selection are given: nothing is proven about learning them (latent-ssvm, self-paced-latent)",)
+    open = ("the hidden states and the selection are given: nothing is proven about learning them",)
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         states, kept = given["states"], given["kept"]

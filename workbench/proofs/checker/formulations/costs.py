@@ -15,11 +15,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..contracts import Formulation, Setting, is_number, is_positive, is_whole, list_of, one_of, or_none
-from ..faults import demand
-from ..regularizers import Box, CountedCosts, ElasticNet, Simplex, Stacked
-from ..whole import Array, Whole, common, grouped, root_up
-from ._errors import FACTORINGS, Errors, labelled, one_unit
+from workbench.proofs.checker.contracts import (
+    Formulation,
+    Setting,
+    is_number,
+    is_positive,
+    list_of,
+    one_of,
+    or_none,
+)
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled, one_unit
+from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Simplex, Stacked
+from workbench.proofs.checker.whole import Array, Whole, grouped, root_up
 
 ROOT = 1 << 128
 HINGE = "max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩"
@@ -107,7 +115,10 @@ class NormalizedCosts(Costs):
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         super().__init__(structure, given)
-        demand((given["counts"] == "baseline") == (given["baseline"] is not None), "counts and baseline do not fit together")
+        demand(
+            (given["counts"] == "baseline") == (given["baseline"] is not None),
+            "counts and baseline do not fit together",
+        )
 
     @cached_property
     def costs(self) -> CountedCosts:
@@ -121,44 +132,3 @@ class NormalizedCosts(Costs):
 
     def starting(self) -> tuple[Fraction, Fraction]:
         return self.K / 2 * sum(self.costs.n, Fraction(0)), Fraction(1)
-
-
-class FixedCosts(Costs):
-    name = "fixed-cost"
-    settings: ClassVar = Costs.settings | {
-        "v": Setting(or_none(list_of(is_number(0, 1e300))), None),
-        "parts": Setting(is_whole(0), 0),
-        "left_out": Setting(is_whole(0), 0),
-    }
-    formula = f"min over w, b of λ₂ ‖w‖² + λ₁ ‖w‖₁ + Σ_i weight_i {HINGE} at the costs v given"
-    open = ("the costs are given: nothing is proven about choosing them (kappa-difficulty, cost learning)",)
-
-    def __init__(self, structure: Any, given: dict[str, Any]):
-        super().__init__(structure, given)
-        m, parts, left_out = self.errors.m, given["parts"], given["left_out"]
-        demand(given["v"] is None or len(given["v"]) == m, f"there are not {m} costs, one for each error class")
-        self.v = common([Fraction(each) for each in (given["v"] or [1] * m)])
-        demand(parts == left_out == 0 or (parts > 1 and left_out < parts), f"part {left_out} of {parts} does not exist")
-        if parts:
-            folds = np.random.default_rng(parts).permutation(np.arange(structure.n) % parts)
-            self.weights = Whole(self.weights.values * (folds != left_out).astype(int).astype(object), self.weights.unit)
-        demand(self.weights.values.any(), "no sample with weight is left")
-        self.sizes = self.sizes[:2]
-        self.dim = sum(self.sizes)
-
-    @cached_property
-    def regularizer(self) -> Stacked:
-        return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box)))
-
-    def starting(self) -> tuple[Fraction, Fraction]:
-        most = max(self.v.fractions())
-        return self.K * most * self.places(), most
-
-    def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
-        w, b, v = self.errors.pushed(samples, witnesses, beta)
-        parts = one_unit(w, b)
-        paid = Whole(v.values * self.v.values, v.unit * self.v.unit).sum()
-        return Whole(np.concatenate([part.values for part in parts]), parts[0].unit), self.K * paid
-
-    def highest(self, theta: Whole, samples: Array) -> Whole:
-        return self.errors.highest(*one_unit(*self.split(theta), self.v), self.K, samples)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Setting, is_positive
-from ..whole import Array, Whole
-from .soft_margin import Hinge
+from workbench.proofs.checker.contracts import Setting, is_positive
+from workbench.proofs.checker.formulations.soft_margin import Hinge
+from workbench.proofs.checker.whole import Array, Whole
 
 
 class HardMargin(Hinge):

@@ -1,13 +1,15 @@
-"""Self-paced selection: F(w) = ½‖w‖² + Σ_i min(c_i h_i(w), κ_i), h_i = max_y ℓ_i(y) + ⟨w, Δ_i(y)⟩ (docs/certificate-format.md §7)."""
+"""Self-paced selection: F(w) = ½‖w‖² + Σ_i min(c_i h_i(w), κ_i), h_i = max_y ℓ_i(y) + ⟨w, Δ_i(y)⟩ (docs/certificate-
+format.md §7).
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ..contracts import Setting, is_positive
-from ..whole import Whole, common
-from .soft_margin import Hinge
+from workbench.proofs.checker.contracts import Setting, is_positive
+from workbench.proofs.checker.formulations.soft_margin import Hinge
+from workbench.proofs.checker.whole import Whole, common
 
 
 class SelfPaced(Hinge):
@@ -16,7 +18,8 @@ class SelfPaced(Hinge):
     loose = True
     settings: ClassVar = {"C": Setting(is_positive, 10.0), "K": Setting(is_positive, 1.0)}
     formula = (
-        "min over w of ½ ‖w‖² + Σ_i min(c_i max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩, κ_i), c_i = C weight_i / Σ weights, κ_i = weight_i / K"
+        "min over w of ½ ‖w‖² + Σ_i min(c_i max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩, κ_i), "
+        "c_i = C weight_i / Σ weights, κ_i = weight_i / K"
     )
 
     def __init__(self, structure: Any, given: dict[str, Any]):

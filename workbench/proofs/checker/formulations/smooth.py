@@ -1,8 +1,9 @@
-"""Smooth terms with r = λ/2‖θ‖² and mean prices: likelihoods, squared and logistic risk (docs/certificate-format.md §6).
+"""Smooth terms with r = λ/2‖θ‖² and mean prices: likelihoods, squared and logistic risk (docs/certificate-format.md
+§6).
 
-    crf        h_i(w) = log Σ_y exp⟨w, Δ_i(y)⟩
-    squared    h_i(w) = ½(⟨w, x_i⟩ − target_i)²
-    logistic   h_i(w) = log(1 + exp(−y_i ⟨w, x_i⟩)), which is `crf` on two outputs
+crf        h_i(w) = log Σ_y exp⟨w, Δ_i(y)⟩
+squared    h_i(w) = ½(⟨w, x_i⟩ − target_i)²
+logistic   h_i(w) = log(1 + exp(−y_i ⟨w, x_i⟩)), which is `crf` on two outputs
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..balls import exp, logs
-from ..contracts import Formulation, Setting, Sums, is_positive, one_of
-from ..faults import Imprecise, demand
-from ..regularizers import SquaredNorm
-from ..whole import Array, Whole
-from .soft_margin import HingeRisk
+from workbench.proofs.checker.balls import exp, logs
+from workbench.proofs.checker.contracts import Formulation, Setting, Sums, is_positive, one_of
+from workbench.proofs.checker.faults import Imprecise, demand
+from workbench.proofs.checker.formulations.soft_margin import HingeRisk
+from workbench.proofs.checker.regularizers import SquaredNorm
+from workbench.proofs.checker.whole import Array, Whole
 
 
 class Likelihood(Formulation):
@@ -25,7 +26,8 @@ class Likelihood(Formulation):
     proof = "tangent"
     settings: ClassVar = {"lam": Setting(is_positive, 0.1)}
     formula = (
-        "min over w of λ/2 ‖w‖² + Σ_i p_i [log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩], p_i = weight_i / Σ weights, λ = lam"
+        "min over w of λ/2 ‖w‖² + Σ_i p_i [log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩], "
+        "p_i = weight_i / Σ weights, λ = lam"
     )
 
     def __init__(self, structure: Any, given: dict[str, Any]):
@@ -89,4 +91,3 @@ class WeightedRisk(Likelihood):
         masses = residual.values * self.weights.values[at]
         rows = linear.X.spread(at, np.zeros(len(at), np.int64), masses, 1)
         return Sums(values, values, Whole(rows, residual.unit * linear.X.unit), Fraction(0)), "rational"
-

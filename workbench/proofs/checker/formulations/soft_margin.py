@@ -1,7 +1,7 @@
 """Margin and slack rescaling with r = λ/2‖θ‖² and mean prices: `soft-margin`, and the hinge of `weighted-risk`.
 
-    margin   h_i(w) = max_y ℓ_i(y) + ⟨w, Δ_i(y)⟩           cuts Δ_i(z), ℓ_i(z)
-    slack    h_i(w) = max_y ℓ_i(y) (1 + ⟨w, Δ_i(y)⟩)       cuts ℓ_i(z) Δ_i(z), ℓ_i(z)
+margin   h_i(w) = max_y ℓ_i(y) + ⟨w, Δ_i(y)⟩           cuts Δ_i(z), ℓ_i(z)
+slack    h_i(w) = max_y ℓ_i(y) (1 + ⟨w, Δ_i(y)⟩)       cuts ℓ_i(z) Δ_i(z), ℓ_i(z)
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ..contracts import Formulation, Setting, is_positive, one_of
-from ..faults import demand
-from ..regularizers import SquaredNorm
-from ..whole import Array, Whole
+from workbench.proofs.checker.contracts import Formulation, Setting, is_positive, one_of
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.regularizers import SquaredNorm
+from workbench.proofs.checker.whole import Array, Whole
 
 
 class Hinge(Formulation):

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Ends, Proof, Statement
-from ..faults import Malformed, demand
-from ..program import Program, read_program
-from ..whole import Array, Whole, common, exact, grouped
+from workbench.proofs.checker.contracts import Ends, Proof, Statement
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.whole import Array, Whole, common, exact, grouped
 
 GRID = 128  # bits of a share
 MOST_BITS = 250_000  # of the common denominator of fractions
@@ -60,19 +60,23 @@ class Cuts(Proof):
 
 
 def read_fractions(array: Array, count: int) -> Whole:
-    """"p/q" in hexadecimal digits, one a line, as many as there are cuts."""
+    """ "p/q" in hexadecimal digits, one a line, as many as there are cuts."""
     try:
         lines = array.tobytes().decode("ascii").split("\n") if len(array) else []
     except UnicodeDecodeError:
         raise Malformed("fractions are no text") from None
     demand(len(lines) == count, f"there are {count} cuts but {len(lines)} fractions")
-    demand(all(re.fullmatch("-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines), "fractions are not written as p/q")
+    demand(
+        all(re.fullmatch("-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines), "fractions are not written as p/q"
+    )
     pairs = [line.split("/") for line in lines]
     return common([Fraction(int(p, 16), int(q, 16)) for p, q in pairs], MOST_BITS)
 
 
 def simplex(program: Program) -> Whole | None:
-    """β from float weights: shares on a grid of 2⁻¹²⁸, the rest to a sample's heaviest cut; None if a sample has none."""
+    """β from float weights: shares on a grid of 2⁻¹²⁸, the rest to a sample's heaviest cut; None if a sample has
+    none.
+    """
     form, parts, samples = program.formulation, exact(program.weights), program.samples
     if form.hard:
         return parts

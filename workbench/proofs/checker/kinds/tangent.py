@@ -1,20 +1,20 @@
 """Proof by a point alone, for smooth terms and r = λ/2‖θ‖²: F(θ) − ‖∇F(θ)‖²/(2λ) ≤ min F ≤ F(θ).
 
-*Proof.* F is λ-strongly convex: F(θ′) ≥ F(θ) + ⟨∇F(θ), θ′ − θ⟩ + λ/2‖θ′ − θ‖², whose least value over θ′ is the left side. ∎
+*Proof.* F is λ-strongly convex: F(θ′) ≥ F(θ) + ⟨∇F(θ), θ′ − θ⟩ + λ/2‖θ′ − θ‖², whose least value over θ′ is the left
+side. ∎
 
-Where exp and log enter, both ends are enclosed over whole numbers (balls.py); with ever more bits, until the claim holds or 1,024 do
-not suffice.
+Where exp and log enter, both ends are enclosed over whole numbers (balls.py); with ever more bits, until the claim
+holds or 1,024 do not suffice.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-from ..contracts import Ends, Proof, Statement
-from ..faults import Imprecise, Malformed
-from ..program import Program, read_program
-from ..whole import Array, root_up
+from workbench.proofs.checker.contracts import Ends, Proof, Statement
+from workbench.proofs.checker.faults import Imprecise, Malformed
+from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.whole import Array, root_up
 
 BITS = (192, 448, 1024)
 ROOT = 1 << 256
@@ -59,4 +59,3 @@ def ends_at(program: Program, bits: int) -> Ends:
     start = form.risk(form.sums(program.start(), bits)[0].hi)
     upper = value + form.risk(sums.hi)
     return Ends(lower, upper, upper, start, arithmetic)
-

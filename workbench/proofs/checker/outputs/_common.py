@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..archive import Fields
-from ..faults import demand
-from ..whole import Array, Rows
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.whole import Array, Rows
 
 
 def read_rows(fields: Fields, rows: int, columns: int) -> Rows:

@@ -6,40 +6,23 @@ With u_t(b) = exp(θ_t(b) − max θ_t) and E_ab = exp(A_ab − max A), all in (
     log Z = log Σ_b α_T(b) + Σ_t max θ_t + (T − 1) max A
     q_t(b) = α_t(b) β_t(b)/Σ_b′ …,      Σ_t q_t(a, b) = E_ab Σ_t α_t(a) u_{t+1}(b) β_{t+1}(b)/Z_t
 
-All numbers are positive, so lower ends multiply and add to lower ends, upper to upper ones. Each α_t and β_t is shifted to P bits, lower
-ends rounded down, upper up; the scale of β cancels in q, that of α is counted for Z.
+All numbers are positive, so lower ends multiply and add to lower ends, upper to upper ones. Each α_t and β_t is
+shifted to P bits, lower ends rounded down, upper up; the scale of β cancels in q, that of α is counted for Z.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..balls import exp, log, logs
-from ..contracts import Sums
-from ..faults import Imprecise
-from ..whole import Array, Whole, dense_product, grouped, objects, zeros
-
-
-class Chained(NamedTuple):
-    """Scores of some sequences: θ (N, K), A (K, K), each truth's own (m,), over `unit`; rows and labels (N,), starts (m + 1,)."""
-
-    unary: Array
-    pairs: Array
-    own: Array
-    at: Array
-    labels: Array
-    starts: Array
-    unit: int
-
-    @property
-    def floor(self) -> int:
-        """Below every score of a labelling by more than any two of them differ."""
-        spread = sum(int(abs(row).max()) for row in self.unary)
-        return -4 * (spread + (len(self.unary) + 1) * int(abs(self.pairs).max())) - 1
+from workbench.proofs.checker.balls import exp, log, logs
+from workbench.proofs.checker.contracts import Sums
+from workbench.proofs.checker.faults import Imprecise
+from workbench.proofs.checker.outputs._viterbi import Chained
+from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, zeros
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,7 @@
-"""Chains: a label for each of T_i letters, φ = Σ_t e_{y_t} ⊗ x_t and counts of neighbouring pairs (docs/certificate-format.md §3).
+"""Chains: a label for each of T_i letters, φ = Σ_t e_{y_t} ⊗ x_t and counts of neighbouring pairs (docs/certificate-
+format.md §3).
 
-Viterbi on whole numbers, in which no rounding can hide a labelling; θ_t(b) = ⟨W_b, x_t⟩, augmented by the loss:
-
-    margin   V_t(b)    = θ_t(b) + max_a V_{t−1}(a) + A_ab                                       O(T K²)
-    slack    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab, whole costs only         O(T K² E)
-    rival    V_t(b) over labellings that have left the truth by t, U_t the truth's own score:
-             V_t(b) = θ_t(b) + max(max_a V_{t−1}(a) + A_ab, [b ≠ y_t] (U_{t−1} + A_{y_{t−1} b}))
+Maxima by Viterbi (`_viterbi`), sums by the forward–backward recursion (`_sums`), over whole numbers both.
 """
 
 from __future__ import annotations
@@ -16,12 +12,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..archive import Fields
-from ..contracts import Labelled, Sums
-from ..faults import Malformed, demand
-from ..whole import Array, Whole, check_work, exact, grouped, objects, zeros
-from ._common import read_classes, read_cost, read_rows, read_weights
-from ._sums import Chained, chain_sums
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Labelled, Sums
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.outputs._common import read_classes, read_cost, read_rows, read_weights
+from workbench.proofs.checker.outputs._sums import chain_sums
+from workbench.proofs.checker.outputs._viterbi import Chained, by_total_cost, highest, highest_other
+from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects, zeros
 
 MOST_OUTPUTS = 100_000
 MOST_COST = 10_000
@@ -144,37 +141,3 @@ class Chain(Labelled):
 
     def log_sums(self, w: Whole, samples: Array, masses: Array, P: int) -> Sums:
         return chain_sums(self, self.scores(w, samples), samples, masses, P)
-
-
-def highest(unary: Array, pairs: Array) -> int:
-    """The highest score of any labelling of one sequence."""
-    best = unary[0]
-    for here in unary[1:]:
-        best = (best[:, None] + pairs).max(axis=0) + here
-    return best.max()
-
-
-def highest_other(unary: Array, pairs: Array, truth: Array, floor: int) -> int:
-    """The highest score of a labelling other than `truth`; `floor` stands for none."""
-    own, best = unary[0, truth[0]], unary[0].copy()
-    best[truth[0]] = floor
-    for here, before, label in zip(unary[1:], truth[:-1], truth[1:], strict=True):
-        leaving = own + pairs[before]
-        leaving[label] = floor
-        best = np.maximum((best[:, None] + pairs).max(axis=0), leaving) + here
-        own = own + pairs[before, label] + here[label]
-    return best.max()
-
-
-def by_total_cost(unary: Array, pairs: Array, costs: Array, floor: int) -> Array:
-    """The highest score of a labelling of each total cost e = 0, 1, … (E,); far below 0 where there is none."""
-    most, labels = int(costs.max(axis=1).sum()), range(unary.shape[1])
-    best = np.full((len(labels), most + 1), floor, object)
-    best[labels, costs[0]] = unary[0]
-    for here, spent in zip(unary[1:], costs[1:], strict=True):
-        new = np.full(best.shape, floor, object)
-        for b in labels:
-            arrived = (best + pairs[:, b][:, None]).max(axis=0)
-            new[b, spent[b] :] = arrived[: most + 1 - spent[b]] + here[b]
-        best = new
-    return best.max(axis=0)

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..archive import Fields
-from ..contracts import Structure
-from ..whole import Array, Whole, exact
-from ._common import read_rows, read_weights
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.outputs._common import read_rows, read_weights
+from workbench.proofs.checker.whole import Array, Whole, exact
 
 
 class Linear(Structure):

@@ -1,8 +1,7 @@
 """Matchings: links between J rows and K columns, each row and column in at most one (docs/certificate-format.md §3).
 
-ℓ_i(y) + ⟨w, φ(x_i, y)⟩ = c⁻|y_i| + Σ_{(j,k)∈y} g_jk with gains g_jk = ⟨w, x_jk⟩ + c⁺ outside y_i and − c⁻ inside. What is returned for the heaviest matching is
-the weight Σ_j u_j + Σ_k v_k of a *cover*: u, v ≥ 0 with u_j + v_k ≥ g_jk for all j, k. No matching outweighs a cover, whatever the steps that led
-to it; it is the maximum because the Hungarian method ends with equality.
+ℓ_i(y) + ⟨w, φ(x_i, y)⟩ = c⁻|y_i| + Σ_{(j,k)∈y} g_jk with gains g_jk = ⟨w, x_jk⟩ + c⁺ outside y_i and − c⁻ inside. The
+maximum is a heaviest matching (`_hungarian`).
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..archive import Fields
-from ..contracts import Structure
-from ..faults import Malformed, demand
-from ..whole import Array, Whole, exact, grouped, objects, zeros
-from ._common import read_rows, read_weights
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.outputs._common import read_rows, read_weights
+from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
+from workbench.proofs.checker.whole import Array, Whole, exact, grouped, objects
 
 MOST_OUTPUTS = 100_000
 
@@ -98,61 +98,3 @@ class Matching(Structure):
         """All edges of the sample, more than any matching has."""
         owner = np.repeat(np.arange(self.n), np.diff(self.starts))
         return grouped(self.X.sizes(), owner, self.n)
-
-
-def worth(gains: Array, mates: Array) -> int:
-    """The weight of the matching with these k of each j (J,)."""
-    j = np.flatnonzero(mates >= 0)
-    return int(gains[j, mates[j]].sum())
-
-
-def heaviest_rival(gains: Array, mates: Array) -> int:
-    """The weight of a heaviest matching but the one given: it lacks a link of that, or has all of them and more."""
-    weights = []
-    for j in np.flatnonzero(mates >= 0):
-        without = gains.copy()
-        without[j, mates[j]] = 0
-        weights.append(heaviest(without))
-    room = np.delete(gains[mates < 0], mates[mates >= 0], axis=1)
-    if room.size:
-        weights.append(worth(gains, mates) + (heaviest(room) or int(room.max())))
-    return max(weights)
-
-
-def heaviest(gains: Array) -> int:
-    """The weight of a heaviest matching for whole gains (J, K) of any sign: that of a cover, rows entering one by one."""
-    gains = np.maximum(gains, 0)
-    (rows, columns), far = gains.shape, int(gains.max()) * 4 + 1
-    u, v, mate, mates = zeros(rows), zeros(columns), np.full(columns, -1), np.full(rows, -1)
-    for new in range(rows):
-        u[new] = max(int((gains[new] - v).max()), 0)
-        entered, reached = {new: 0}, np.full(columns, far, object)
-        parent, settled = np.full(columns, -1), np.zeros(columns, bool)
-        row, here, leaver, length = new, 0, new, u[new]
-        while True:
-            distance = here + u[row] + v - gains[row]
-            closer = (distance < reached) & ~settled
-            reached[closer], parent[closer] = distance[closer], row
-            column = int(np.where(settled, far, reached).argmin())
-            nearest = reached[column]
-            if settled[column] or nearest >= length:
-                column, mates[leaver] = mates[leaver], -1
-                break
-            if mate[column] < 0:
-                length = nearest
-                break
-            settled[column] = True
-            row, here = int(mate[column]), nearest
-            entered[row] = here
-            if here + u[row] < length:
-                leaver, length = row, here + u[row]
-        for j, at in entered.items():
-            u[j] -= length - at
-        v[settled] += length - reached[settled]
-        while column >= 0:
-            row = parent[column]
-            former = mates[row]
-            mates[row], mate[column] = column, row
-            column = former
-    v = np.maximum((gains - u[:, None]).max(axis=0), 0)  # the lightest v that covers with this u
-    return int(np.maximum(u, 0).sum() + v.sum())

@@ -1,7 +1,7 @@
 """Motifs: a sample is negative, or holds a motif of m letters at one of its windows (docs/certificate-format.md §3).
 
-A window h adds s_h = Σ_j w_{4j + x_{h+j}} − w_{4m + x_{h+j}} to the score of the label −1. With s_i that of the true window
-(0 for a negative sample), the maxima over all windows are
+A window h adds s_h = Σ_j w_{4j + x_{h+j}} − w_{4m + x_{h+j}} to the score of the label −1. With s_i that of the true
+window (0 for a negative sample), the maxima over all windows are
 
     margin  positive max(1, max s_h) − s_i,  negative max(0, 1 + max s_h)
     rival   positive max(0, max over h ≠ h_i of s_h) − s_i,  negative max s_h
@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..archive import Fields
-from ..contracts import Structure
-from ..faults import demand
-from ..whole import Array, Whole, objects
-from ._common import read_weights
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.outputs._common import read_weights
+from workbench.proofs.checker.whole import Array, Whole, objects
 
 
 class Motif(Structure):

@@ -1,6 +1,7 @@
 """Multiclass: one label of k per sample, φ(x, y) = e_y ⊗ x, losses from a cost matrix (docs/certificate-format.md §3).
 
-With g_i(y) = ⟨W_y − W_{y_i}, x_i⟩ every label is looked at: margin max ℓ + g, slack max ℓ(1 + g), rival max of g over y ≠ y_i.
+With g_i(y) = ⟨W_y − W_{y_i}, x_i⟩ every label is looked at: margin max ℓ + g, slack max ℓ(1 + g), rival max of g over
+y ≠ y_i.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..archive import Fields
-from ..contracts import Labelled
-from ..whole import Array, Whole, exact
-from ._common import read_classes, read_cost, read_rows, read_weights
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Labelled
+from workbench.proofs.checker.outputs._common import read_classes, read_cost, read_rows, read_weights
+from workbench.proofs.checker.whole import Array, Whole, exact
 
 
 class Multiclass(Labelled):
