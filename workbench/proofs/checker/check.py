@@ -23,22 +23,8 @@ from workbench.proofs.checker.program import relative_gap
 from workbench.proofs.checker.whole import Array
 
 FORMATS = ("cutbench-certificate-1", "cutbench-certificate-2")
-REQUIRED = set(
-    [
-        "format",
-        "proof",
-        "formulation",
-        "problem",
-        "program",
-        "lower",
-        "upper",
-        "gap",
-        "oracle",
-        "status",
-        "backend",
-        "versions",
-    ]
-)
+REQUIRED = {"format", "proof", "formulation", "problem", "program", "lower", "upper", "gap", "oracle"}
+REQUIRED |= {"status", "backend", "versions"}
 OPTIONAL = {"alternation", "optimum"}
 WHOLE, LAST = "whole", "last of an alternation"
 MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
