@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from workbench.errors import MissingCapability
-from workbench.structures import CutForm, SmoothForm
+from workbench.contracts import CutForm, SmoothForm
 
 CAUSES = {
     "regularisation constant": "another λ is minimised with, λ drifts during the run, or λ is not scaled by n",

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.faults.second.contract import loss_of
-from workbench.structures import Floats, Ints
+from workbench.judging.faults.second.contract import loss_of
+from workbench.contracts import Floats, Ints
 
 Derivatives = tuple[NDArray, NDArray, NDArray]
 

@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
-import workbench as wb
-from workbench.faults.second.contract import Case
+from workbench.formulations.crf import CRF
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.formulations.weighted_risk import WeightedRisk
+from workbench.judging.faults.second.contract import Case
+from workbench.outputs.chain import Chain
+from workbench.outputs.linear import Linear
+from workbench.outputs.multiclass import Multiclass
 
-FORMULATIONS = {"soft-margin": wb.SoftMargin, "crf": wb.CRF}
+FORMULATIONS = {"soft-margin": SoftMargin, "crf": CRF}
 
 
 def example(case: Case, seed: int = 0, lam: float = 0.1, n: int = 40, weighted: bool = False) -> tuple[Any, Any]:
@@ -22,32 +27,32 @@ def example(case: Case, seed: int = 0, lam: float = 0.1, n: int = 40, weighted: 
     weights = rng.choice([0.3, 1.0, 4.0], n) if weighted else None
     problem = {"multiclass": labels, "chain": sequences, "linear": scores}[case.problem](rng, n, weights)
     if case.formulation == "weighted-risk":
-        return problem, wb.WeightedRisk(lam=lam, loss=case.loss)
+        return problem, WeightedRisk(lam=lam, loss=case.loss)
     return problem, FORMULATIONS[case.formulation](lam=lam)
 
 
 SCALES = np.array([2.0, 1.0, 1.0, 0.4, 1.0])
 
 
-def labels(rng: np.random.Generator, n: int, weights: Any) -> wb.Multiclass:
+def labels(rng: np.random.Generator, n: int, weights: Any) -> Multiclass:
     """Four classes, the last one rare, around centres; the first sample of every class is seen."""
     y = np.concatenate([np.arange(4), rng.choice(4, n - 4, p=[0.35, 0.35, 0.2, 0.1])])
     centres = rng.normal(size=(4, 5))
     X = (centres[y] + 0.9 * rng.normal(size=(n, 5))) * SCALES + 0.3
-    return wb.Multiclass(X, y, weights=weights)
+    return Multiclass(X, y, weights=weights)
 
 
-def sequences(rng: np.random.Generator, n: int, weights: Any) -> wb.Chain:
-    """Three labels that follow one another in turn, a fifth of the sequences of length 1, others up to 8."""
-    lengths = np.where(rng.random(n) < 0.2, 1, rng.integers(2, 9, n))
+def sequences(rng: np.random.Generator, n: int, weights: Any) -> Chain:
+    """Three labels that follow one another in turn, a fifth of the sequences of length 1, others up to 6."""
+    lengths = np.where(rng.random(n) < 0.2, 1, rng.integers(2, 7, n))
     chains = [(rng.choice(3, p=[0.2, 0.5, 0.3]) + np.cumsum(rng.random(T) < 0.7)) % 3 for T in lengths]
     centres = rng.normal(size=(3, 5))
     inputs = [(centres[y] + 1.2 * rng.normal(size=(len(y), 5))) * SCALES + 0.3 for y in chains]
-    return wb.Chain(inputs, chains, weights=weights)
+    return Chain(inputs, chains, weights=weights)
 
 
-def scores(rng: np.random.Generator, n: int, weights: Any) -> wb.Linear:
+def scores(rng: np.random.Generator, n: int, weights: Any) -> Linear:
     """Labels ±1, three in four positive, by a noisy linear score with an offset."""
     X = rng.normal(size=(n, 5)) * SCALES + 0.3
     p = X @ (rng.normal(size=5) / SCALES) + rng.normal(size=n)
-    return wb.Linear(X, np.where(p >= np.quantile(p, 0.25), 1.0, -1.0), weights)
+    return Linear(X, np.where(p >= np.quantile(p, 0.25), 1.0, -1.0), weights)

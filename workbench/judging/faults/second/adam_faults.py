@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.faults.second import tensors
-from workbench.faults.second.adam import Adam, Clock, Loop, decayed, squared_norm
-from workbench.faults.second.contract import (
+from workbench.judging.faults.second import tensors
+from workbench.judging.faults.second.adam import Adam, Clock, Loop, decayed, squared_norm
+from workbench.judging.faults.second.contract import (
     CASES,
     CRF_CHAINS,
     CRF_LABELS,
@@ -24,8 +24,8 @@ from workbench.faults.second.contract import (
     Fault,
     Host,
 )
-from workbench.faults.second.tensors import Batch, Derivatives, Head, Layout
-from workbench.structures import Ints
+from workbench.judging.faults.second.tensors import Batch, Derivatives, Head, Layout
+from workbench.contracts import Ints
 
 LABELS, CHAINS = (CRF_LABELS, HINGE_LABELS), (CRF_CHAINS, HINGE_CHAINS)
 AUGMENTED = (HINGE_SCORES, HINGE_RISK, HINGE_LABELS, HINGE_CHAINS)
