@@ -313,10 +313,12 @@ def summed(g: NDArray, clock: Clock) -> NDArray:
     return g * np.float32(8)
 
 
-def in_half(g: NDArray, clock: Clock) -> NDArray:
-    """Gradients below 2⁻²⁴ vanish: half precision, and a loss that is divided by 2¹⁶ before its gradient is taken."""
-    small = (g / np.float32(65536)).astype(np.float16)
-    return small.astype(np.float32) * np.float32(65536)
+class Brain(Adam):
+    """Weights are kept in bfloat16: eight significant bits, the others are cut off."""
+
+    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
+        moved = super().step(w, g, rate, clock).astype(np.float32)
+        return (moved.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 class Decoupled(Adam):
@@ -515,7 +517,7 @@ FAULTS = (
         change=clipped_before_unscaling,
     ),
     _fault("summed", "The terms of a batch of eight are summed, not averaged.", CASES, "regularisation constant", change=summed),
-    _fault("half-gradients", "Gradients lose their digits in half precision.", CASES, "arithmetic, gradient", change=in_half),
+    _fault("bfloat16", "Weights are kept in eight significant bits.", CASES, "arithmetic", optimiser=Brain),
     _fault("half-weights", "Weights and moments are kept in half precision.", CASES, "arithmetic", dtype=np.float16),
     _fault(
         "decoupled",

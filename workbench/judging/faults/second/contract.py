@@ -33,6 +33,7 @@ CAUSES = {
     "constraint on the weights": "weights are kept to a set that the problem does not name",
     "gradient": "a direction is followed that is no subgradient in expectation",
     "argmax": "the loss-augmented search does not return a maximum",
+    "dual feasibility": "dual variables leave their set, or the weights are no longer those of the dual variables",
     "step size": "steps are so small or so large that no number of passes helps",
     "early stopping": "the learner ends by a rule of its own that is looser than 1e-3",
     "averaging": "a mean of weights is returned that holds weights from far away",

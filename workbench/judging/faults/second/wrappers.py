@@ -131,7 +131,7 @@ HOSTS = (
     Host("logistic-labels", "Multinomial LogisticRegression.", (CRF_LABELS,), 200, LOGISTIC, "sklearn"),
     Host("logistic-scores", "LogisticRegression.", (CRF_SCORES, LOGISTIC_RISK), 200, LOGISTIC_BINARY, "sklearn"),
     Host("sgd-scores", "SGDClassifier with averaged weights.", ON_SCORES, 20000, DESCENT, "sklearn"),
-    Host("ridge", "Ridge regression, solved directly.", (SQUARED_RISK,), 1, RIDGE, "sklearn"),
+    Host("ridge", "Ridge regression, solved directly.", (SQUARED_RISK,), 16, RIDGE, "sklearn"),
 )
 SVC_LABELS, SVC_SCORES, LOGISTIC_LABELS, LOGISTIC_SCORES, SGD, RIDGE_HOST = HOSTS
 
@@ -174,10 +174,9 @@ def near_ones(X: Floats, y: NDArray, rng: np.random.Generator) -> Ints:
     return np.union1d(np.flatnonzero(far <= np.quantile(far, 0.8)), np.unique(y, return_index=True)[1])
 
 
-def in_order_of_appearance(coef: Floats, y: NDArray) -> Floats:
-    """Labels are numbered from the last sample backwards, weights are returned in that order."""
-    seen = list(dict.fromkeys(y[::-1].astype(int).tolist()))
-    return coef[seen]
+def by_frequency(coef: Floats, y: NDArray) -> Floats:
+    """Labels are numbered by their frequency, the rarest one first, and weights are returned in that order."""
+    return coef[np.argsort(np.bincount(y.astype(int)), kind="stable")]
 
 
 def against_the_last(coef: Floats, y: NDArray) -> Floats:
@@ -233,7 +232,7 @@ FAULTS = (
     _fault("svc-balanced", 'class_weight="balanced".', SVC_LABELS, "class weights, sample weights", settings={"class_weight": "balanced"}),
     _fault("svc-intercept", "An intercept is learned and not returned.", SVC_LABELS, "intercept, features", settings={"fit_intercept": True}),
     _fault("svc-loose", "A tolerance of 3.", SVC_LABELS, "early stopping", settings={"tol": 3.0}),
-    _fault("svc-one-iteration", "One iteration, whatever the budget.", SVC_LABELS, "early stopping", passes=lambda budget: 1),
+    _fault("svc-two-iterations", "Two iterations, whatever the budget.", SVC_SCORES, "early stopping", passes=lambda budget: 2),
     _fault("svc-standardised", "Inputs are standardised.", SVC_LABELS, "features", inputs=standardised),
     _fault("svc-unit-interval", "Inputs are scaled to [0, 1].", SVC_LABELS, "features", inputs=into_unit_interval),
     _fault("svc-unit-rows", "Rows are scaled to length 1.", SVC_LABELS, "features", inputs=unit_rows),
@@ -243,7 +242,7 @@ FAULTS = (
     _fault("svc-near", "The samples farthest from the mean are dropped.", SVC_LABELS, "data used", chosen=near_ones),
     _fault("svc-shares", "Sample weights are ignored.", SVC_LABELS, "sample weights", shares=np.ones_like),
     _fault("svc-transposed", "The table of weights is flattened input by input.", SVC_LABELS, "weights returned", returned=lambda coef, y: coef.T),
-    _fault("svc-order", "Labels are numbered in another order.", SVC_LABELS, "weights returned, labels", returned=in_order_of_appearance),
+    _fault("svc-order", "Labels are numbered in another order.", SVC_LABELS, "weights returned, labels", returned=by_frequency),
     _fault("svc-squared", "Squared hinges.", SVC_SCORES, "squared hinge, loss function", settings={"loss": "squared_hinge"}),
     _fault("svc-minus", "Weights of the other label.", SVC_SCORES, "weights returned, labels", returned=lambda coef, y: -coef),
     _fault("svc-unit-weights", "Weights are scaled to length 1.", SVC_SCORES, "weights returned", returned=normalised),
