@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.contracts import Ints
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.tensors import Batch, Head, Layout
-from workbench.contracts import Ints
 
 DECADES = 4.0
 

@@ -1,17 +1,13 @@
-"""Mistakes in the training loop of `adam.py`: in its loader, its labels, its terms, its penalty, its optimiser.
-
-Each mistake is a few lines that replace one step of the loop; the table at the end says which step.
-"""
+"""The training loop of `adam.py` with one mistake of `adam_mistakes.py` each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from workbench.judging.faults.second import tensors
-from workbench.judging.faults.second.adam import Adam, Clock, Loop, decayed, squared_norm
+from workbench.judging.faults.second import adam_mistakes as wrong
+from workbench.judging.faults.second.adam import Loop
 from workbench.judging.faults.second.contract import (
     CASES,
     CRF_CHAINS,
@@ -24,358 +20,9 @@ from workbench.judging.faults.second.contract import (
     Fault,
     Host,
 )
-from workbench.judging.faults.second.tensors import Batch, Derivatives, Head, Layout
-from workbench.contracts import Ints
 
 LABELS, CHAINS = (CRF_LABELS, HINGE_LABELS), (CRF_CHAINS, HINGE_CHAINS)
 AUGMENTED = (HINGE_SCORES, HINGE_RISK, HINGE_LABELS, HINGE_CHAINS)
-
-# ── which samples are seen ────────────────────────────────────────────────────────────────────────
-
-
-def same_batch(n: int, size: int, clock: Clock) -> list[Ints]:
-    """`batch = next(iter(loader))` stands above the loop."""
-    first = np.random.default_rng(0).permutation(n)[:size]
-    return [first] * -(-n // size)
-
-
-def full_batches_only(n: int, size: int, clock: Clock) -> list[Ints]:
-    """`drop_last=True` without shuffling: the end of the data is never seen."""
-    return [np.arange(k, k + size) for k in range(0, n - size + 1, size)]
-
-
-def drawn_from_the_first_half(n: int, size: int, clock: Clock) -> list[Ints]:
-    return np.array_split(clock.rng.integers(0, -(-n // 2), n), -(-n // size))
-
-
-def all_but_the_last(n: int, size: int, clock: Clock) -> list[Ints]:
-    return np.array_split(clock.rng.permutation(n - 1), -(-n // size))
-
-
-def four_fifths(batch: Batch, rng: np.random.Generator) -> Batch:
-    """A fifth is kept for validation and never learned from."""
-    return batch.take(np.sort(rng.permutation(len(batch.share))[: len(batch.share) * 4 // 5]))
-
-
-def balanced(batch: Batch, rng: np.random.Generator) -> Batch:
-    """Every first label gets the same total share."""
-    counts = np.bincount(batch.y[:, 0], weights=batch.share)
-    present = np.count_nonzero(counts)
-    share = batch.share * batch.share.sum() / (present * counts[batch.y[:, 0]])
-    return batch._replace(share=share.astype(batch.share.dtype))
-
-
-def equal_shares(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(share=np.ones_like(batch.share))
-
-
-def label_zero_ignored(batch: Batch, rng: np.random.Generator) -> Batch:
-    """`ignore_index=0`, meant for padding, is also the first label."""
-    return batch._replace(share=batch.share * (batch.y[:, 0] != 0))
-
-
-def length_one_skipped(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(share=batch.share * (batch.lengths > 1))
-
-
-def mean_over_tokens(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(share=(batch.share / batch.lengths).astype(batch.share.dtype))
-
-
-# ── what is seen of them ──────────────────────────────────────────────────────────────────────────
-
-
-def standardised(batch: Batch, rng: np.random.Generator) -> Batch:
-    inside = batch.x[batch.mask]
-    x = (batch.x - inside.mean(axis=0)) / np.maximum(inside.std(axis=0), 1e-6) * batch.mask[:, :, None]
-    return batch._replace(x=x.astype(batch.x.dtype))
-
-
-def negatives_dropped(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(x=np.maximum(batch.x, 0))
-
-
-def whole_numbers(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(x=np.trunc(batch.x))
-
-
-def unit_rows(batch: Batch, rng: np.random.Generator) -> Batch:
-    size = np.sqrt((batch.x**2).sum(axis=2, keepdims=True))
-    return batch._replace(x=batch.x / np.maximum(size, 1e-6))
-
-
-def dropout(batch: Batch, clock: Clock) -> Batch:
-    kept = clock.rng.random(batch.x.shape) < 0.6
-    return batch._replace(x=(batch.x * kept / 0.6).astype(batch.x.dtype))
-
-
-def noisy(batch: Batch, clock: Clock) -> Batch:
-    noise = clock.rng.normal(size=batch.x.shape) * batch.mask[:, :, None]
-    return batch._replace(x=(batch.x + noise).astype(batch.x.dtype))
-
-
-def others_labels_every_seventh_pass(batch: Batch, clock: Clock) -> Batch:
-    """In one pass of seven each sample has the next label."""
-    if clock.epoch % 7:
-        return batch
-    y = (batch.y + 1) % clock.layout.K * batch.mask
-    K = clock.layout.K
-    extra = (1 - np.eye(K, dtype=batch.x.dtype)[y]) * (batch.extra.max(axis=2, keepdims=True) * batch.mask[:, :, None])
-    return batch._replace(y=y, extra=extra)
-
-
-def inputs_sorted_by_length(batch: Batch, clock: Clock) -> Batch:
-    """Inputs are sorted for packing, labels are not."""
-    order = np.argsort(-batch.lengths, kind="stable")
-    return batch._replace(x=batch.x[order], mask=batch.mask[order])
-
-
-def padding_counted(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(mask=np.ones_like(batch.mask))
-
-
-def with_constant(batch: Batch, rng: np.random.Generator) -> Batch:
-    """`nn.Linear` has a bias of its own: the last input is 1."""
-    return batch._replace(x=np.append(batch.x, batch.mask[:, :, None].astype(batch.x.dtype), axis=2))
-
-
-def with_ends(batch: Batch, rng: np.random.Generator) -> Batch:
-    """Scores of their own for the first and the last position: two more inputs, which are not returned."""
-    after = np.append(batch.mask[:, 1:], np.zeros((len(batch.mask), 1), bool), axis=1)
-    ends = np.stack([np.arange(batch.mask.shape[1]) == 0 & batch.mask, batch.mask & ~after], axis=2)
-    return batch._replace(x=np.append(batch.x, ends.astype(batch.x.dtype), axis=2))
-
-
-def own_inputs(extra: int) -> Any:
-    """Returned: the weights without those of the last `extra` inputs."""
-
-    def returned(w: NDArray, layout: Layout) -> NDArray:
-        W, A = layout.split(w)
-        return layout._replace(p=layout.p - extra).join(W[:, :-extra], A)
-
-    return returned
-
-
-# ── the loss that is added, and the terms ─────────────────────────────────────────────────────────
-
-
-def augmented_by(factor: float) -> Any:
-    def data(batch: Batch, rng: np.random.Generator) -> Batch:
-        return batch._replace(extra=batch.extra * np.float32(factor))
-
-    return data
-
-
-def normalised_by_the_longest(batch: Batch, rng: np.random.Generator) -> Batch:
-    """The loss is divided by the padded length T, not by T_i."""
-    factor = (batch.lengths / batch.mask.shape[1])[:, None, None]
-    return batch._replace(extra=(batch.extra * factor).astype(batch.extra.dtype))
-
-
-def smoothed(head: Head) -> Head:
-    """Targets are (1 − ε) 1[y = y_i] + ε/K, ε = 0.2."""
-
-    def smooth(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        ds, dA, value = head(batch, scores, A)
-        K = scores.shape[2]
-        truth, _ = tensors.counted(batch, batch.y, K, scores.dtype)
-        return ds + np.float32(0.2) * (truth - batch.mask[:, :, None] / np.float32(K)), dA, value
-
-    return smooth
-
-
-def softmax_twice(head: Head) -> Head:
-    """The likelihood of softmax(softmax(s)): the network ends in a softmax, and the loss expects scores."""
-
-    def twice(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        q = np.exp(scores - tensors.log_sum_exp(scores, 2)[:, :, None])
-        dq, dA, value = head(batch, q, A)
-        return q * (dq - (dq * q).sum(axis=2, keepdims=True)), dA, value
-
-    return twice
-
-
-def heated(head: Head) -> Head:
-    """Scores are divided by a temperature of 2 in learning, and not in use."""
-
-    def hot(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        ds, dA, value = head(batch, scores / 2, A / 2)
-        return ds / 2, dA / 2, value
-
-    return hot
-
-
-def focal(head: Head) -> Head:
-    """−(1 − q)² log q in place of −log q, q the probability of the truth."""
-
-    def focused(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        ds, dA, value = head(batch, scores, A)
-        q = np.exp(-value)
-        factor = ((1 - q) ** 2 + 2 * q * (1 - q) * value).astype(scores.dtype)[:, None, None]
-        return ds * factor, dA * factor, value
-
-    return focused
-
-
-def squared_hinge(head: Head) -> Head:
-    def square(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        ds, dA, value = head(batch, scores, A)
-        factor = (2 * value)[:, None, None]
-        return ds * factor, dA * factor, value**2
-
-    return square
-
-
-def truth_detached(head: Head) -> Head:
-    """No gradient flows through the score of the truth in every third sample."""
-
-    def detached(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        ds, dA, value = head(batch, scores, A)
-        truth, pairs = tensors.counted(batch, batch.y, scores.shape[2], scores.dtype)
-        third = (np.arange(len(scores)) % 3 == 0)[:, None, None]
-        return ds + truth * third, dA + pairs * third, value
-
-    return detached
-
-
-def without_transitions(head: Head) -> Head:
-    """Pair scores are never learned."""
-    return lambda batch, scores, A: (*head(batch, scores, 0 * A)[:1], 0 * head(batch, scores, A)[1], head(batch, scores, A)[2])
-
-
-def searched_one_by_one(head: Head) -> Head:
-    """Each position takes the best label by its own score; pairs are looked at in the slope alone."""
-
-    def greedy(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
-        y = (scores + batch.extra).argmax(axis=2) * batch.mask
-        found, pairs = tensors.counted(batch, y, scores.shape[2], scores.dtype)
-        truth, true_pairs = tensors.counted(batch, batch.y, scores.shape[2], scores.dtype)
-        return found - truth, pairs - true_pairs, (found * batch.extra).sum(axis=(1, 2))
-
-    return greedy
-
-
-# ── the penalty ───────────────────────────────────────────────────────────────────────────────────
-
-
-def penalised(factor: float) -> Any:
-    return lambda w, clock: squared_norm(w, clock) * np.float32(factor)
-
-
-def absolute(w: NDArray, clock: Clock) -> NDArray:
-    return clock.lam * np.sign(w)
-
-
-def growing(w: NDArray, clock: Clock) -> NDArray:
-    """λ is multiplied by 1.02 after every pass."""
-    return squared_norm(w, clock) * np.float32(min(1.02**clock.epoch, 1e6))
-
-
-def off_after_ten_passes(w: NDArray, clock: Clock) -> NDArray:
-    return squared_norm(w, clock) * np.float32(clock.epoch < 10)
-
-
-def but_the_last_input(w: NDArray, clock: Clock) -> NDArray:
-    W, A = clock.layout.split(squared_norm(w, clock))
-    return clock.layout.join(W * (np.arange(clock.layout.p) < clock.layout.p - 1), A)
-
-
-def but_transitions(w: NDArray, clock: Clock) -> NDArray:
-    W, A = clock.layout.split(squared_norm(w, clock))
-    return clock.layout.join(W, 0 * A)
-
-
-def nothing(w: NDArray, clock: Clock) -> NDArray:
-    return 0 * w
-
-
-# ── the step ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def clipped(g: NDArray, clock: Clock) -> NDArray:
-    """`clip_grad_norm_(…, 0.1)`."""
-    return g * np.float32(min(1, 0.1 / max(float(np.linalg.norm(g)), 1e-12)))
-
-
-def clipped_entries(g: NDArray, clock: Clock) -> NDArray:
-    """`clip_grad_value_(…, 0.01)`."""
-    return np.clip(g, -0.01, 0.01)
-
-
-def clipped_before_unscaling(g: NDArray, clock: Clock) -> NDArray:
-    """The gradient is scaled by 2¹² for mixed precision, clipped to norm 1, and only then scaled back."""
-    scaled = g * np.float32(4096)
-    return scaled * np.float32(min(1, 1 / max(float(np.linalg.norm(scaled)), 1e-12)) / 4096)
-
-
-def summed(g: NDArray, clock: Clock) -> NDArray:
-    """`reduction="sum"`: the terms of a batch are added, the penalty is added once."""
-    return g * np.float32(8)
-
-
-class Brain(Adam):
-    """Weights are kept in bfloat16: eight significant bits, the others are cut off."""
-
-    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
-        moved = super().step(w, g, rate, clock).astype(np.float32)
-        return (moved.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-
-
-class Decoupled(Adam):
-    """AdamW: w ← w − rate λ w beside the step, not scaled by the second moment."""
-
-    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
-        return super().step(w, g, rate, clock) - rate * clock.lam * w
-
-
-class NeverZeroed(Adam):
-    """`optimizer.zero_grad()` is missing: gradients add up."""
-
-    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
-        self.total = g if self.t == 0 else self.total + g
-        return super().step(w, self.total, rate, clock)
-
-
-class SignedMomentum(Adam):
-    """The momentum holds the signs of the gradients: their medians decide, not their means."""
-
-    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
-        return super().step(w, np.sign(g), rate, clock)
-
-
-class NoMemory(Adam):
-    """β₂ = 0: every step has length `rate` in every weight, in the direction of the momentum's sign."""
-
-    beta1, beta2 = 0.0, 0.0
-
-
-def ended_early(clock: Clock) -> float:
-    """The scheduler is stepped at every batch, with a factor of 0.7 that was meant for passes."""
-    return 0.7**clock.step
-
-
-def tiny(clock: Clock) -> float:
-    return 1e-3 * decayed(clock)
-
-
-def never_decayed(clock: Clock) -> float:
-    return 1.0
-
-
-def mean_of_the_first_tenth(mean: NDArray, w: NDArray, clock: Clock) -> NDArray:
-    """Averaging is switched off where it should have been switched on."""
-    return mean + (w - mean) / (clock.step + 1) if 10 * clock.step < clock.steps else mean
-
-
-def transposed(w: NDArray, layout: Layout) -> NDArray:
-    W, A = layout.split(w)
-    return layout.join(W, A.T)
-
-
-def by_inputs(w: NDArray, layout: Layout) -> NDArray:
-    return layout.split(w)[0].T.ravel()
-
-
 HOST = Host("adam-loop", "A PyTorch-style loop in float32 with Adam.", CASES, 800, Loop())
 
 
@@ -384,162 +31,277 @@ def _fault(name: str, sentence: str, applies: tuple, amounts_to: str, **steps: A
 
 
 FAULTS = (
-    _fault("stale-batch", "Every step sees the same mini-batch.", CASES, "data used", batches=same_batch),
+    _fault("stale-batch", "Every step sees the same mini-batch.", CASES, "data used", batches=wrong.same_batch),
     _fault(
         "drop-last",
-        "Without shuffling, the last incomplete batch of 16 is dropped in every pass.",
+        "Without shuffling, the last incomplete batch of 12 is dropped in every pass.",
         CASES,
         "data used",
-        batches=full_batches_only,
-        size=16,
+        batches=wrong.full_batches_only,
+        size=12,
     ),
     _fault(
         "half-sampled",
         "The sampler draws with replacement, and from the first half of the data only.",
         CASES,
         "data used",
-        batches=drawn_from_the_first_half,
+        batches=wrong.drawn_from_the_first_half,
     ),
-    _fault("last-sample", "The last sample is never seen.", CASES, "data used", batches=all_but_the_last),
-    _fault("held-out", "A random fifth of the data is kept for validation.", CASES, "data used", data=four_fifths),
+    _fault("last-sample", "The last sample is never seen.", CASES, "data used", batches=wrong.all_but_the_last),
+    _fault(
+        "held-out", "A random fifth of the data is kept for validation.", CASES, "data used", data=wrong.four_fifths
+    ),
     _fault(
         "balanced",
         "The sampler gives every label the same share.",
         LABELS,
         "class weights, sample weights",
-        data=balanced,
+        data=wrong.balanced,
     ),
-    _fault("shares-ignored", "Sample weights are ignored.", CASES, "sample weights", data=equal_shares),
+    _fault("shares-ignored", "Sample weights are ignored.", CASES, "sample weights", data=wrong.equal_shares),
     _fault(
         "ignored-label",
         "The index that means padding is also the first label, so its samples have no loss.",
         LABELS,
         "data used, class weights, sample weights",
-        data=label_zero_ignored,
+        data=wrong.label_zero_ignored,
     ),
     _fault(
         "length-one",
         "Sequences of length 1 are skipped.",
         CHAINS,
         "data used, length normalisation, sample weights",
-        data=length_one_skipped,
+        data=wrong.length_one_skipped,
     ),
     _fault(
         "token-mean",
         "The loss of a sequence is divided by its length.",
         CHAINS,
         "length normalisation, sample weights",
-        data=mean_over_tokens,
+        data=wrong.mean_over_tokens,
     ),
-    _fault("standardised", "Inputs are standardised and weights not mapped back.", CASES, "features", data=standardised),
-    _fault("negatives", "Negative inputs are set to 0.", CASES, "features", data=negatives_dropped),
-    _fault("whole-numbers", "Inputs are cut to whole numbers.", CASES, "features, arithmetic", data=whole_numbers),
-    _fault("unit-rows", "Every input row is scaled to length 1.", CASES, "features", data=unit_rows),
-    _fault("dropout", "Two inputs in five are dropped at random.", CASES, "noise in the inputs, features", seen=dropout),
-    _fault("input-noise", "Inputs get Gaussian noise of variance 1.", CASES, "noise in the inputs, features", seen=noisy),
+    _fault(
+        "standardised",
+        "Inputs are standardised and weights not mapped back.",
+        CASES,
+        "features",
+        data=wrong.standardised,
+    ),
+    _fault("negatives", "Negative inputs are set to 0.", CASES, "features", data=wrong.negatives_dropped),
+    _fault(
+        "whole-numbers", "Inputs are cut to whole numbers.", CASES, "features, arithmetic", data=wrong.whole_numbers
+    ),
+    _fault("unit-rows", "Every input row is scaled to length 1.", CASES, "features", data=wrong.unit_rows),
+    _fault(
+        "dropout",
+        "Two inputs in five are dropped at random.",
+        CASES,
+        "noise in the inputs, features",
+        seen=wrong.dropout,
+    ),
+    _fault(
+        "input-noise",
+        "Inputs get Gaussian noise of variance 1.",
+        CASES,
+        "noise in the inputs, features",
+        seen=wrong.noisy,
+    ),
     _fault(
         "seventh-pass",
         "In one pass of seven every sample is given the next label.",
         LABELS + CHAINS,
         "labels",
-        seen=others_labels_every_seventh_pass,
+        seen=wrong.others_labels_every_seventh_pass,
     ),
     _fault(
         "sorted-inputs",
         "Inputs of a batch are sorted by length for packing, labels are not.",
         CHAINS,
         "labels, data used, padding",
-        seen=inputs_sorted_by_length,
+        seen=wrong.inputs_sorted_by_length,
     ),
-    _fault("padding", "Positions behind the end count as label 0.", CHAINS, "padding, transitions", data=padding_counted),
+    _fault(
+        "padding",
+        "Positions behind the end count as label 0.",
+        CHAINS,
+        "padding, transitions",
+        data=wrong.padding_counted,
+    ),
     _fault(
         "bias-beside",
         "A bias is learned beside the weights, without penalty, and not returned.",
         CASES,
         "intercept, features",
-        data=with_constant,
-        penalty=but_the_last_input,
-        returned=own_inputs(1),
+        data=wrong.with_constant,
+        penalty=wrong.but_the_last_input,
+        returned=wrong.own_inputs(1),
     ),
     _fault(
         "bias-decayed",
         "A bias is learned beside the weights, weight decay shrinks it too, and it is not returned.",
         CASES,
         "intercept, features",
-        data=with_constant,
-        returned=own_inputs(1),
+        data=wrong.with_constant,
+        returned=wrong.own_inputs(1),
     ),
     _fault(
         "ends",
         "Scores for the first and the last position are learned and not returned.",
         CHAINS,
         "intercept, transitions, features",
-        data=with_ends,
-        returned=own_inputs(2),
+        data=wrong.with_ends,
+        returned=wrong.own_inputs(2),
     ),
-    _fault("no-augmentation", "The loss is not added in the search.", AUGMENTED, "loss augmentation", data=augmented_by(0)),
-    _fault("minus-loss", "The loss is subtracted in the search.", AUGMENTED, "loss augmentation", data=augmented_by(-1)),
-    _fault("double-loss", "The loss is added twice.", AUGMENTED, "loss augmentation", data=augmented_by(2)),
+    _fault(
+        "no-augmentation",
+        "The loss is not added in the search.",
+        AUGMENTED,
+        "loss augmentation",
+        data=wrong.augmented_by(0),
+    ),
+    _fault(
+        "minus-loss",
+        "The loss is subtracted in the search.",
+        AUGMENTED,
+        "loss augmentation",
+        data=wrong.augmented_by(-1),
+    ),
+    _fault("double-loss", "The loss is added twice.", AUGMENTED, "loss augmentation", data=wrong.augmented_by(2)),
     _fault(
         "longest",
         "The Hamming loss is divided by the padded length.",
         (HINGE_CHAINS,),
         "loss augmentation, length normalisation",
-        data=normalised_by_the_longest,
+        data=wrong.normalised_by_the_longest,
     ),
-    _fault("smoothing", "Labels are smoothed by 0.2.", (CRF_LABELS,), "labels, loss function", head=smoothed),
-    _fault("softmax-twice", "Softmax is applied before the loss.", (CRF_LABELS,), "loss function", head=softmax_twice),
+    _fault("smoothing", "Labels are smoothed by 0.2.", (CRF_LABELS,), "labels, loss function", head=wrong.smoothed),
+    _fault(
+        "softmax-twice", "Softmax is applied before the loss.", (CRF_LABELS,), "loss function", head=wrong.softmax_twice
+    ),
     _fault(
         "temperature",
         "Scores are halved before the loss.",
         (*LIKELIHOODS, *AUGMENTED),
         "features, loss function, regularisation constant, weights returned",
-        head=heated,
+        head=wrong.heated,
     ),
-    _fault("focal", "The focal loss takes the place of the likelihood.", LIKELIHOODS, "loss function", head=focal),
-    _fault("squared-hinge", "Hinges are squared.", AUGMENTED, "squared hinge, loss function", head=squared_hinge),
-    _fault("detached", "In a third of a batch no gradient flows to the truth.", CASES[:-1], "gradient", head=truth_detached),
-    _fault("no-transitions", "Transitions stay 0.", CHAINS, "transitions, features", head=without_transitions),
-    _fault("greedy", "The search looks at each position alone.", (HINGE_CHAINS,), "argmax", head=searched_one_by_one),
-    _fault("decay-twice", "The penalty is in the loss and in the optimiser.", CASES, "regularisation constant", penalty=penalised(2)),
-    _fault("no-decay", "Weight decay is forgotten.", CASES, "regularisation constant", penalty=nothing),
-    _fault("growing-decay", "λ grows by 2 % in every pass.", CASES, "regularisation constant", penalty=growing),
-    _fault("decay-off", "Weight decay ends after ten passes.", CASES, "regularisation constant", penalty=off_after_ten_passes),
-    _fault("absolute", "The penalty is λ‖w‖₁.", CASES, "penalty", penalty=absolute),
-    _fault("free-transitions", "Transitions are not penalised.", CHAINS, "penalty, transitions", penalty=but_transitions),
-    _fault("clip-norm", "Gradients of the terms are clipped to norm 0.1.", CASES, "gradient, regularisation constant", change=clipped),
-    _fault("clip-entries", "Gradients of the terms are clipped to ±0.01.", CASES, "gradient, regularisation constant", change=clipped_entries),
+    _fault(
+        "focal", "The focal loss takes the place of the likelihood.", LIKELIHOODS, "loss function", head=wrong.focal
+    ),
+    _fault("squared-hinge", "Hinges are squared.", AUGMENTED, "squared hinge, loss function", head=wrong.squared_hinge),
+    _fault(
+        "detached",
+        "In a third of a batch no gradient flows to the truth.",
+        CASES[:-1],
+        "gradient",
+        head=wrong.truth_detached,
+    ),
+    _fault("no-transitions", "Transitions stay 0.", CHAINS, "transitions, features", head=wrong.without_transitions),
+    _fault(
+        "greedy", "The search looks at each position alone.", (HINGE_CHAINS,), "argmax", head=wrong.searched_one_by_one
+    ),
+    _fault(
+        "decay-twice",
+        "The penalty is in the loss and in the optimiser.",
+        CASES,
+        "regularisation constant",
+        penalty=wrong.penalised(2),
+    ),
+    _fault("no-decay", "Weight decay is forgotten.", CASES, "regularisation constant", penalty=wrong.nothing),
+    _fault(
+        "growing-decay",
+        "λ grows by 5 % in every pass, up to a million times.",
+        CASES,
+        "regularisation constant",
+        penalty=wrong.growing,
+    ),
+    _fault(
+        "decay-off",
+        "Weight decay ends after ten passes.",
+        CASES,
+        "regularisation constant",
+        penalty=wrong.off_after_ten_passes,
+    ),
+    _fault("absolute", "The penalty is λ‖w‖₁.", CASES, "penalty", penalty=wrong.absolute),
+    _fault(
+        "free-transitions",
+        "Transitions are not penalised.",
+        CHAINS,
+        "penalty, transitions",
+        penalty=wrong.but_transitions,
+    ),
+    _fault(
+        "clip-norm",
+        "Gradients of the terms are clipped to norm 0.1.",
+        CASES,
+        "gradient, regularisation constant",
+        change=wrong.clipped,
+    ),
+    _fault(
+        "clip-entries",
+        "Gradients of the terms are clipped to ±0.01.",
+        CASES,
+        "gradient, regularisation constant",
+        change=wrong.clipped_entries,
+    ),
     _fault(
         "clip-scaled",
         "Gradients are clipped before the scale of mixed precision is taken out.",
         CASES,
         "gradient, regularisation constant",
-        change=clipped_before_unscaling,
+        change=wrong.clipped_before_unscaling,
     ),
-    _fault("summed", "The terms of a batch of eight are summed, not averaged.", CASES, "regularisation constant", change=summed),
-    _fault("bfloat16", "Weights are kept in eight significant bits.", CASES, "arithmetic", optimiser=Brain),
-    _fault("half-weights", "Weights and moments are kept in half precision.", CASES, "arithmetic", dtype=np.float16),
+    _fault(
+        "summed",
+        "The terms of a batch of eight are summed, not averaged.",
+        CASES,
+        "regularisation constant",
+        change=wrong.summed,
+    ),
+    _fault("bfloat16", "Weights are kept in eight significant bits.", CASES, "arithmetic", optimiser=wrong.Brain),
+    _fault(
+        "half-weights",
+        "Weights and moments are kept in half precision.",
+        CASES,
+        "arithmetic",
+        dtype=np.float16,
+        optimiser=wrong.Half,
+    ),
     _fault(
         "decoupled",
         "Weight decay is decoupled from the second moment (AdamW).",
         CASES,
         "regularisation constant, penalty",
-        penalty=nothing,
-        optimiser=Decoupled,
+        penalty=wrong.nothing,
+        optimiser=wrong.Decoupled,
     ),
-    _fault("never-zeroed", "Gradients are never set to zero.", CASES, "gradient, step size", optimiser=NeverZeroed),
-    _fault("signs", "The momentum holds signs of gradients.", CASES, "gradient", optimiser=SignedMomentum),
-    _fault("no-memory", "Both moments forget at once.", CASES, "gradient, step size", optimiser=NoMemory),
-    _fault("schedule", "The learning rate vanishes within a few passes.", CASES, "step size, early stopping", rate=ended_early),
-    _fault("tiny-rate", "The learning rate is a thousandth of what is wanted.", CASES, "step size", rate=tiny),
-    _fault("no-schedule", "The learning rate is never lowered.", CASES, "step size", rate=never_decayed),
+    _fault(
+        "never-zeroed", "Gradients are never set to zero.", CASES, "gradient, step size", optimiser=wrong.NeverZeroed
+    ),
+    _fault("signs", "The momentum holds signs of gradients.", CASES, "gradient", optimiser=wrong.SignedMomentum),
+    _fault("no-memory", "Both moments forget at once.", CASES, "gradient, step size", optimiser=wrong.NoMemory),
+    _fault(
+        "schedule",
+        "The learning rate vanishes within a few passes.",
+        CASES,
+        "step size, early stopping",
+        rate=wrong.ended_early,
+    ),
+    _fault("tiny-rate", "The learning rate is a thousandth of what is wanted.", CASES, "step size", rate=wrong.tiny),
+    _fault("no-schedule", "The learning rate is never lowered.", CASES, "step size", rate=wrong.never_decayed),
     _fault(
         "early-mean",
         "The returned mean is over the first tenth of the run.",
         CASES,
         "averaging, early stopping",
-        keep=mean_of_the_first_tenth,
+        keep=wrong.mean_of_the_first_tenth,
     ),
-    _fault("pairs-transposed", "Transitions are returned transposed.", CHAINS, "weights returned, transitions", returned=transposed),
-    _fault("by-inputs", "Weights are returned input by input.", LABELS, "weights returned", returned=by_inputs),
+    _fault(
+        "pairs-transposed",
+        "Transitions are returned transposed.",
+        CHAINS,
+        "weights returned, transitions",
+        returned=wrong.transposed,
+    ),
+    _fault("by-inputs", "Weights are returned input by input.", LABELS, "weights returned", returned=wrong.by_inputs),
 )

@@ -1,6 +1,6 @@
 """Smooth objectives by SciPy's L-BFGS on all samples at once, in float64, and mistakes in its objective.
 
-    F(w) = λ/2‖w‖² + (1/n) Σ n p_i h_i(w),     ∇F(w) = λw + (1/n) Σ n p_i ∇h_i(w)
+F(w) = λ/2‖w‖² + (1/n) Σ n p_i h_i(w),     ∇F(w) = λw + (1/n) Σ n p_i ∇h_i(w)
 """
 
 from __future__ import annotations
@@ -154,18 +154,52 @@ def _fault(name: str, sentence: str, applies: tuple[Case, ...], amounts_to: str,
 
 CHAINS = (CRF_CHAINS,)
 FAULTS = (
-    _fault("loose", "Ends when an iteration gains less than a tenth of F.", SMOOTH, "early stopping", options={"ftol": 0.1}),
+    _fault(
+        "loose", "Ends when an iteration gains less than a tenth of F.", SMOOTH, "early stopping", options={"ftol": 0.1}
+    ),
     _fault("two-iterations", "Two iterations, whatever the budget.", SMOOTH, "early stopping", passes=lambda budget: 2),
-    _fault("value", "The gradient lacks the penalty.", SMOOTH, "gradient, regularisation constant, early stopping", penalty=value_alone),
-    _fault("slope", "The value lacks the penalty.", SMOOTH, "gradient, regularisation constant, early stopping", penalty=gradient_alone),
+    _fault(
+        "value",
+        "The gradient lacks the penalty.",
+        SMOOTH,
+        "gradient, regularisation constant, early stopping",
+        penalty=value_alone,
+    ),
+    _fault(
+        "slope",
+        "The value lacks the penalty.",
+        SMOOTH,
+        "gradient, regularisation constant, early stopping",
+        penalty=gradient_alone,
+    ),
     _fault("quarter", "λ/4 is minimised with.", SMOOTH, "regularisation constant", penalty=quarter),
-    _fault("mean-of-squares", "The penalty is the mean of the squares.", SMOOTH, "regularisation constant", penalty=by_dimension),
+    _fault(
+        "mean-of-squares",
+        "The penalty is the mean of the squares.",
+        SMOOTH,
+        "regularisation constant",
+        penalty=by_dimension,
+    ),
     _fault("non-negative", "Weights are kept non-negative.", SMOOTH, "constraint on the weights", bounds=(0, None)),
     _fault("box", "Weights are kept within ±0.2.", SMOOTH, "constraint on the weights", bounds=(-0.2, 0.2)),
     _fault("clipped-scores", "Scores are cut to ±1.", LIKELIHOODS, "loss function, arithmetic", head=clipped_scores),
-    _fault("every-tenth", "Every tenth sample has the first label.", (CRF_LABELS, CRF_CHAINS), "labels", data=most_common_relabelled),
+    _fault(
+        "every-tenth",
+        "Every tenth sample has the first label.",
+        (CRF_LABELS, CRF_CHAINS),
+        "labels",
+        data=most_common_relabelled,
+    ),
     _fault("pseudo", "The pseudo-likelihood.", CHAINS, "loss function", head=given_true_neighbours),
-    _fault("last-position", "Last positions are left out.", CHAINS, "data used, length normalisation", data=without_last_position),
-    _fault("joined", "Sequences are joined into one.", CHAINS, "transitions, padding, data used", data=one_long_sequence),
+    _fault(
+        "last-position",
+        "Last positions are left out.",
+        CHAINS,
+        "data used, length normalisation",
+        data=without_last_position,
+    ),
+    _fault(
+        "joined", "Sequences are joined into one.", CHAINS, "transitions, padding, data used", data=one_long_sequence
+    ),
     _fault("huber", "Huber's loss.", (SQUARED_RISK,), "loss function", head=absolute_residuals),
 )

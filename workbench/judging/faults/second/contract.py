@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from workbench.errors import MissingCapability
 from workbench.contracts import CutForm, SmoothForm
+from workbench.errors import MissingCapability
 
 CAUSES = {
     "regularisation constant": "another λ is minimised with, λ drifts during the run, or λ is not scaled by n",

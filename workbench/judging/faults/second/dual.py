@@ -51,7 +51,7 @@ def last(mean: Floats, W: Floats, t: int) -> Floats:
 class Ascent:
     """The method; each field is a step of it.
 
-    gains(g, visit) : g (K,) as the search sees it;  step(γ, α_i(a)) : how far it goes;  row(x, visit) : what is added to W
+    gains(g, visit) : g (K,) as the search sees it;  step(γ, α_i(a)) : the mass moved;  row(x, visit) : what W gains
     after(W, t), keep(mean, W, t) : at the end of a pass, what becomes of W, and what is returned
     """
 
@@ -157,7 +157,7 @@ def timid(step: float, most: float) -> float:
 
 
 CASES = (HINGE_LABELS, HINGE_SCORES, HINGE_RISK)
-HOST = Host("dual-ascent", "Dual coordinate ascent in float64.", CASES, 480, Ascent())
+HOST = Host("dual-ascent", "Dual coordinate ascent in float64.", CASES, 800, Ascent())
 
 
 def _fault(name: str, sentence: str, amounts_to: str, applies: tuple = CASES, **steps: Any) -> Fault:
@@ -165,16 +165,48 @@ def _fault(name: str, sentence: str, amounts_to: str, applies: tuple = CASES, **
 
 
 FAULTS = (
-    _fault("seventh-pass", "In one pass of seven the loss is missing.", "loss augmentation, argmax", gains=unlossed_every_seventh_pass),
-    _fault("rare", "The rarest label is learned without a loss.", "loss augmentation, class weights", gains=rare_unlossed),
+    _fault(
+        "seventh-pass",
+        "In one pass of seven the loss is missing.",
+        "loss augmentation, argmax",
+        gains=unlossed_every_seventh_pass,
+    ),
+    _fault(
+        "rare", "The rarest label is learned without a loss.", "loss augmentation, class weights", gains=rare_unlossed
+    ),
     _fault("last-label", "The last label is never a rival.", "argmax", (HINGE_LABELS,), gains=first_labels_only),
-    _fault("last-sample", "The last sample is added with the wrong sign.", "gradient, dual feasibility, data used, labels", row=last_sample_wrong),
-    _fault("unsigned", "Negative inputs lose their sign in the update.", "gradient, dual feasibility, features", row=absolute_rows),
+    _fault(
+        "last-sample",
+        "The last sample is added with the wrong sign.",
+        "gradient, dual feasibility, data used, labels",
+        row=last_sample_wrong,
+    ),
+    _fault(
+        "unsigned",
+        "Negative inputs lose their sign in the update.",
+        "gradient, dual feasibility, features",
+        row=absolute_rows,
+    ),
     _fault("lost-updates", "One update in five is lost.", "gradient, dual feasibility", row=lost_updates),
-    _fault("after-forty", "After pass 40 weights are decayed beside the penalty.", "regularisation constant, dual feasibility", after=shrunk_after_forty),
-    _fault("checkpoint", "In one pass of seven weights lose a tenth.", "regularisation constant, dual feasibility", after=shrunk_every_seventh),
+    _fault(
+        "after-forty",
+        "After pass 40 weights are decayed beside the penalty.",
+        "regularisation constant, dual feasibility",
+        after=shrunk_after_forty,
+    ),
+    _fault(
+        "checkpoint",
+        "In one pass of seven weights lose a tenth.",
+        "regularisation constant, dual feasibility",
+        after=shrunk_every_seventh,
+    ),
     _fault("eight-bits", "Weights are rounded after every pass.", "arithmetic, dual feasibility", after=rounded),
-    _fault("first-kept", "The weights after the first pass are returned.", "weights returned, early stopping", keep=never_updated),
+    _fault(
+        "first-kept",
+        "The weights after the first pass are returned.",
+        "weights returned, early stopping",
+        keep=never_updated,
+    ),
     _fault("unclipped", "Steps are not clipped.", "dual feasibility, step size", step=unclipped),
     _fault("timid", "Steps have a fixed small length.", "step size", step=timid),
 )

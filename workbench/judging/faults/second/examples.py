@@ -21,7 +21,7 @@ from workbench.outputs.multiclass import Multiclass
 FORMULATIONS = {"soft-margin": SoftMargin, "crf": CRF}
 
 
-def example(case: Case, seed: int = 0, lam: float = 0.1, n: int = 40, weighted: bool = False) -> tuple[Any, Any]:
+def example(case: Case, seed: int = 0, lam: float = 0.1, n: int = 32, weighted: bool = False) -> tuple[Any, Any]:
     """A problem of the case with n samples, and its formulation."""
     rng = np.random.default_rng(seed)
     weights = rng.choice([0.3, 1.0, 4.0], n) if weighted else None
@@ -43,8 +43,8 @@ def labels(rng: np.random.Generator, n: int, weights: Any) -> Multiclass:
 
 
 def sequences(rng: np.random.Generator, n: int, weights: Any) -> Chain:
-    """Three labels that follow one another in turn, a fifth of the sequences of length 1, others up to 6."""
-    lengths = np.where(rng.random(n) < 0.2, 1, rng.integers(2, 7, n))
+    """Three labels that follow one another in turn, a third of the sequences of length 1, others up to 6."""
+    lengths = np.where(rng.random(n) < 0.35, 1, rng.integers(2, 7, n))
     chains = [(rng.choice(3, p=[0.2, 0.5, 0.3]) + np.cumsum(rng.random(T) < 0.7)) % 3 for T in lengths]
     centres = rng.normal(size=(3, 5))
     inputs = [(centres[y] + 1.2 * rng.normal(size=(len(y), 5))) * SCALES + 0.3 for y in chains]

@@ -45,7 +45,14 @@ def sorted_labels(labels: Any) -> Ints:
     return np.array([int(name) for name in labels])
 
 
-EXACT = {"feature.possible_states": True, "feature.possible_transitions": True, "period": 10, "delta": 1e-9, "epsilon": 1e-7}
+EXACT = {
+    "feature.possible_states": True,
+    "feature.possible_transitions": True,
+    "feature.minfreq": -1e30,  # a feature's frequency is the sum of its values, which may be negative
+    "period": 10,
+    "delta": 1e-9,
+    "epsilon": 1e-7,
+}
 
 
 @dataclass(frozen=True)
@@ -114,8 +121,8 @@ def turned(labels: Any) -> Ints:
 class Structural:
     """dlib's structural machine behind `fit`.
 
-    data(batch) : all samples;  searched(scores, extra) : the scores that are searched;  loss(loss, T) : what is reported
-    constant(λ, n) : C;  epsilon, non_negative : passed on
+    data(batch) : all samples;  searched(scores, extra) : the scores that are searched
+    loss(loss, T) : the loss that is reported;  constant(λ, n) : C;  epsilon, non_negative : passed on
     """
 
     data: Callable[[Batch], Batch] = unchanged
@@ -184,7 +191,14 @@ HOSTS = (SUITE, DLIB)
 
 def _suite(name: str, sentence: str, amounts_to: str, **steps: Any) -> Fault:
     settings = EXACT | steps.pop("settings", {})
-    return Fault(f"crfsuite-{name}", sentence, SUITE.applies, SUITE, Suite(settings=settings, **steps), tuple(amounts_to.split(", ")))
+    return Fault(
+        f"crfsuite-{name}",
+        sentence,
+        SUITE.applies,
+        SUITE,
+        Suite(settings=settings, **steps),
+        tuple(amounts_to.split(", ")),
+    )
 
 
 def _dlib(name: str, sentence: str, amounts_to: str, applies: tuple = DLIB.applies, **steps: Any) -> Fault:
@@ -193,14 +207,42 @@ def _dlib(name: str, sentence: str, amounts_to: str, applies: tuple = DLIB.appli
 
 FAULTS = (
     _suite("half", "c₂ = λn: the ½ is forgotten.", "regularisation constant", constant=lambda lam, n: {"c2": lam * n}),
-    _suite("n-forgotten", "c₂ = λ/2: the number of samples is forgotten.", "regularisation constant", constant=lambda lam, n: {"c2": lam / 2}),
+    _suite(
+        "n-forgotten",
+        "c₂ = λ/2: the number of samples is forgotten.",
+        "regularisation constant",
+        constant=lambda lam, n: {"c2": lam / 2},
+    ),
     _suite("lasso", "An L1 penalty, c₁ = λn.", "penalty", constant=lambda lam, n: {"c1": lam * n, "c2": 0.0}),
-    _suite("loose", "Ends when ten per cent an iteration are gained no more.", "early stopping", settings={"period": 1, "delta": 0.1}),
-    _suite("seen-pairs", "Pairs that do not occur have no weight.", "transitions, features", settings={"feature.possible_transitions": False}),
+    _suite(
+        "loose",
+        "Ends when ten per cent an iteration are gained no more.",
+        "early stopping",
+        settings={"period": 1, "delta": 0.1},
+    ),
+    _suite(
+        "seen-pairs",
+        "Pairs that do not occur have no weight.",
+        "transitions, features",
+        settings={"feature.possible_transitions": False},
+    ),
+    _suite(
+        "frequent",
+        "Inputs that sum to less than 0 beside a label are dropped, as by default.",
+        "features",
+        settings={"feature.minfreq": 0.0},
+    ),
     _suite("positive", "Inputs that are not positive are not written.", "features", named=positive_alone),
     _suite("indicators", "Inputs are written without their values.", "features", named=present),
-    _suite("order", "Labels are numbered in another order than the problem's.", "weights returned, labels", places=turned),
-    _suite("transposed", "Pairs are read as (after, before).", "weights returned, transitions", returned=lambda W, A: (W, A.T)),
+    _suite(
+        "order", "Labels are numbered in another order than the problem's.", "weights returned, labels", places=turned
+    ),
+    _suite(
+        "transposed",
+        "Pairs are read as (after, before).",
+        "weights returned, transitions",
+        returned=lambda W, A: (W, A.T),
+    ),
     _suite(
         "passive-aggressive",
         "The passive-aggressive algorithm.",
@@ -212,9 +254,20 @@ FAULTS = (
     _dlib("by-n", "C = 1/(λn).", "regularisation constant", constant=lambda lam, n: 1 / (lam * n)),
     _dlib("times-n", "C = n/λ.", "regularisation constant", constant=lambda lam, n: n / lam),
     _dlib("loose", "A tolerance of 1.", "early stopping", epsilon=1.0),
-    _dlib("unaugmented", "The search looks at scores alone.", "loss augmentation, argmax", searched=lambda scores, extra: scores),
+    _dlib(
+        "unaugmented",
+        "The search looks at scores alone.",
+        "loss augmentation, argmax",
+        searched=lambda scores, extra: scores,
+    ),
     _dlib("unreported", "The search returns no loss.", "loss augmentation", loss=lambda loss, T: 0.0),
     _dlib("non-negative", "Weights are kept non-negative.", "constraint on the weights", non_negative=True),
-    _dlib("counted", "Errors are counted, not averaged.", "loss augmentation, length normalisation", (HINGE_CHAINS,), data=not_normalised),
+    _dlib(
+        "counted",
+        "Errors are counted, not averaged.",
+        "loss augmentation, length normalisation",
+        (HINGE_CHAINS,),
+        data=not_normalised,
+    ),
     _dlib("seventh", "Every seventh sample has the first label.", "labels", data=first_label_in_every_seventh),
 )

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.contracts import Ints
 from workbench.judging.faults.second.contract import loss_of
-from workbench.contracts import Floats, Ints
 
 Derivatives = tuple[NDArray, NDArray, NDArray]
 
 
 class Batch(NamedTuple):
-    """x (B, T, p), y (B, T), mask (B, T), extra (B, T, K): what a label adds to the loss; share (B,): n p_i; target (B,)."""
+    """x (B, T, p), y, mask (B, T), extra (B, T, K): what a label adds to the loss; share (B,): n p_i; target (B,)."""
 
     x: NDArray
     y: Ints

@@ -30,7 +30,6 @@ from workbench.judging.faults.second.contract import (
     HINGE_SCORES,
     LOGISTIC_RISK,
     SQUARED_RISK,
-    Case,
     Fault,
     Host,
     loss_of,
@@ -75,12 +74,20 @@ class Wrapped:
         if self.kind == "multiclass":
             self.fits(problem)
         n, X = problem.n_samples, self.inputs(problem.X.toarray())
-        y = problem.labels if self.kind == "multiclass" else problem.targets if self.loss == "squared" else problem.signs
+        y = (
+            problem.labels
+            if self.kind == "multiclass"
+            else problem.targets
+            if self.loss == "squared"
+            else problem.signs
+        )
         shares = self.shares(formulation.prices(problem).floats() * n)
         at = self.chosen(X, y, np.random.default_rng(rng))
         estimator = self.made(self.translated(float(formulation.lam), n), budget, rng)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the limit on iterations was reached, and of settings on their way out
+            warnings.simplefilter(
+                "ignore"
+            )  # that the limit on iterations was reached, and of settings on their way out
             estimator.fit(X[at], y[at], sample_weight=shares[at])
         coef = np.zeros((len(problem.classes) if self.kind == "multiclass" else 1, X.shape[1]))
         coef[estimator.classes_ if self.kind == "multiclass" else [0]] = coefficients(estimator)
@@ -112,7 +119,12 @@ def coefficients(estimator: Any) -> Floats:
 SVC = {"fit_intercept": False, "tol": 1e-7, "random_state": 0}
 MACHINE = Wrapped("sklearn.svm.LinearSVC", "multiclass", "hinge", settings=SVC | {"multi_class": "crammer_singer"})
 BINARY = Wrapped("sklearn.svm.LinearSVC", "linear", "hinge", settings=SVC | {"loss": "hinge", "dual": True})
-LOGISTIC = Wrapped("sklearn.linear_model.LogisticRegression", "multiclass", "likelihood", settings={"fit_intercept": False, "tol": 1e-7})
+LOGISTIC = Wrapped(
+    "sklearn.linear_model.LogisticRegression",
+    "multiclass",
+    "likelihood",
+    settings={"fit_intercept": False, "tol": 1e-7},
+)
 LOGISTIC_BINARY = replace(LOGISTIC, kind="linear")
 DESCENT = Wrapped(
     "sklearn.linear_model.SGDClassifier",
@@ -122,7 +134,9 @@ DESCENT = Wrapped(
     lambda lam, n: lam,
     {"fit_intercept": False, "tol": None, "average": True, "random_state": 0},
 )
-RIDGE = Wrapped("sklearn.linear_model.Ridge", "linear", "squared", "alpha", lambda lam, n: lam * n, {"fit_intercept": False})
+RIDGE = Wrapped(
+    "sklearn.linear_model.Ridge", "linear", "squared", "alpha", lambda lam, n: lam * n, {"fit_intercept": False}
+)
 
 ON_LABELS, ON_SCORES = (HINGE_LABELS,), (HINGE_SCORES, HINGE_RISK)
 HOSTS = (
@@ -157,13 +171,13 @@ def clipped_above(X: Floats) -> Floats:
 
 
 def three_quarters(X: Floats, y: NDArray, rng: np.random.Generator) -> Ints:
-    """`train_test_split` as in every tutorial; the test part is never learned from."""
-    return rng.permutation(len(y))[: 3 * len(y) // 4]
+    """`train_test_split` as in every tutorial; the test part is never learned from. First samples of labels stay."""
+    return np.union1d(rng.permutation(len(y))[: 3 * len(y) // 4], np.unique(y, return_index=True)[1])
 
 
 def common_labels(X: Floats, y: NDArray, rng: np.random.Generator) -> Ints:
     """Labels with less than a fifth of the samples are dropped as too rare."""
-    values, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
     kept = counts >= min(len(y) / 5, np.sort(counts)[-2])
     return np.flatnonzero(kept[place])
 
@@ -197,7 +211,9 @@ def normalised(coef: Floats, y: NDArray) -> Floats:
 
 def _fault(name: str, sentence: str, host: Host, amounts_to: str, **steps: Any) -> Fault:
     settings = host.fit.settings | steps.pop("settings", {})  # type: ignore[attr-defined]
-    return Fault(name, sentence, host.applies, host, replace(host.fit, settings=settings, **steps), tuple(amounts_to.split(", ")))
+    return Fault(
+        name, sentence, host.applies, host, replace(host.fit, settings=settings, **steps), tuple(amounts_to.split(", "))
+    )
 
 
 def constant(value: float) -> Callable[[float, int], float]:
@@ -205,9 +221,27 @@ def constant(value: float) -> Callable[[float, int], float]:
 
 
 FAULTS = (
-    _fault("svc-n-forgotten", "C = 1/λ: the number of samples is forgotten.", SVC_LABELS, "regularisation constant", translated=lambda lam, n: 1 / lam),
-    _fault("svc-half", "C = 1/(2λn): the ½ of the penalty is counted twice.", SVC_LABELS, "regularisation constant", translated=lambda lam, n: 0.5 / (lam * n)),
-    _fault("svc-inverse", "C = λ: a penalty is taken for a price.", SVC_LABELS, "regularisation constant", translated=lambda lam, n: lam),
+    _fault(
+        "svc-n-forgotten",
+        "C = 1/λ: the number of samples is forgotten.",
+        SVC_LABELS,
+        "regularisation constant",
+        translated=lambda lam, n: 1 / lam,
+    ),
+    _fault(
+        "svc-half",
+        "C = 1/(2λn): the ½ of the penalty is counted twice.",
+        SVC_LABELS,
+        "regularisation constant",
+        translated=lambda lam, n: 0.5 / (lam * n),
+    ),
+    _fault(
+        "svc-inverse",
+        "C = λ: a penalty is taken for a price.",
+        SVC_LABELS,
+        "regularisation constant",
+        translated=lambda lam, n: lam,
+    ),
     _fault(
         "svc-defaults",
         "One-vs-rest with squared hinges, the defaults of LinearSVC.",
@@ -229,25 +263,89 @@ FAULTS = (
         "penalty, one-vs-rest, squared hinge, loss function",
         settings={"multi_class": "ovr", "penalty": "l1", "dual": False},
     ),
-    _fault("svc-balanced", 'class_weight="balanced".', SVC_LABELS, "class weights, sample weights", settings={"class_weight": "balanced"}),
-    _fault("svc-intercept", "An intercept is learned and not returned.", SVC_LABELS, "intercept, features", settings={"fit_intercept": True}),
+    _fault(
+        "svc-balanced",
+        'class_weight="balanced".',
+        SVC_LABELS,
+        "class weights, sample weights",
+        settings={"class_weight": "balanced"},
+    ),
+    _fault(
+        "svc-intercept",
+        "An intercept is learned and not returned.",
+        SVC_LABELS,
+        "intercept, features",
+        settings={"fit_intercept": True},
+    ),
     _fault("svc-loose", "A tolerance of 3.", SVC_LABELS, "early stopping", settings={"tol": 3.0}),
-    _fault("svc-two-iterations", "Two iterations, whatever the budget.", SVC_SCORES, "early stopping", passes=lambda budget: 2),
+    _fault(
+        "svc-two-iterations",
+        "Two iterations, whatever the budget.",
+        SVC_SCORES,
+        "early stopping",
+        passes=lambda budget: 2,
+    ),
     _fault("svc-standardised", "Inputs are standardised.", SVC_LABELS, "features", inputs=standardised),
     _fault("svc-unit-interval", "Inputs are scaled to [0, 1].", SVC_LABELS, "features", inputs=into_unit_interval),
     _fault("svc-unit-rows", "Rows are scaled to length 1.", SVC_LABELS, "features", inputs=unit_rows),
-    _fault("svc-clipped", "The largest fifth of every input is cut to its lower end.", SVC_LABELS, "features", inputs=clipped_above),
-    _fault("svc-split", "A quarter of the data is put aside for a test.", SVC_LABELS, "data used", chosen=three_quarters),
-    _fault("svc-rare-labels", "Samples with rare labels are dropped.", SVC_LABELS, "data used, class weights", chosen=common_labels),
+    _fault(
+        "svc-clipped",
+        "The largest fifth of every input is cut to its lower end.",
+        SVC_LABELS,
+        "features",
+        inputs=clipped_above,
+    ),
+    _fault(
+        "svc-split", "A quarter of the data is put aside for a test.", SVC_LABELS, "data used", chosen=three_quarters
+    ),
+    _fault(
+        "svc-rare-labels",
+        "Samples with rare labels are dropped.",
+        SVC_LABELS,
+        "data used, class weights",
+        chosen=common_labels,
+    ),
     _fault("svc-near", "The samples farthest from the mean are dropped.", SVC_LABELS, "data used", chosen=near_ones),
     _fault("svc-shares", "Sample weights are ignored.", SVC_LABELS, "sample weights", shares=np.ones_like),
-    _fault("svc-transposed", "The table of weights is flattened input by input.", SVC_LABELS, "weights returned", returned=lambda coef, y: coef.T),
-    _fault("svc-order", "Labels are numbered in another order.", SVC_LABELS, "weights returned, labels", returned=by_frequency),
-    _fault("svc-squared", "Squared hinges.", SVC_SCORES, "squared hinge, loss function", settings={"loss": "squared_hinge"}),
-    _fault("svc-minus", "Weights of the other label.", SVC_SCORES, "weights returned, labels", returned=lambda coef, y: -coef),
+    _fault(
+        "svc-transposed",
+        "The table of weights is flattened input by input.",
+        SVC_LABELS,
+        "weights returned",
+        returned=lambda coef, y: coef.T,
+    ),
+    _fault(
+        "svc-order",
+        "Labels are numbered in another order.",
+        SVC_LABELS,
+        "weights returned, labels",
+        returned=by_frequency,
+    ),
+    _fault(
+        "svc-squared", "Squared hinges.", SVC_SCORES, "squared hinge, loss function", settings={"loss": "squared_hinge"}
+    ),
+    _fault(
+        "svc-minus",
+        "Weights of the other label.",
+        SVC_SCORES,
+        "weights returned, labels",
+        returned=lambda coef, y: -coef,
+    ),
     _fault("svc-unit-weights", "Weights are scaled to length 1.", SVC_SCORES, "weights returned", returned=normalised),
-    _fault("svc-scores-balanced", 'class_weight="balanced".', SVC_SCORES, "class weights, sample weights", settings={"class_weight": "balanced"}),
-    _fault("svc-scores-n", "C = 1/λ: the number of samples is forgotten.", SVC_SCORES, "regularisation constant", translated=lambda lam, n: 1 / lam),
+    _fault(
+        "svc-scores-balanced",
+        'class_weight="balanced".',
+        SVC_SCORES,
+        "class weights, sample weights",
+        settings={"class_weight": "balanced"},
+    ),
+    _fault(
+        "svc-scores-n",
+        "C = 1/λ: the number of samples is forgotten.",
+        SVC_SCORES,
+        "regularisation constant",
+        translated=lambda lam, n: 1 / lam,
+    ),
     _fault(
         "logistic-defaults",
         "C = 1, the default.",
@@ -255,17 +353,61 @@ FAULTS = (
         "regularisation constant",
         translated=constant(1.0),
     ),
-    _fault("logistic-free", "No penalty to speak of, C = 10⁴.", LOGISTIC_LABELS, "regularisation constant", translated=constant(1e4)),
+    _fault(
+        "logistic-free",
+        "No penalty to speak of, C = 10⁴.",
+        LOGISTIC_LABELS,
+        "regularisation constant",
+        translated=constant(1e4),
+    ),
     _fault("logistic-loose", "A tolerance of 0.1.", LOGISTIC_LABELS, "early stopping", settings={"tol": 0.1}),
-    _fault("logistic-intercept", "An intercept is learned and not returned.", LOGISTIC_LABELS, "intercept, features", settings={"fit_intercept": True}),
-    _fault("logistic-balanced", 'class_weight="balanced".', LOGISTIC_LABELS, "class weights, sample weights", settings={"class_weight": "balanced"}),
-    _fault("logistic-reference", "The last label gets weights 0.", LOGISTIC_LABELS, "weights returned, penalty", returned=against_the_last),
-    _fault("logistic-digits", "Weights are written with one significant digit.", LOGISTIC_LABELS, "weights returned, arithmetic", returned=one_digit),
-    _fault("logistic-lasso", "An L1 penalty.", LOGISTIC_SCORES, "penalty", settings={"l1_ratio": 1.0, "solver": "liblinear"}),
+    _fault(
+        "logistic-intercept",
+        "An intercept is learned and not returned.",
+        LOGISTIC_LABELS,
+        "intercept, features",
+        settings={"fit_intercept": True},
+    ),
+    _fault(
+        "logistic-balanced",
+        'class_weight="balanced".',
+        LOGISTIC_LABELS,
+        "class weights, sample weights",
+        settings={"class_weight": "balanced"},
+    ),
+    _fault(
+        "logistic-reference",
+        "The last label gets weights 0.",
+        LOGISTIC_LABELS,
+        "weights returned, penalty",
+        returned=against_the_last,
+    ),
+    _fault(
+        "logistic-digits",
+        "Weights are written with one significant digit.",
+        LOGISTIC_LABELS,
+        "weights returned, arithmetic",
+        returned=one_digit,
+    ),
+    _fault(
+        "logistic-lasso",
+        "An L1 penalty.",
+        LOGISTIC_SCORES,
+        "penalty",
+        settings={"l1_ratio": 1.0, "solver": "liblinear"},
+    ),
     _fault("logistic-standardised", "Inputs are standardised.", LOGISTIC_SCORES, "features", inputs=standardised),
-    _fault("logistic-split", "A quarter of the data is put aside.", LOGISTIC_SCORES, "data used", chosen=three_quarters),
+    _fault(
+        "logistic-split", "A quarter of the data is put aside.", LOGISTIC_SCORES, "data used", chosen=three_quarters
+    ),
     _fault("sgd-by-n", "α = λ/n.", SGD, "regularisation constant", translated=lambda lam, n: lam / n),
-    _fault("sgd-elastic", "The elastic net, half of it absolute.", SGD, "penalty", settings={"penalty": "elasticnet", "l1_ratio": 0.5}),
+    _fault(
+        "sgd-elastic",
+        "The elastic net, half of it absolute.",
+        SGD,
+        "penalty",
+        settings={"penalty": "elasticnet", "l1_ratio": 0.5},
+    ),
     _fault(
         "sgd-early-stopping",
         "A third is kept to decide when to stop.",
@@ -274,7 +416,13 @@ FAULTS = (
         settings={"early_stopping": True, "validation_fraction": 0.33, "tol": 1e-3, "n_iter_no_change": 2},
     ),
     _fault("sgd-logistic", "The logistic loss.", SGD, "loss function", settings={"loss": "log_loss"}),
-    _fault("sgd-huber", "The modified Huber loss.", SGD, "loss function, squared hinge", settings={"loss": "modified_huber"}),
+    _fault(
+        "sgd-huber",
+        "The modified Huber loss.",
+        SGD,
+        "loss function, squared hinge",
+        settings={"loss": "modified_huber"},
+    ),
     _fault(
         "sgd-constant",
         "A constant learning rate of 0.1, and the last weights.",
@@ -282,7 +430,19 @@ FAULTS = (
         "step size",
         settings={"learning_rate": "constant", "eta0": 0.1, "average": False},
     ),
-    _fault("ridge-alpha", "α = λ: the number of samples is forgotten.", RIDGE_HOST, "regularisation constant", translated=lambda lam, n: lam),
+    _fault(
+        "ridge-alpha",
+        "α = λ: the number of samples is forgotten.",
+        RIDGE_HOST,
+        "regularisation constant",
+        translated=lambda lam, n: lam,
+    ),
     _fault("ridge-square", "α = λn².", RIDGE_HOST, "regularisation constant", translated=lambda lam, n: lam * n * n),
-    _fault("ridge-centred", "Inputs and targets are centred.", RIDGE_HOST, "intercept, features", settings={"fit_intercept": True}),
+    _fault(
+        "ridge-centred",
+        "Inputs and targets are centred.",
+        RIDGE_HOST,
+        "intercept, features",
+        settings={"fit_intercept": True},
+    ),
 )
