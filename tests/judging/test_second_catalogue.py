@@ -20,7 +20,8 @@ SOUND = 1e-4
 SLIGHT = {
     *("adam-last-sample", "adam-length-one", "adam-ends", "adam-growing-decay", "adam-half-weights", "adam-bfloat16"),
     *("adam-signs", "adam-no-memory", "svc-unit-weights", "logistic-digits", "ridge-alpha", "l-bfgs-slope"),
-    *("dual-rare", "dual-after-forty"),
+    *("adam-decay-twice", "adam-decay-off", "adam-no-schedule", "adam-early-mean", "adam-drop-last"),
+    *("dual-rare", "dual-after-forty", "dual-last-sample"),
 }
 
 

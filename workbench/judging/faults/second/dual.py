@@ -137,7 +137,7 @@ def shrunk_every_seventh(W: Floats, t: int) -> Floats:
 
 
 def rounded(W: Floats, t: int) -> Floats:
-    """At the end of a pass weights go through a table of 8 bits."""
+    """At the end of a pass weights are rounded to one of 17 values."""
     size = max(float(np.abs(W).max()), 1e-12) / 8
     return np.round(W / size) * size
 
@@ -200,7 +200,7 @@ FAULTS = (
         "regularisation constant, dual feasibility",
         after=shrunk_every_seventh,
     ),
-    _fault("eight-bits", "Weights are rounded after every pass.", "arithmetic, dual feasibility", after=rounded),
+    _fault("seventeen-values", "Weights are rounded after every pass.", "arithmetic, dual feasibility", after=rounded),
     _fault(
         "first-kept",
         "The weights after the first pass are returned.",
