@@ -236,7 +236,7 @@ def house(tmp_path_factory):
     for path, text in EXAMPLES.items():
         assert not (copy / path).exists(), f"{path} is taken; choose another example"
         (copy / path).write_text(text, encoding="utf-8")
-    backends = copy / "workbench" / "backends.py"
+    backends = copy / "workbench" / "backends" / "solvers.py"
     content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
     backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
     for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
