@@ -36,6 +36,7 @@ SMALL = {
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "startup": {"repeats": 1},
 }
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
@@ -99,6 +100,7 @@ KEYS = {
     "alternations": {"rows", "failed"},
     "cost-table": {"rows", "findings", "seconds", "failed"},
     "k-scaling": {"rows", "failed"},
+    "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 
