@@ -19,7 +19,7 @@ import pytest
 import workbench as wb
 from workbench.arithmetic.rationals import ratios
 from workbench.proofs import exact
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 
 ROUNDS = 7  # mutations of every field in each of the four cases, twice that for arrays

@@ -89,7 +89,8 @@ def certified(bounds: AnyBounds, answer: Answer, request: Request) -> Certificat
     """The certificate of an answer; where a run stalled, or `polish` asks, after a proof in rational arithmetic."""
     state, searched = answer.state, answer.tree is not None
     gap = bounds.gap(state.upper, state.lower)
-    support = np.flatnonzero(state.weights > 0)
+    priced = bounds.prices.weights[answer.cuts.samples] > 0  # a declaration may leave dust on the others
+    support = np.flatnonzero((state.weights > 0) & priced)
     certificate = Certificate(
         formulation=bounds.formulation,
         problem=bounds.problem,

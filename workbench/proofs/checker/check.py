@@ -54,6 +54,7 @@ class Verdict:
     data_sha256: str
     data_named: str
     kind: str
+    output: str
     oracle: str
     faults: list[str] = field(default_factory=list)
     conditional_on: list[str] = field(default_factory=list)
@@ -102,8 +103,8 @@ def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdi
     conditions = [CONDITIONS[statement.oracle]] if statement.oracle in CONDITIONS else []
     return Verdict(
         statement, header["program"], header.get("alternation"), ends, relative_gap(ends.upper, ends.lower, ends.start),
-        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, statement.oracle,
-        [*faults, *claim.faults(ends)], conditions,
+        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, header["problem"].get("output"),
+        statement.oracle, [*faults, *claim.faults(ends)], conditions,
     )  # fmt: skip
 
 
@@ -124,10 +125,7 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}"
         )
     problem = header["problem"]
-    demand(
-        isinstance(problem, dict) and {"output", "version", "data_sha256"} <= set(problem),
-        "its problem is not described",
-    )
+    demand(isinstance(problem, dict) and "data_sha256" in problem, "its problem has no data_sha256")
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
     versions = header["versions"]

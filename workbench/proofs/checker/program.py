@@ -41,7 +41,7 @@ def structure_of(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """The output structure over the certificate's own data."""
     data = {name.removeprefix("data_"): array for name, array in arrays.items() if name.startswith("data_")}
     fields = Fields(data, "data_")
-    structure = Structure.find(header["problem"]["output"], header["problem"]["version"])(fields)
+    structure = Structure.find(header["problem"].get("output"), header["problem"].get("version"))(fields)
     fields.done()
     return structure
 
