@@ -89,8 +89,8 @@ def certified(bounds: AnyBounds, answer: Answer, request: Request) -> Certificat
     """The certificate of an answer; where a run stalled, or `polish` asks, after a proof in rational arithmetic."""
     state, searched = answer.state, answer.tree is not None
     gap = bounds.gap(state.upper, state.lower)
-    priced = bounds.prices.weights[answer.cuts.samples] > 0  # a declaration may leave dust on the others
-    support = np.flatnonzero((state.weights > 0) & priced)
+    support = np.flatnonzero(state.weights > 0)
+    support = support[bounds.prices.weights[answer.cuts.samples[support]] > 0]  # declarations leave dust on the others
     certificate = Certificate(
         formulation=bounds.formulation,
         problem=bounds.problem,
