@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -260,10 +261,10 @@ def test_certificates_hold_what_they_claim(proved, tmp_path):
     proof = verify(path)
     assert proof["proven"]
     assert proof["gap"] <= 1e-9
-    assert "search tree" in proof["reason"]
-    assert proof["lower_exact"] is None
+    assert (proof["proof"], proof["arithmetic"], proof["reason"]) == ("tree", "rational", None)
+    assert proved.lower <= Fraction(proof["lower_exact"]) <= Fraction(proof["upper_exact"]) <= proved.upper
     again, header = load(path)
-    assert header["formulation"] == {"name": "self-paced", "settings": {"C": 10.0, "K": 2.4}}
+    assert header["formulation"] == {"name": "self-paced", "version": 1, "settings": {"C": 10.0, "K": 2.4}}
     assert (again.tree.weights != proved.certificate.tree.weights).nnz == 0
 
 
@@ -325,7 +326,7 @@ def test_damaged_trees_are_one_sentence(proved, array, value, message, tmp_path)
 
 def test_a_certificate_without_its_tree_is_refused(proved, tmp_path):
     path = replace(proved.certificate, tree=None).save(tmp_path / "c")
-    with pytest.raises(wb.BadInput, match="no tree"):
+    with pytest.raises(wb.BadInput, match="not proven by cuts but by tree"):
         verify(path)
 
 
