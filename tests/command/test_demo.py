@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.command import demo
 from workbench.data import datasets
 from workbench.proofs.certificate import verify

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput

@@ -36,8 +36,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic.compiled import available
-from workbench.backends.solvers import BACKENDS, Backend, solve_cvxpy
-from workbench.backends.solvers import backend as find_backend
+from workbench.backends import BACKENDS, Backend, solve_cvxpy
+from workbench.backends import backend as find_backend
 from workbench.contracts import CutForm, Cuts, Enumerable, Floats, Labelled, Majorized, Search, SmoothForm
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, NotSeparable, checked_limits
 from workbench.proofs.bounds import Bounds, SmoothBounds
