@@ -384,9 +384,12 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
 
 def problem_of(data: Any, name: str) -> Any:
     from workbench.contracts import Problem
+    from workbench.outputs.multiclass import Multiclass
 
     if not isinstance(data, Problem):
         raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+    if isinstance(data, Multiclass) and data.reading:
+        click.echo(f"cutbench: {data.reading}", err=True)  # a label column guessed wrong is seen at once
     return data
 
 
@@ -580,7 +583,8 @@ def verify(certificate: str, data: str | None, as_json: bool) -> int:
     """Prove a certificate again, without any solver."""
     from workbench.proofs.certificate import verify as prove
 
-    result = prove(json_path(certificate), data_problem_of(data) if data else None, f"the data in {data}")
+    path = json_path(certificate)
+    result = prove(path, data_problem_of(data, path) if data else None, f"the data in {data}")
     if as_json:
         terminal.emit(result)
     else:
@@ -596,10 +600,13 @@ def json_path(certificate: str) -> Path:
     return path / "certificate.json" if path.is_dir() else files_of(path)[0]
 
 
-def data_problem_of(path: str) -> Any:
+def data_problem_of(path: str, certificate: Path) -> Any:
+    """The problem of a data file, its labels where the certificate's problem had them."""
     from workbench.data.readers import data_problem
+    from workbench.proofs.certificate import load
 
-    return data_problem(path)()
+    source, words = data_problem(path), load(certificate)[1]["problem"].get("settings", {})
+    return build(source, {key: words[key] for key in settings_of(source) if key in words})
 
 
 @cli.command()
