@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ def numbers(values: Any, what: str, remedy: str) -> Floats:
             raise BadInput(f"{what} have masked entries; fill them in or drop their samples.")
         if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
             raise BadInput(f"{what} are dates or times; {remedy}, for example in days.")
-        return np.asarray(values, float)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused as such
+            return np.asarray(values, float)
     except (TypeError, ValueError) as error:
         fault = str(error).splitlines()[0].rstrip(".")
         raise BadInput(f"{what} are ragged or not numbers ({fault}); {remedy}.") from None
@@ -60,6 +61,8 @@ def named_labels(labels: ArrayLike) -> NDArray:
     try:
         found = np.asarray(labels)
     except ValueError:
+        return np.array(None)
+    if found.dtype.kind == "O" and any(isinstance(each, Sized) and not isinstance(each, str) for each in found.flat):
         return np.array(None)
     if found.dtype.kind == "O" and not missing_labels(found).size:
         found = found.astype(str)
