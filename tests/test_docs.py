@@ -258,9 +258,8 @@ def test_the_examples_pass_the_tests_of_their_folders_and_run(house):
     pytest.importorskip("matplotlib")
     chosen = "multilabel or elastic or optimum-path or registered or fixture or (NEWTON and conditions) or Calm"
     slow = "pinned or log_is_cut or other_data or are_whole or chain-elastic or [1- or [2- or [3-"
-    files = [f"tests/{wing}/test_{name}.py" for wing, name in (
-        ("formulations", "conformance"), ("command", "figures"), ("backends", "backends"), ("solving", "run"),
-    )] + ["tests/test_layers.py", "tests/test_registry.py"]  # fmt: skip
+    names = ("formulations/test_conformance", "test_layers", "test_registry", "command/test_figures")
+    files = [f"tests/{name}.py" for name in (*names, "backends/test_backends", "solving/test_run")]
     words = ["-p", "no:cacheprovider", "-v", "-k", f"({chosen}) and not ({slow})", *files]
     runs = [
         ["solve", "circles", "elastic-net", "--set", "lam1=0.05", "--out", "one"],
