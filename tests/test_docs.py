@@ -27,7 +27,6 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"^`(\w+)` in `([\w/]+\.py)` wants .*?\n\n```python\n(.*?)^```$", re.M | re.S)
-FUNCTION = re.compile(r"^`workbench/backends/solvers\.py`, a new function:\n\n```python\n(.*?)^```$", re.M | re.S)
 BUNDLED = pytest.mark.skipif(not present("problem"), reason="problems and figures come with a checkout or a wheel")
 
 
@@ -236,11 +235,6 @@ def house(tmp_path_factory):
     for path, text in EXAMPLES.items():
         assert not (copy / path).exists(), f"{path} is taken; choose another example"
         (copy / path).write_text(text, encoding="utf-8")
-    backends = copy / "workbench" / "backends" / "solvers.py"
-    content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
-    backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
-    for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
-        inserted(copy / path, name, LINES[name, path])
     profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(profile + 'settings.load_profile("few")\n')

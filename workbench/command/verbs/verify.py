@@ -8,6 +8,7 @@ CERTIFICATE is the JSON file, the npz file beside it, or the folder of both.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.terminal import interval, shortened, small
 from workbench.command.words import certificate_path, json_option, verb
+from workbench.registries import build, settings_of
 
 
 @verb(__doc__)
@@ -24,16 +26,19 @@ from workbench.command.words import certificate_path, json_option, verb
 def command(certificate: str, data: str | None, as_json: bool) -> int:
     from workbench.proofs.certificate import verify
 
-    result = verify(certificate_path(certificate), problem_in(data) if data else None, f"the data in {data}")
+    path = certificate_path(certificate)
+    result = verify(path, problem_in(data, path) if data else None, f"the data in {data}")
     terminal.emit(result) if as_json else print_proof(result)
     return 0 if result["proven"] else 1
 
 
-def problem_in(path: str) -> Any:
-    """The problem of a data file."""
+def problem_in(path: str, certificate: Path) -> Any:
+    """The problem of a data file, its labels where the certificate's problem had them."""
     from workbench.data.readers import data_problem
+    from workbench.proofs.certificate import load
 
-    return data_problem(path)()
+    source, words = data_problem(path), load(certificate)[1]["problem"].get("settings", {})
+    return build(source, {key: words[key] for key in settings_of(source) if key in words})
 
 
 def print_proof(result: dict[str, Any]) -> None:
