@@ -2,9 +2,9 @@
 
     python tests/support/quick.py [BASE] [PYTEST OPTIONS]       BASE: a commit, HEAD unless given
 
-A changed file `workbench/WING/NAME.py` needs the tests of its wing; a changed test file needs itself; a changed page needs
-`tests/test_docs.py`; any change needs `tests/test_layers.py`. Tests that `tests/slow.txt` names are left to `make test`;
-`tests/support/slow.py` renews that list from measured durations. Without a change, the last commit is what counts.
+A changed file `workbench/WING/NAME.py` needs the tests of its wing; a changed test file needs itself; a changed page
+needs `tests/test_docs.py`; any change needs `tests/test_layers.py`. Tests that `tests/slow.txt` names are left to
+`make test`; `tests/support/slow.py` renews that list from measured durations. Without a change, the last commit counts.
 """
 
 from __future__ import annotations
