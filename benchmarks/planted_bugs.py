@@ -42,28 +42,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_positive, checked_whole
-from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
-from workbench.formulations.crf import CRF
-from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.audits import audit, hooks_of
-from workbench.judging.conventions import Detective
+from workbench.judging.conventions.detective import Detective
+from workbench.judging.faults import learners as plain
+from workbench.judging.faults import lending
+from workbench.judging.faults.first import FAULTS
+from workbench.judging.faults.problems import HOSTS, LIKELIHOOD, PROBLEMS, formulated, scaled
 from workbench.judging.verdicts import Report, crosscheck
-from workbench.outputs.chain import Chain
-from workbench.outputs.linear import Linear
-from workbench.outputs.matching import Matching
-from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file, registry
 from workbench.solving.solve import solve
 
 HERE = Path(__file__)
-plain, lending, settings = (
-    load_file(HERE.with_name(f"_{name}.py"), "benchmark") for name in ("plain_learners", "lending", "settings")
-)
-FAULTS = load_file(HERE.with_name("_faults.py"), "benchmark").FAULTS
+settings = load_file(HERE.with_name("_settings.py"), "benchmark")
 
 AUDITED = ("oracle", "subgradient", "prox", "averaging", "dual")
 GAP = 1e-9
@@ -73,125 +66,6 @@ LONGER = 4
 SHOWN = 40  # records on the way
 BUDGETS = {"subgradient": 768, "projected": 768, "bcfw": 256, "dual-ascent": 128, "gradient": 128, "lbfgs": 128}
 BUDGETS |= {"saga": 256, "adagrad": 1024}
-LAMS = {
-    "multiclass": 0.7,
-    "uncentred": 0.7,
-    "chain": 2.0,
-    "matching": 0.3,
-    "linear": 0.6,
-    "costs": 30.0,
-    "shares": 30.0,
-}
-LIKELIHOOD = ("gradient", "lbfgs", "saga")
-HOSTS = {
-    "multiclass": ("subgradient", "projected", "bcfw", "dual-ascent", *LIKELIHOOD),
-    "uncentred": ("lbfgs",),
-    "chain": ("subgradient", "projected", "bcfw", "dual-ascent", *LIKELIHOOD),
-    "matching": ("subgradient", "projected", "bcfw", "dual-ascent"),
-    "linear": ("subgradient", "projected", "bcfw", "dual-ascent", *LIKELIHOOD),
-    "costs": ("adagrad",),
-    "shares": ("adagrad",),
-}
-
-
-# ── problems ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def uneven(rng: np.random.Generator, n: int) -> Floats:
-    """Sample weights 1 to 3; the last sample, whose label is wrong in all problems, weighs 6."""
-    return np.append(rng.integers(1, 4, n - 1), 6).astype(float)
-
-
-def uneven_costs(rng: np.random.Generator, k: int) -> Floats:
-    return rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k))
-
-
-def clouds(rng: np.random.Generator, n: int, k: int, p: int) -> tuple[Floats, Any]:
-    """Normal clouds with an intercept, (n, p), and their labels."""
-    y = np.append(np.arange(k), rng.integers(k, size=n - k))
-    X = np.hstack([rng.normal(size=(n, p - 1)) + 1.5 * rng.normal(size=(k, p - 1))[y], np.ones((n, 1))])
-    y[-1] = (y[-1] + 1) % k
-    return X, y
-
-
-def multiclass(rng: np.random.Generator) -> Multiclass:
-    X, y = clouds(rng, 24, 4, 5)
-    return Multiclass(X, y, uneven_costs(rng, 4), uneven(rng, 24))
-
-
-def uncentred(rng: np.random.Generator) -> Multiclass:
-    """One column is counted from far away, like a year."""
-    X, y = clouds(rng, 24, 4, 5)
-    return Multiclass(X + np.array([2000.0, 0, 0, 0, 0]), y, None, uneven(rng, 24))
-
-
-def linear(rng: np.random.Generator) -> Linear:
-    X, y = clouds(rng, 30, 2, 5)
-    return Linear(X, 2.0 * y - 1, uneven(rng, 30))
-
-
-def chain(rng: np.random.Generator) -> Chain:
-    """10 words of 2 to 4 letters, labels by a Markov chain."""
-    k, moves, means, words, labels = 3, 1.5 * rng.normal(size=(3, 3)), 1.2 * rng.normal(size=(3, 3)), [], []
-    for _ in range(10):
-        y = [int(rng.integers(k))]
-        for _ in range(int(rng.integers(1, 4))):
-            y.append(int((moves[y[-1]] + rng.gumbel(size=k)).argmax()))
-        words.append(0.6 * np.hstack([means[y] + rng.normal(size=(len(y), 3)), np.ones((len(y), 1))]))
-        labels.append(np.array(y))
-    labels[-1] = (labels[-1] + 1) % k
-    return Chain(words, labels, cost=uneven_costs(rng, k), weights=uneven(rng, 10), classes=np.arange(k))
-
-
-def matching(rng: np.random.Generator) -> Matching:
-    """12 samples of 2 or 3 rows and 3 columns; the truth is the heaviest matching of noisy scores."""
-    w, edges, gold = np.append(1.5 * rng.normal(size=3), 0.5), [], []
-    for _ in range(12):
-        features = rng.normal(size=(int(rng.integers(2, 4)), 3, 4))
-        features[..., -1] = 1
-        gains = features @ w + 0.5 * rng.normal(size=features.shape[:2])
-        links = zip(*linear_sum_assignment(np.maximum(gains, 0), maximize=True), strict=True)
-        edges.append(features)
-        gold.append([(j, k) for j, k in links if gains[j, k] > 0])
-    gold[-1] = [(0, 0), (1, 2)]
-    return Matching(edges, gold, false_positive=1.0, false_negative=2.0, weights=uneven(rng, 12))
-
-
-def table(rng: np.random.Generator) -> Multiclass:
-    X, y = clouds(rng, 20, 3, 4)
-    return Multiclass(X, y, None, uneven(rng, 20))
-
-
-PROBLEMS = {
-    "multiclass": multiclass,
-    "uncentred": uncentred,
-    "chain": chain,
-    "matching": matching,
-    "linear": linear,
-    "costs": table,
-    "shares": table,
-}
-
-
-def scaled(problem: Any, rng: np.random.Generator) -> Any:
-    """The same problem with every column multiplied by 10^−2 to 10^2."""
-    arrays = dict(problem.arrays())
-    columns = next(
-        each for each in (getattr(problem, name, None) for name in ("X", "letters", "edges")) if each is not None
-    )
-    factors = 10 ** rng.uniform(-2, 2, columns.shape[1])
-    return type(problem).from_arrays(arrays | {"data": columns.data * factors[columns.indices]})
-
-
-def formulated(method: str, family: str, lam: float | None = None) -> Any:
-    """What a method minimises on a family; `lam` in place of the usual λ (λ₂ of cost learning)."""
-    lam = LAMS[family] if lam is None else lam
-    if family == "costs":
-        return NormalizedCostLearning(lam2=lam, lam1=0.5, K=2.0, counts="logical")
-    if family == "shares":
-        return SimplexCostLearning(lam2=lam, lam1=0.5, K=4.0)
-    return CRF(lam) if method in LIKELIHOOD else SoftMargin(lam)
-
 
 # ── runs ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -507,7 +507,7 @@ def crosscheck(
     Ctrl-C keeps what is judged.
     """
     data, form, source = pair(problem, formulation, settings)
-    from workbench.judging.judge import fitting, learners_named
+    from workbench.judging.learners import fitting, learners_named
 
     words = None if learners is None else list(filter(None, map(str.strip, learners.split(","))))
     if words == []:

@@ -1,6 +1,6 @@
-"""What the learners of `_plain_learners.py` lend to audits: single steps by their own methods, faults and all.
+"""What the learners of `learners.py` lend to audits: single steps by their own methods, faults and all.
 
-A `Lender` follows the contract of judging/judge.py. It lends what its method really computes:
+A `Lender` follows the contract of judging/learners.py. It lends what its method really computes:
 
     oracle        subgradient, projected, bcfw, adagrad: the output of `argmax`
     subgradient   the slope they take there, of h_i without its weight; of likelihoods the expected slope
