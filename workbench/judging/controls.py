@@ -5,6 +5,7 @@ its limit. Of anybody else's learner nobody knows how slow its method may be, an
 has to be fast; but the evidence must not lie about clean runs: the same questions are asked of the histories of two
 runs of every solver that fits, with the same budget, and where one of them would be said to have settled or to stand,
 above half of the learner's limit, the questions are not to be trusted on this problem, and the learner is excused.
+To stand is weaker evidence than to settle, for dual methods rise and fall: there all clean runs must end below a tenth.
 
 The histories stay with the reference, so that all learners judged by it share them.
 """
@@ -24,6 +25,7 @@ from workbench.solving.stochastic import Checkpoint, run
 
 SEEDS = tuple(range(101, 109))  # of clean runs of the same solver: the worst of eight is exceeded by one run in nine
 FEW = 2  # seeds of each other solver
+SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
 STOP = 1e-6  # relative excess at which a clean run has told enough: below any tolerance that is asked for
 BUDGET = 500  # passes of a clean run at most; a smaller budget only makes the judge more lenient
 
@@ -47,15 +49,19 @@ class Control(NamedTuple):
     excuses: bool
 
 
-def control(trace: Trace | None, reference: Reference, passes: float, limit: float, margin: float, tolerance: float):
-    """Whether clean runs excuse a learner that settled at `limit`; `trace` is of a solver of ours, else None."""
+def control(
+    trace: Trace | None, reference: Reference, passes: float, limit: float, stands: bool, tolerance: float
+) -> Control:
+    """Whether clean runs excuse a learner that settled, or stands, at `limit`; `trace` is of a solver, or None."""
     budget = max(int(min(passes, BUDGET)), 1)
-    if trace is not None and (solver := own_solver(trace)) is not None:
+    if trace is not None and not stands and (solver := own_solver(trace)) is not None:
         end = max(clean(solver, reference, budget, seed, tolerance).end for seed in SEEDS)
-        return Control(end, not end < limit / margin)
+        return Control(end, not end < limit / SETTLED)
     runs = [clean(each, reference, budget, seed, tolerance) for each in fitting(reference) for seed in SEEDS[:FEW]]
     end = max((each.end for each in runs), default=np.inf)
-    return Control(end, not runs or any(each.settled and each.end >= limit / margin for each in runs))
+    if stands:
+        return Control(end, not end < limit / STANDING)
+    return Control(end, not runs or any(each.settled and each.end >= limit / SETTLED for each in runs))
 
 
 def own_solver(trace: Trace):

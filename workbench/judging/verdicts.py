@@ -63,7 +63,6 @@ from workbench.judging.words import (
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
-SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
 MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
 
 Learned = Trace | Floats | Sequence[Any] | Exception  # a trace, weights, (passes, weights) or reports, or a crash
@@ -123,7 +122,7 @@ class Hearing:
         self.excesses = self.uppers - reference.lower
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
-        self.needed, self.margin = np.nan, np.inf  # passes; by which clean runs must end below where it stays
+        self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
         self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
         self.evidence = {
             "upper": float(self.uppers[-1]),
@@ -185,7 +184,7 @@ class Hearing:
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
-            self.margin = SETTLED if curve.settled else STANDING
+            self.settled = curve.settled
             self.evidence["limit"] = curve.limit if curve.settled else float(self.excesses[-1])
             return None
         return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
@@ -202,8 +201,7 @@ class Hearing:
     def stays(self) -> Verdict:
         """It has settled: whether clean runs excuse it."""
         limit, size = self.evidence["limit"], self.reference.size
-        alike = self.trace if self.margin < STANDING else None  # dual methods rise and fall: there all are asked
-        found = control(alike, self.reference, self.passes[-1], limit, self.margin, self.threshold)
+        found = control(self.trace, self.reference, self.passes[-1], limit, not self.settled, self.threshold)
         self.evidence["control"], self.needed = found.end, np.inf
         about = f"about {limit / size:.1e} above it"
         if not found.excuses:

@@ -8,15 +8,18 @@ Every problem has sample weights, and its last sample has a wrong label and weig
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Problem
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.judging.relations import csr, inputs, taken
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
@@ -60,9 +63,9 @@ def clouds(rng: np.random.Generator, n: int, k: int, p: int) -> tuple[Floats, An
     return X, y
 
 
-def multiclass(rng: np.random.Generator) -> Multiclass:
-    X, y = clouds(rng, 24, 4, 5)
-    return Multiclass(X, y, uneven_costs(rng, 4), uneven(rng, 24))
+def multiclass(rng: np.random.Generator, k: int = 4) -> Multiclass:
+    X, y = clouds(rng, 24, k, 5)
+    return Multiclass(X, y, uneven_costs(rng, k), uneven(rng, 24))
 
 
 def uncentred(rng: np.random.Generator) -> Multiclass:
@@ -76,9 +79,9 @@ def linear(rng: np.random.Generator) -> Linear:
     return Linear(X, 2.0 * y - 1, uneven(rng, 30))
 
 
-def chain(rng: np.random.Generator) -> Chain:
+def chain(rng: np.random.Generator, k: int = 3) -> Chain:
     """10 words of 2 to 4 letters, labels by a Markov chain."""
-    k, moves, means, words, labels = 3, 1.5 * rng.normal(size=(3, 3)), 1.2 * rng.normal(size=(3, 3)), [], []
+    moves, means, words, labels = 1.5 * rng.normal(size=(k, k)), 1.2 * rng.normal(size=(k, 3)), [], []
     for _ in range(10):
         y = [int(rng.integers(k))]
         for _ in range(int(rng.integers(1, 4))):
@@ -103,8 +106,8 @@ def matching(rng: np.random.Generator) -> Matching:
     return Matching(edges, gold, false_positive=1.0, false_negative=2.0, weights=uneven(rng, 12))
 
 
-def table(rng: np.random.Generator) -> Multiclass:
-    X, y = clouds(rng, 20, 3, 4)
+def table(rng: np.random.Generator, k: int = 3) -> Multiclass:
+    X, y = clouds(rng, 20, k, 4)
     return Multiclass(X, y, None, uneven(rng, 20))
 
 
@@ -119,14 +122,59 @@ PROBLEMS = {
 }
 
 
-def scaled(problem: Any, rng: np.random.Generator) -> Any:
-    """The same problem with every column multiplied by 10^−2 to 10^2."""
+# ── hard cases ────────────────────────────────────────────────────────────────────────────────────
+
+HARD = ("λ 1e-4", "λ 1e-2", "λ 1", "λ 1e2", "scaled", "passes 8", "passes 32")
+HARD += ("tiny", "many classes", "duplicates", "collinear")
+LENIENT = {"uncentred": ("λ 1e-2", "λ 1", "passes 8")}  # a column like a year is hard enough
+MANY = {"multiclass": 9, "chain": 5, "costs": 6, "shares": 6}  # classes; linear and matching have none to add
+
+
+def hard_cases(family: str) -> tuple[str, ...]:
+    """The hard cases that a family has."""
+    return tuple(case for case in LENIENT.get(family, HARD) if case != "many classes" or family in MANY)
+
+
+def drawn(family: str, seed: int, case: str = "") -> tuple[Problem, float | None, int | None]:
+    """The problem of that seed, λ and passes where the case says them."""
+    rng = np.random.default_rng([seed, *map(ord, family)])
+    lam = float(case.removeprefix("λ ")) if case.startswith("λ ") else None
+    passes = int(case.split()[1]) if case.startswith("passes ") else None
+    problem = PROBLEMS[family](rng, MANY[family]) if case == "many classes" else PROBLEMS[family](rng)
+    return CHANGES[case](problem, rng) if case in CHANGES else problem, lam, passes
+
+
+def with_columns(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
+    """The same problem with its inputs (rows, p) changed."""
     arrays = dict(problem.arrays())
-    columns = next(
-        each for each in (getattr(problem, name, None) for name in ("X", "letters", "edges")) if each is not None
+    return type(problem).from_arrays(arrays | csr(sparse.csr_array(change(inputs(arrays).toarray()))))
+
+
+def scaled(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Every column multiplied by 10^−2 to 10^2."""
+    return with_columns(problem, lambda X: X * 10 ** rng.uniform(-2, 2, X.shape[1]))
+
+
+def tiny(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Three to five of its samples, the last one with them."""
+    n = problem.n_samples
+    return taken(problem, np.append(rng.permutation(n - 1)[: int(rng.integers(2, 5))], n - 1))
+
+
+def duplicates(problem: Problem, rng: np.random.Generator) -> Problem:
+    """A third of its samples, each three times, and the last one."""
+    n = problem.n_samples
+    return taken(problem, np.append(np.tile(rng.permutation(n - 1)[: n // 3], 3), n - 1))
+
+
+def collinear(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The second column is the first, but for one part in ten thousand."""
+    return with_columns(
+        problem, lambda X: np.column_stack([X[:, 0], X[:, 0] + 1e-4 * rng.normal(size=len(X)), X[:, 2:]])
     )
-    factors = 10 ** rng.uniform(-2, 2, columns.shape[1])
-    return type(problem).from_arrays(arrays | {"data": columns.data * factors[columns.indices]})
+
+
+CHANGES = {"scaled": scaled, "tiny": tiny, "duplicates": duplicates, "collinear": collinear}
 
 
 def formulated(method: str, family: str, lam: float | None = None) -> Any:
