@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.judging.settling import FALL
+from workbench.judging.settling import FALL, MOST
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
@@ -57,9 +57,8 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
         return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=further.rule, needed=np.inf)
     if further.verdict == DISAGREES and further.rule not in BY_HISTORY:
         return further
-    need = further.needed if np.isfinite(further.needed) else np.nan
     said = f"{told}; {longer:g} passes bring it to {further.excess:.1e}, so it is not at its end: run it longer"
-    said += f", at that rate about {need:.2g} passes." if need < np.inf else "."
+    said += f", at that rate about {further.needed:.2g} passes." if further.needed < MOST * longer else "."
     return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=further.needed)
 
 

@@ -8,8 +8,8 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four qu
                of them, too
     stands     eight times the passes brought no factor of FALL, and e∞ is taken to be e
     on its way the weights go on towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
-               doublings of the passes gained a₃, a₂, a₁ > 0, and at the ratio q = a₁/a₂ the doublings to come,
-               a₁ (q + q² + …), cover at least half of the way that is left
+               doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS more, each q = min(a₁/a₂, a₂/a₃, 2) times
+               the one before, cover at least half of the way that is left
 
 A slow learner on badly scaled data has a flat excess and settles by any fit, but its weights still travel: gradient
 steps along a direction of curvature κ ≪ 1/(ηt) move by the same each pass, so that every doubling gains twice the one
@@ -36,7 +36,9 @@ GRADED = 120  # checkpoints of a history; an objective costs an argmax for each 
 SIGNIFICANT = 10.0  # how many times the variance, as an F ratio: p < 1 % with three to ten checkpoints
 FALL = 1.5  # what eight times the passes bring at least to who falls like t^−0.2
 STILL = 1e-10  # relative change of weights that is rounding: sums of 10⁶ float64 terms agree to this
+MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
 AHEAD = 0.5  # share of the way left that the doublings to come must cover
+DOUBLINGS = 10  # to come: a thousand times the passes
 
 
 class Settling(NamedTuple):
@@ -116,8 +118,8 @@ def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     gains = [later - earlier for later, earlier in itertools.pairwise(places)]
     if not (min(gains) > 0):
         return False
-    ratio = gains[0] / gains[1]
-    return ratio >= 1 or gains[0] * ratio / (1 - ratio) >= AHEAD
+    ratio = min(gains[0] / gains[1], gains[1] / gains[2], 2.0)
+    return gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
 
 
 def needed(passes: float, excess: float, threshold: float, curve: Settling) -> float:

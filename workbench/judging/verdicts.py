@@ -49,7 +49,7 @@ from workbench.judging.controls import control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import chosen, ended, needed, on_its_way, settling, stands
+from workbench.judging.settling import MOST, chosen, ended, needed, on_its_way, settling, stands
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -63,7 +63,6 @@ from workbench.judging.words import (
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
-MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
 
 Learned = Trace | Floats | Sequence[Any] | Exception  # a trace, weights, (passes, weights) or reports, or a crash
 

@@ -40,7 +40,7 @@ import numpy as np
 from workbench.contracts import CutForm, Floats, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.judging.conventions.layouts import projection
-from workbench.judging.conventions.neighbours import ALONG, UNNAMED, Explanation, Fit, Neighbour, Suspect
+from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Explanation, Fit, Neighbour, Suspect
 from workbench.judging.conventions.table import CONVENTIONS
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.objectives.regularizers import SquaredNorm
@@ -49,7 +49,6 @@ from workbench.solving.solve import solve
 
 CLOSE = 3e-3  # excess of a learner that has converged
 WORSE = 10.0
-SHARE = 30.0
 FINE = 3e-5  # gap of the neighbours' optima
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
@@ -126,7 +125,7 @@ class Detective:
         for entry in CONVENTIONS:
             try:
                 for neighbour in entry(suspect):
-                    yield self.examined(neighbour, suspect)
+                    yield neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect)
             except MissingCapability:
                 continue
 

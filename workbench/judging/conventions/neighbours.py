@@ -100,6 +100,10 @@ class Suspect:
         copies = np.tile(constant, len(self.problem.classes)) if isinstance(self.problem, Labelled) else constant
         return np.concatenate([copies, np.zeros(len(self.theta) - len(copies), bool)])
 
+    @cached_property
+    def length(self) -> float:
+        return float(np.linalg.norm(self.theta))
+
     @property
     def edges(self) -> int:
         """Entries of w that weigh inputs; transitions follow."""
@@ -117,10 +121,11 @@ class Suspect:
         return Neighbour(name, sentence, form, self.problem, theta, objective=("features", scales.tobytes()))
 
 
+SHARE = 30.0  # times r(θ′), the size of F′ where it hardly depends on weights that cost next to nothing
 ALONG = (0.7, 1.4)  # multiples of θ that may be better than θ
 UNNAMED = "λ"  # the name of a multiple of λ that no reason is known for
 
-Entry = Callable[[Suspect], Iterable[Neighbour]]
+Entry = Callable[[Suspect], Iterable[Neighbour | Fit]]  # a Fit where no minimum has to be found
 
 
 def data(name: str, sentence: str, key: str, change: Callable[[Any, Any], Any]) -> Entry:

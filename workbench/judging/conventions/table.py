@@ -8,7 +8,9 @@ from workbench.judging.conventions.features import intercepts, own_intercepts, s
 from workbench.judging.conventions.layouts import averages, balanced, layouts, projection
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.neighbours import Entry, data, viewed
+from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.scaling import multiples
+from workbench.judging.conventions.standardised import changed_features
 
 CONVENTIONS: tuple[Entry, ...] = (
     multiples,
@@ -36,6 +38,8 @@ CONVENTIONS: tuple[Entry, ...] = (
         "weights",
         lambda s, p: s * getattr(p, "lengths", 1),
     ),
+    one_vs_rest,
+    changed_features,
     intercepts,
     own_intercepts,
     subspaces,
