@@ -294,5 +294,12 @@ def test_optima_zeros_and_what_cannot_be_judged_are_not_explained():
     assert at_zero is None or not at_zero.confident
     assert explain(np.zeros(3), reference) is None
     assert explain(np.full(problem.n_features, np.nan), reference) is None
-    hard = SimpleNamespace(formulation=HardMargin(), problem=problem, gap=0.0, theta_flat=reference.theta_flat)
+    hard = SimpleNamespace(
+        formulation=HardMargin(),
+        problem=problem,
+        gap=0.0,
+        upper=reference.upper,
+        lower=reference.lower,
+        theta_flat=reference.theta_flat,
+    )
     assert explain(reference.theta_flat, hard) is None
