@@ -30,7 +30,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
@@ -39,7 +39,7 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.conventions.detective import explain
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import load_file
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient

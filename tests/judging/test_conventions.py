@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from workbench.arithmetic.intervals import Interval
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import enumerated
 from workbench.formulations.crf import CRF
@@ -26,7 +26,7 @@ from workbench.judging.reference import reference_of
 from workbench.objectives.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 

@@ -11,7 +11,7 @@ solvers        Solver, Trace                       a stochastic method of ours, 
 from __future__ import annotations
 
 from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Majorized, Search, SmoothForm
+from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -54,6 +54,7 @@ __all__ = [
     "CompactHinge",
     "CutForm",
     "Cuts",
+    "Declared",
     "Enumerable",
     "Floats",
     "Grown",
@@ -72,6 +73,7 @@ __all__ = [
     "Prices",
     "Problem",
     "Related",
+    "Restarted",
     "Row",
     "Rows",
     "RunnerUp",

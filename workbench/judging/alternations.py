@@ -15,7 +15,7 @@ from workbench.contracts import Floats, Problem
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.claims import DRIFT
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.solving.solve import solve
 
 
@@ -32,7 +32,7 @@ def alternated(theta: Floats, form: KappaDifficulty, problem: Problem, tolerance
         sentence = f"Its costs are not on the simplex: least {v.min():.1e}, sum {v.sum():.6g}."
         return Verdict(DISAGREES, np.inf, sentence, rule="feasibility")
     best = solve(inner, problem, gap=tolerance / 3)
-    excess = bounds.gap(bounds.upper(weights), best.lower)
+    excess = bounds.relative(bounds.upper(weights), best.lower)
     moved, _ = form.step(problem, weights, v, lambda other: solve(other, problem, gap=tolerance / 3))
     evidence = {"excess": excess, "moved": float(np.linalg.norm(moved - v)), "reference_gap": best.gap}
     near = excess <= tolerance and evidence["moved"] <= tolerance

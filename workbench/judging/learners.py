@@ -24,20 +24,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from workbench.contracts import Problem
+from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.registries import build, dashed, is_path, load_user_file, registry
 
 TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
-
-
-@runtime_checkable
-class Sweeping(Protocol):
-    """What tells a solver of ours from everybody else's learner (contracts/solvers.py)."""
-
-    sweep: Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class Learner:
 
     @property
     def ours(self) -> bool:
-        return isinstance(self.thing, Sweeping)
+        return isinstance(self.thing, Solver)
 
     @property
     def fit(self) -> Callable[..., Any]:
@@ -66,7 +59,7 @@ class Learner:
     @property
     def tolerance(self) -> str:
         """The name of a setting of its own that says when it ends; "" if none is to be seen."""
-        known = {*inspect.signature(self.fit).parameters, *vars(self.thing)} if not self.ours else set()
+        known = set() if self.ours else {*inspect.signature(self.fit).parameters, *getattr(self.thing, "__dict__", ())}
         return next((name for name in TOLERANCES if name in known), "")
 
 
@@ -104,7 +97,7 @@ def made(thing: Any) -> Any:  # a user's object or class
 
 def able(thing: Any, place: str = "What was given") -> Any:  # a user's object
     """The thing, if it can be a learner; `place` is where it is from."""
-    if not isinstance(thing, Sweeping) and not callable(getattr(thing, "fit", thing)):
+    if not isinstance(thing, Solver) and not callable(getattr(thing, "fit", thing)):
         told = f"{place}: {type(thing).__name__} is no learner"
         raise BadInput(f"{told}; give a function fit(problem, formulation, budget, rng) -> weights.")
     return thing

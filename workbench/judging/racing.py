@@ -34,12 +34,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import compilable, visitor

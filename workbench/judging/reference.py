@@ -22,19 +22,12 @@ import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import Floats, Majorized, Problem
-from workbench.errors import CutbenchError, NotSeparable
-from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.capped import bounds_for
+from workbench.errors import Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
+from workbench.proofs.door import AnyBounds, bounds_for
 
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
 FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
-
-
-class Contradiction(CutbenchError):
-    """Two proven bounds that contradict each other."""
-
-    exit_code = 3
 
 
 class Beyond(NamedTuple):
@@ -80,7 +73,7 @@ class Reference:
     known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # keys are tuples of settings
 
     @cached_property
-    def bounds(self) -> Bounds | SmoothBounds:
+    def bounds(self) -> AnyBounds:
         return bounds_for(self.formulation, self.problem)
 
     @cached_property

@@ -44,7 +44,7 @@ from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Expl
 from workbench.judging.conventions.table import CONVENTIONS
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.objectives.regularizers import SquaredNorm
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.solving.solve import solve
 
 CLOSE = 3e-3  # excess of a learner that has converged
@@ -184,7 +184,7 @@ def as_given(suspect: Suspect) -> float:
     if any(projection(suspect)):
         return np.inf
     bounds = suspect.reference.bounds
-    return bounds.gap(bounds.upper(suspect.theta), suspect.reference.upper)
+    return bounds.relative(bounds.upper(suspect.theta), suspect.reference.upper)
 
 
 def verdict(given: float, findings: list[Fit]) -> Explanation | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import Floats, Ints, Labelled, Problem
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
@@ -34,6 +33,8 @@ def layouts(suspect: Suspect) -> Iterator[Neighbour]:
 
 def nearest_order(rows: Floats, best: Floats) -> Ints:
     """The order π for which Σ_y ‖rows_π(y) − best_y‖² is least."""
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     return linear_sum_assignment(best @ rows.T, maximize=True)[1]
 
 
