@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Blocks, Floats, Ints, Latent, Prices
+from workbench.contracts import Blocks, Floats, Ints, Latent, Prices, Row
 from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.pacing import costs, hinges, rivals
@@ -70,6 +70,10 @@ class CompletedSSVM:
             object.__setattr__(self, "kept", kept := whole("kept", self.kept, KEPT))
             if not set(kept) <= {0, 1}:
                 raise BadInput(f"kept is {shown(kept)}; {KEPT}.")
+
+    def relations(self) -> Row:
+        """None: the states belong to samples in their order, and motifs to no layout that relations read."""
+        return {}
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(problem.n_features,))
@@ -140,6 +144,10 @@ class Restarted:
 
     starts: int
     first: Callable[[Any, int], Floats]
+
+    def relations(self) -> Row:
+        """None: an alternation has no optimum that a relation could move."""
+        return {}
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(latent(problem).n_features,))
