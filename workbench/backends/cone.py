@@ -71,8 +71,7 @@ class Answer:
     @classmethod
     def said(cls, x: ArrayLike | None, z: ArrayLike | None, status: str, infeasible: bool, steps: int | None) -> Answer:
         """An adapter's answer: vectors in whatever form the solver has them, None if the solver has none."""
-        given = (np.array([] if part is None else part, float).ravel() for part in (x, z))
-        return cls(*given, status, bool(infeasible), steps)
+        return cls(flat(x), flat(z), status, bool(infeasible), steps)
 
     def fits(self, program: ConeProgram) -> bool:
         """Whether this answer, to another program, can be a hint for `program`."""
@@ -80,9 +79,14 @@ class Answer:
         return all(hint.shape == like.shape and bool(np.isfinite(hint).all()) for hint, like in pairs)
 
 
+def flat(vector: ArrayLike | None) -> Floats:
+    """A copy of the vector as floats, empty where there is none."""
+    return np.array([] if vector is None else vector, float).ravel()
+
+
 def of_length(vector: ArrayLike | None, size: int) -> Floats:
     """A copy of the vector; nan where a solver returned nothing or something of another length."""
-    values = np.array([] if vector is None else vector, float).ravel()
+    values = flat(vector)
     return values if values.size == size else np.full(size, np.nan)
 
 
@@ -104,7 +108,7 @@ def price_of_bounds(program: ConeProgram, answer: Answer) -> Floats:
 # ── what several adapters need to translate ───────────────────────────────────────────────────────
 
 
-def as_csc(matrix: sparse.sparray | np.ndarray) -> sparse.csc_matrix:
+def as_csc(matrix: sparse.sparray | sparse.spmatrix | np.ndarray) -> sparse.csc_matrix:
     """The one sparse type that all solvers accept: ECOS crashes on a csc_array, OSQP refuses 64-bit indices."""
     matrix = sparse.csc_array(matrix, dtype=float)
     matrix.sort_indices()
