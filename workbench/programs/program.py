@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.backends import ConeProgram
+from workbench.backends.solvers import ConeProgram
 from workbench.errors import BadInput
-from workbench.programs.matrices import Matrix
-from workbench.rationals import Ratios, ratios
-from workbench.structures import Floats
+from workbench.arithmetic.matrices import Matrix
+from workbench.arithmetic.rationals import Ratios, ratios
+from workbench.contracts import Floats
 
 READINGS = ("float", "decimal")
 

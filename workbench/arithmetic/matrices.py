@@ -27,9 +27,9 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import structural_rank
 from scipy.sparse.linalg import splu
 
-from workbench.lifting import PRIMES, dependent_row, solve_whole
-from workbench.rationals import Ratios, as_ratios, common, ratios
-from workbench.structures import Floats, Ints
+from workbench.arithmetic.lifting import PRIMES, dependent_row, solve_whole
+from workbench.arithmetic.rationals import Ratios, as_ratios, common, ratios
+from workbench.contracts import Floats, Ints
 
 STEPS, PRECISION, LEAST = 4000, 44, 6  # of the refinement: bits a step at first, and at least
 FIRST, GROWTH = 96, 1.6  # bits at the first attempt to read fractions off, and their growth
