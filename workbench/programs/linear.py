@@ -27,6 +27,7 @@ from workbench.backends.simplex import Simplex
 from workbench.contracts import Ints
 
 ROUNDS, ZOOM = 8, 60  # corrections, and bits by which the units may grow in each
+SECONDS = 5.0  # of the simplex method in a correction
 OPTIMAL, INFEASIBLE, UNBOUNDED = "optimal", "infeasible", "unbounded"
 CLAIMS = {"Infeasible": INFEASIBLE, "Unbounded": UNBOUNDED, "Primal infeasible or unbounded": UNBOUNDED}
 
@@ -42,15 +43,28 @@ class Vertex(NamedTuple):
 
 def vertex(q: Ratios, A: Matrix, b: Ratios, zero: int) -> Vertex:
     """An exact optimal vertex with its multipliers, or why there is none here."""
-    (m, n), equal = A.shape, np.arange(A.shape[0]) < zero
     simplex = Simplex(A.floats(), zero)
     if not simplex.usable:
         return Vertex("coefficients beyond the range of the simplex method")
-    y, primal, dual = nothing(m), 0, 0
-    r, s, AT = q, b, A.T
+    first = simplex.solve(floats(q), np.zeros(A.shape[0]), floats(-b))
+    if first[1] is None:
+        return Vertex(CLAIMS.get(first[0], first[0]))
+    claims = []
+    for warm in (False, True):
+        found = corrected(simplex, q, A, b, first[1], warm)
+        if found.status == OPTIMAL:
+            return found
+        claims.append(found)
+    return next((each for each in claims if each.status == INFEASIBLE), claims[0])
+
+
+def corrected(
+    simplex: Simplex, q: Ratios, A: Matrix, b: Ratios, basis: tuple[Ints, Ints] | None, warm: bool
+) -> Vertex:
+    """The rounds from a first basis on. Costs of many magnitudes upset now a warm start, now a cold one."""
+    (m, n), equal, primal, dual, AT = A.shape, np.arange(A.shape[0]) < simplex.zero, 0, 0, A.T
+    status = ""
     for _ in range(ROUNDS):
-        near = [floats(scaled(part, power)) for part, power in ((r, dual), (y, dual), (-s, primal))]
-        status, basis = simplex.solve(*near)
         if basis is None:
             return Vertex(CLAIMS.get(status, status))
         found = None if len(basis[0]) != len(basis[1]) else solution(q, A, b, *basis)
@@ -61,8 +75,11 @@ def vertex(q: Ratios, A: Matrix, b: Ratios, zero: int) -> Vertex:
         faults = missed(s, equal), max(missed(y, equal, free=True), missed(r, np.ones(n, bool)))
         if not any(faults):
             return Vertex(OPTIMAL, x, y, basis[0])
-        primal, dual = (zoom(fault, last) for fault, last in zip(faults, (primal, dual), strict=True))
-        simplex.forget()  # costs of many magnitudes upset a warm start (bnl1 as floats: 130 s, or wrong claims)
+        primal, dual = zoom(faults[0], primal), zoom(faults[1], dual)
+        near = [floats(scaled(part, power)) for part, power in ((r, dual), (y, dual), (-s, primal))]
+        if not warm:
+            simplex.forget()
+        status, basis = simplex.solve(*near, limit=SECONDS)
     return Vertex("the corrections did not end")
 
 
@@ -81,8 +98,8 @@ def missed(values: Ratios, equal: np.ndarray, free: bool = False) -> Fraction:
 
 def zoom(fault: Fraction, last: int) -> int:
     """The exponent of a unit in which the fault has size 1, at most ZOOM above the last one."""
-    size = fault.denominator.bit_length() - fault.numerator.bit_length() if fault else last + ZOOM
-    return max(min(size, last + ZOOM), 0)
+    size = fault.denominator.bit_length() - fault.numerator.bit_length() if fault else last
+    return max(min(size, last + ZOOM), last)
 
 
 def scaled(values: Ratios, power: int) -> Ratios:
