@@ -1,0 +1,73 @@
+"""Quadratic programs solved exactly: the active set of an interior-point answer, solved in rationals.
+
+    minimise  ½xᵀPx + qᵀx   subject to   A x ≤ b, the first `zero` rows with equality
+
+With W the rows that hold with equality, the optimum solves
+
+    [P  A_Wᵀ] [x  ]   [−q ]
+    [A_W  0 ] [y_W] = [b_W],      b − A x ≥ 0,  y_I ≥ 0.
+
+W is read off floats (price above slack). A row missed enters, a row of negative price leaves. Where the matrix is
+singular the float answer is corrected on independent rows and columns (`completed`); where the active rows depend on one
+another and contradict, W becomes the support of a vertex of the prices, a linear program that `linear` solves exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.arithmetic.matrices import completed, floats, solved, stacked
+from workbench.arithmetic.rationals import Ratios, joined, ratios
+from workbench.contracts import Floats, Ints
+from workbench.programs.linear import spread, vertex
+from workbench.programs.program import Exact
+
+CHANGES = 12  # of the active set
+UNKNOWNS = 4000
+
+
+def stationary(e: Exact, x: Floats, y: Floats, s: Floats) -> tuple[Ratios, Ratios] | None:
+    """The exact optimum (x, y) whose active set the float answer x, y, s suggests, or None."""
+    m, n = e.shape
+    fixed = np.arange(m) < e.zero
+    held, seen = fixed | (y > s), set[bytes]()
+    for _ in range(CHANGES):
+        if held.tobytes() in seen or n + int(held.sum()) > UNKNOWNS:
+            return None
+        seen.add(held.tobytes())
+        rows = np.flatnonzero(held)
+        found = settled(e, rows, x, y) or settled(e, priced(e, rows, x), x, y)
+        if found is None:
+            return None
+        x_exact, y_exact = found
+        slack = e.b - e.A @ x_exact
+        missed = np.flatnonzero(~held & (slack.whole < 0))
+        wrong = np.flatnonzero(held & ~fixed & (y_exact.whole < 0))
+        if not len(missed) and not len(wrong):
+            return None if slack.whole[fixed].any() else found
+        held = held.copy()
+        held[missed], held[wrong] = True, False
+    return None
+
+
+def settled(e: Exact, rows: Ints | None, x: Floats, y: Floats) -> tuple[Ratios, Ratios] | None:
+    """x and y of the system above, next to the float ones where it is singular."""
+    if rows is None:
+        return None
+    (m, n), active = e.shape, e.A.take(rows=rows)
+    system = stacked([[e.P, active.T], [active, None]], [n, len(rows)], [n, len(rows)])
+    right = joined([-e.q, Ratios(e.b.whole[rows], e.b.unit)])
+    z = solved(system, right) or completed(system, right, np.concatenate([x, y[rows]]))
+    if z is None:
+        return None
+    return Ratios(z.whole[:n], z.unit), spread(Ratios(z.whole[n:], z.unit), rows, m)
+
+
+def priced(e: Exact, rows: Ints, x: Floats) -> Ints | None:
+    """The support of a vertex of {y_W : A_Wᵀ y = −(Px + q), y_I ≥ 0}, nearly: independent rows that carry the prices."""
+    near = e.q + e.P @ ratios(x)
+    active = e.A.take(rows=rows)
+    gradient = Ratios(near.whole, near.unit)
+    room = ratios(np.maximum(floats(e.b - e.A @ ratios(x))[rows], 0.0))
+    found = vertex(gradient, active, room, int((rows < e.zero).sum()))
+    return None if found.rows is None else rows[found.rows]
