@@ -201,7 +201,7 @@ class Equilibrated:
 def leading(whole: int, down: int) -> float:
     """whole / 2^down, rounded, whatever the size of either."""
     cut = max(whole.bit_length() - 64, 0)
-    return math.ldexp(float(whole >> cut), max(min(cut - down, 1100), -1200))
+    return math.ldexp(float(whole >> cut), max(cut - down, -1200)) if cut - down < 900 else math.inf
 
 
 def refined(scaled: Equilibrated, right: Ratios, factor: Any, way: str) -> Ratios | None:

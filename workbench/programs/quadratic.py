@@ -14,9 +14,11 @@ another and contradict, W becomes the support of a vertex of the prices, a linea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from workbench.arithmetic.matrices import completed, floats, solved, stacked
+from workbench.arithmetic.matrices import completed, solved, stacked
 from workbench.arithmetic.rationals import Ratios, joined, ratios
 from workbench.contracts import Floats, Ints
 from workbench.programs.linear import spread, vertex
@@ -36,7 +38,10 @@ def stationary(e: Exact, x: Floats, y: Floats, s: Floats) -> tuple[Ratios, Ratio
             return None
         seen.add(held.tobytes())
         rows = np.flatnonzero(held)
-        found = settled(e, rows, x, y) or settled(e, priced(e, rows, x), x, y)
+        found = settled(e, rows, x, y)
+        for chosen in () if found else independent(e, y, s, rows):
+            if found := settled(e, chosen, x, y):
+                break
         if found is None:
             return None
         x_exact, y_exact = found
@@ -50,10 +55,8 @@ def stationary(e: Exact, x: Floats, y: Floats, s: Floats) -> tuple[Ratios, Ratio
     return None
 
 
-def settled(e: Exact, rows: Ints | None, x: Floats, y: Floats) -> tuple[Ratios, Ratios] | None:
+def settled(e: Exact, rows: Ints, x: Floats, y: Floats) -> tuple[Ratios, Ratios] | None:
     """x and y of the system above, next to the float ones where it is singular."""
-    if rows is None:
-        return None
     (m, n), active = e.shape, e.A.take(rows=rows)
     system = stacked([[e.P, active.T], [active, None]], [n, len(rows)], [n, len(rows)])
     right = joined([-e.q, Ratios(e.b.whole[rows], e.b.unit)])
@@ -63,11 +66,26 @@ def settled(e: Exact, rows: Ints | None, x: Floats, y: Floats) -> tuple[Ratios, 
     return Ratios(z.whole[:n], z.unit), spread(Ratios(z.whole[n:], z.unit), rows, m)
 
 
-def priced(e: Exact, rows: Ints, x: Floats) -> Ints | None:
-    """The support of a vertex of {y_W : A_Wᵀ y = −(Px + q), y_I ≥ 0}, nearly: independent rows that carry the prices."""
-    near = e.q + e.P @ ratios(x)
+def independent(e: Exact, y: Floats, s: Floats, rows: Ints) -> Iterator[Ints]:
+    """Active sets of independent rows that carry the prices ỹ of `rows`, and then those at a corner of their face.
+
+    First the basis of  min −(A_Wᵀỹ)ᵀδ,  A_W δ ≤ s̃_W;  then with it held, P δ = 0, and all other rows.
+    """
+    (m, n), equal = e.shape, np.arange(e.shape[0]) < e.zero
+    prices = np.where(equal, y, np.maximum(y, 0.0))
+    room = np.where(equal, 0.0, np.maximum(s, 0.0))
+    room = room / (room[rows].max(initial=0.0) or 1.0)
     active = e.A.take(rows=rows)
-    gradient = Ratios(near.whole, near.unit)
-    room = ratios(np.maximum(floats(e.b - e.A @ ratios(x))[rows], 0.0))
-    found = vertex(gradient, active, room, int((rows < e.zero).sum()))
-    return None if found.rows is None else rows[found.rows]
+    found = vertex(-(active.T @ ratios(prices[rows])), active, ratios(room[rows]), int(equal[rows].sum()))
+    if found.rows is None:
+        return
+    chosen = rows[found.rows]
+    yield chosen
+    curved, others = np.unique(e.P.rows), np.setdiff1d(np.arange(m), np.union1d(chosen, np.flatnonzero(equal)))
+    blocks = [[e.P.take(rows=curved)], [e.A.take(rows=chosen)], [e.A.take(rows=others)]]
+    heights = [len(curved), len(chosen), len(others)]
+    b = ratios(np.concatenate([np.zeros(sum(heights[:2])), room[others]]))
+    found = vertex(-(e.A.T @ ratios(prices)), stacked(blocks, heights, [n]), b, sum(heights[:2]))
+    if found.rows is not None:
+        new = found.rows[found.rows >= sum(heights[:2])] - sum(heights[:2])
+        yield np.union1d(chosen, others[new])
