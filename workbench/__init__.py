@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "solve": "solving.solve",
-    "Solution": "solving.solve",
+    "Solution": "solving.solution",
     "LazyProblem": "solving.lazy",
     "LazyConstraint": "solving.lazy",
     "run": "solving.stochastic",
@@ -31,7 +31,7 @@ _HOMES = {
     "RACES": "judging.racing",
     "verify": "proofs.certificate",
     "Certificate": "proofs.certificate",
-    "Bounds": "proofs.bounds",
+    "Bounds": "proofs.door",
     "registry": "registries",
     "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",

@@ -22,7 +22,7 @@ from workbench.judging.conventions import CLOSE, Case, best_multiple, explain, s
 from workbench.objectives.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 

@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench.judging.relations import RELATIONS, TABLE, Change, changes, moved, related
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 
 GAP = 1e-8

@@ -10,7 +10,7 @@ solvers        Solver, Trace                       a stochastic method of ours, 
 from __future__ import annotations
 
 from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Majorized, Search, SmoothForm
+from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -35,6 +35,7 @@ __all__ = [
     "CompactHinge",
     "CutForm",
     "Cuts",
+    "Declared",
     "Enumerable",
     "Floats",
     "Grown",
@@ -52,6 +53,7 @@ __all__ = [
     "Oracle",
     "Prices",
     "Problem",
+    "Restarted",
     "Rows",
     "RunnerUp",
     "Search",

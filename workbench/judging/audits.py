@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints, Search
-from workbench.proofs.bounds import SmoothBounds, bounds_for
+from workbench.proofs.bounds import SmoothBounds
+from workbench.proofs.door import bounds_for
 from workbench.solving.stochastic import slope_norms, visitor
 
 SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not

@@ -49,7 +49,7 @@ from workbench.errors import MissingCapability
 from workbench.objectives.oracles import Decoding, UnitMargin
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.variants import Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.solving.solve import solve
 
 CLOSE = 3e-3  # excess of a learner that has converged
@@ -580,7 +580,7 @@ def as_given(case: Case) -> float:
     if any(projection(case)):
         return np.inf
     bounds = bounds_for(case.form, case.problem)
-    return bounds.gap(bounds.upper(case.theta), case.reference.upper)
+    return bounds.relative(bounds.upper(case.theta), case.reference.upper)
 
 
 def verdict(given: float, findings: list[Finding]) -> Explanation | None:

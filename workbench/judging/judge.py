@@ -81,7 +81,7 @@ from workbench.judging.verdicts import (
     Verdict,
     crosscheck,
 )
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import build, dashed, is_path, load_file, load_user_file, registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import run

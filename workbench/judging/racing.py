@@ -39,7 +39,7 @@ from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import compilable, visitor

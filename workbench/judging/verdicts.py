@@ -65,7 +65,7 @@ from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import Cuts, Enumerable, Floats, Ints, Majorized, Trace, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.capped import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import Checkpoint, graded, run

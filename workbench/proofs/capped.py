@@ -32,10 +32,9 @@ from scipy import sparse
 from workbench.arithmetic.arrays import saved_rows
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, up
 from workbench.arithmetic.rationals import Ratios, ratios
-from workbench.contracts import Floats, Ints, Search
+from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, MissingCapability
-from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.bounds import bounds_for as convex_bounds_for
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.exact import above, below
 
 AGAIN = -1  # the branch of a node that takes its parent's box over whole
@@ -83,15 +82,6 @@ class Tree(NamedTuple):
         children = set(zip(self.parents[1:].tolist(), self.branches[1:].tolist(), strict=True))
         whole = {parent for parent, branch in children if branch == AGAIN or (parent, branch ^ 1) in children}
         return np.isin(np.arange(len(self.parents)), np.fromiter(whole, np.int64, len(whole)))
-
-
-def bounds_for(formulation: Any, problem: Any) -> Bounds | SmoothBounds:
-    """The bounds that the formulation's kind asks for."""
-    return (
-        CappedBounds(formulation, problem)
-        if isinstance(formulation, Search)
-        else convex_bounds_for(formulation, problem)
-    )
 
 
 class Table(NamedTuple):

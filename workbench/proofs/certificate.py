@@ -40,7 +40,8 @@ from workbench.arithmetic.intervals import up
 from workbench.contracts import Floats, Ints, Search
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import Tree, bounds_for
+from workbench.proofs.capped import Tree
+from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import above, below, exact_bounds, exact_optimum, nearest, parsed, text
 from workbench.registries import registry, settings_of
 
@@ -299,7 +300,7 @@ def enclosed(certificate: Certificate, why: str) -> Proof:
         raise
     except (IndexError, ValueError) as error:
         raise BadInput(f"A witness does not fit the data ({error}); write the certificate again.") from None
-    return Proof(lower, upper, upper, bounds.gap(above(upper), lower), why, bounds.arithmetic)
+    return Proof(lower, upper, upper, bounds.relative(above(upper), lower), why, bounds.arithmetic)
 
 
 def verify(path: str | Path, data: Any = None, given: str = "the data given") -> dict[str, Any]:
@@ -383,7 +384,7 @@ def claim_faults(certificate: Certificate, proof: Proof) -> Iterator[str]:
         yield f"the claimed upper bound is {certificate.upper!r}, the proven one {above(reached)!r}"
     if not proof.lower <= proof.upper:
         yield "the lower bound exceeds the upper one, or one of them is no number"
-    gap = min(proof.gap, bounds.gap(certificate.upper, certificate.lower))
+    gap = min(proof.gap, bounds.relative(certificate.upper, certificate.lower))
     if not (certificate.gap >= 0 and gap <= float(up(up(certificate.gap * (1 + room(1)))))):
         yield f"the claimed gap is {certificate.gap!r}, the proven one {above(gap)!r}"
     if certificate.optimum not in (None, proof.lower if proof.lower == proof.upper else None):

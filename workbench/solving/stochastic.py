@@ -43,7 +43,8 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts, Floats, Ints, Kernel, Mistakes, Trace
 from workbench.errors import BadInput, MissingCapability
-from workbench.proofs.bounds import Bounds, bounds_for
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.door import bounds_for
 
 LOGGED = 1 << 22  # numbers of log kept at a time, 32 MiB
 
