@@ -11,7 +11,6 @@ Two readings of a float: the rational number that is stored (`float`), or the sh
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +21,7 @@ from scipy import sparse
 
 from workbench.backends.solvers import ConeProgram
 from workbench.errors import BadInput
+from workbench.proofs.checker.archive import digest
 from workbench.arithmetic.matrices import Matrix
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.contracts import Floats
@@ -51,17 +51,19 @@ class Program:
         """Rows are linear; the objective may be quadratic."""
         return not (self.cone.soc or self.cone.exp)
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of a certificate that say what the program is (docs/certificate-format.md §11)."""
+        cone = self.cone
+        parts = {f"{name}_{part}": getattr(getattr(cone, name), part) for name in "PA" for part in ("indices", "indptr")}
+        found = {name: part.astype("<i8") for name, part in parts.items()}
+        found |= {"P_data": cone.P.data, "A_data": cone.A.data, "q": cone.q, "b": cone.b}
+        sizes = [cone.zero, cone.nonneg, cone.exp, *cone.soc]
+        return found | {"constant": np.array(self.constant), "cones": np.array(sizes, "<i8")}
+
     @cached_property
     def sha256(self) -> str:
-        """Of P, q, A, b, the constant, the cones and the sign, in a canonical order."""
-        cone, digest = self.cone, hashlib.sha256()
-        for matrix in (cone.P, cone.A):
-            for part in (matrix.data, matrix.indices.astype("<i8"), matrix.indptr.astype("<i8")):
-                digest.update(np.ascontiguousarray(part).tobytes())
-        cones = [cone.zero, cone.nonneg, *cone.soc, -1, cone.exp, self.sign]
-        for part in (cone.q, cone.b, np.array([self.constant]), np.array(cones, "<i8")):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
+        """Of the arrays."""
+        return digest(self.arrays())
 
 
 def program_of(
@@ -152,9 +154,9 @@ def stored(values: Floats) -> Ratios:
 def decimals(values: Floats) -> Ratios:
     """Each float as the shortest decimal that rounds to it, over one power of ten."""
     parsed = [decimal(value) for value in np.asarray(values, float).tolist()]
-    least = min([power for _, power in parsed], default=0)
-    least = min(least, 0)
-    return Ratios(np.array([*(digits * 10 ** (power - least) for digits, power in parsed), None], object)[:-1], 10**-least)
+    least = min([0, *(power for digits, power in parsed if digits)])
+    whole = [digits * 10 ** (power - least) if digits else 0 for digits, power in parsed]
+    return Ratios(np.array([*whole, None], object)[:-1], 10**-least)
 
 
 def decimal(value: float) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.arithmetic.matrices import Matrix, independent, solved, stacked
-from workbench.arithmetic.rationals import Ratios, joined
+from workbench.arithmetic.rationals import Ratios, joined, ratios
+from workbench.contracts import Floats
 from workbench.programs.linear import nothing, vertex
 from workbench.programs.program import Exact
 
@@ -74,6 +75,15 @@ def descent(e: Exact) -> Ratios | None:
 def feasible(e: Exact) -> Ratios | None:
     """A point x (n,) that satisfies linear rows, or None."""
     return vertex(nothing(e.shape[1]), e.A, e.b, e.zero).x
+
+
+def projected(e: Exact, x: Floats) -> Ratios | None:
+    """The point that satisfies linear rows and is nearest to x in the 1-norm: min Σt, A z ≤ b, −t ≤ z − x ≤ t."""
+    m, n = e.shape
+    one, near = identity(n), ratios(x)
+    A = stacked([[e.A, None], [one, negated(one)], [negated(one), negated(one)]], [m, n, n], [n, n])
+    found = vertex(joined([nothing(n), Ratios(ones(n), 1)]), A, joined([e.b, near, -near]), e.zero).x
+    return None if found is None else Ratios(found.whole[:n], found.unit)
 
 
 def ones(size: int) -> np.ndarray:

@@ -22,8 +22,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from .cones import Cones
-from .convexity import Entries, semidefinite
+from workbench.proofs.checker.cones import Cones
+from workbench.proofs.checker.convexity import Entries, semidefinite
 
 Vector = tuple[list[int], int]
 PRIME = (1 << 61) - 1
