@@ -27,7 +27,7 @@ from workbench.programs import ladder
 from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
 from workbench.programs.program import Exact, Program, exact
 from workbench.programs.quadratic import stationary
-from workbench.programs.rays import descent, farkas, feasible, projected
+from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
 from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
@@ -207,7 +207,11 @@ class Search:
         return None
 
     def infeasible(self) -> Proof | None:
-        return self.concluded(INFEASIBLE, y=farkas(self.e))
+        """By an irreducible ray; else by the prices of the least change that would make the rows feasible."""
+        if proof := self.concluded(INFEASIBLE, y=farkas(self.e)):
+            return proof
+        change = relaxed(self.e)
+        return None if change is None else self.concluded(INFEASIBLE, y=change.y)
 
     def unbounded(self) -> Proof | None:
         d = descent(self.e)
@@ -216,7 +220,10 @@ class Search:
     def between(self) -> Proof | None:
         """Both ends by the ladder, each from the first rung that proves one."""
         cone = self.program.cone
-        x = self.near() or self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
+        if self.program.linear and installed():
+            x = self.near()
+        else:
+            x = self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
         wy = self.climbed(lambda rung: ladder.lower_point(self.e, cone, rung, self.backend, self.left), "w", "y")
         vectors = x | wy
         if not vectors:
@@ -230,8 +237,6 @@ class Search:
 
     def near(self) -> dict[str, Ratios]:
         """With linear rows: the feasible point next to a backend's answer, which needs no interior."""
-        if not (self.program.linear and installed()):
-            return {}
         for name, answer in ladder.answers(self.program.cone, self.backend, self.left):
             self.by = name
             if np.isfinite(answer.x).all():

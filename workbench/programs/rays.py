@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from workbench.arithmetic.matrices import Matrix, independent, solved, stacked
@@ -70,6 +72,31 @@ def descent(e: Exact) -> Ratios | None:
     heights = [len(curved), 1, e.zero, m - e.zero]
     b = joined([nothing(len(curved)), Ratios(-ones(1), 1), nothing(m)])
     return vertex(nothing(n), stacked(blocks, heights, [n]), b, sum(heights[:3])).x
+
+
+class Relaxed(NamedTuple):
+    """The least Σ|change| of right-hand sides that makes linear rows feasible: x, the changes (m,), their prices y (m,)."""
+
+    x: Ratios
+    changes: Ratios
+    y: Ratios
+
+
+def relaxed(e: Exact) -> Relaxed | None:
+    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; Σ > 0 proves by y that no x is feasible."""
+    m, n = e.shape
+    equal, size = np.arange(e.zero), m + e.zero
+    one = identity(m)
+    blocks = [[e.A, negated(one), one.take(columns=equal)], [None, negated(identity(size)).take(columns=np.arange(m)), None]]
+    blocks[1][2] = negated(identity(size)).take(columns=np.arange(m, size))
+    A, q = stacked(blocks, [m, size], [n, m, e.zero]), joined([nothing(n), Ratios(ones(size), 1)])
+    found = vertex(q, A, joined([e.b, nothing(size)]), e.zero)
+    if found.x is None or found.y is None:
+        return None
+    part = found.x.whole[n : n + m].copy()
+    part[equal] = part[equal] - found.x.whole[n + m :]
+    x, changes = Ratios(found.x.whole[:n], found.x.unit), Ratios(part, found.x.unit)
+    return Relaxed(x, changes, Ratios(found.y.whole[:m], found.y.unit))
 
 
 def feasible(e: Exact) -> Ratios | None:
