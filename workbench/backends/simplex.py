@@ -8,8 +8,6 @@ One model serves many c, g and lower, each solved from the basis of the one befo
 from __future__ import annotations
 
 from importlib import util
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
@@ -59,16 +57,11 @@ class Simplex:
         basis, basic = model.getBasis(), highspy.HighsBasisStatus.kBasic
         if status != "Optimal" or not basis.valid:
             return status, None
-        columns = np.array([each == basic for each in basis.col_status])
-        rows = np.array([each == basic for each in basis.row_status])
+        columns = np.array([each == basic for each in basis.col_status], bool)
+        rows = np.array([each == basic for each in basis.row_status], bool)
         held = ~columns[n:] & ~rows
         return status, (np.flatnonzero(held), np.flatnonzero(columns[:n]))
 
     def forget(self) -> None:
         """Start the next solve without a basis."""
         self.model.clearSolver()
-
-
-def values(answer: Any) -> Floats:
-    """A vector of HiGHS's as an array."""
-    return np.asarray(answer, float)

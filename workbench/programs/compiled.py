@@ -41,6 +41,8 @@ def compiled(problem: Any) -> Compiled:
 
     refuse(problem, cp)
     data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+    if not (isinstance(data, dict) and "c" in data and len(data["c"])):
+        raise BadInput("The problem has no variable that its objective or constraints depend on; there is nothing to prove.")
     dims = data["dims"]
     if dims.psd or dims.p3d or dims.pnd:
         kind = "semidefinite" if dims.psd else "power"
@@ -121,17 +123,13 @@ def columns_of(data: Any, problem: Any, n: int) -> list[str]:
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
 
 
-APPROXIMATED = {"PowerApprox", "GeoMeanApprox", "PnormApprox"}
-EXACT_NORMS = (1, 2, np.inf)
-
-
 def roundings(problem: Any, data: Any) -> tuple[str, ...]:
     """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program."""
     found, seen = [], set()
     for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:
         for atom in atoms(expression):
             name = type(atom).__name__
-            if name in APPROXIMATED and getattr(atom, "p", 2) not in (*EXACT_NORMS, 0.5, -1) and name not in seen:
+            if getattr(atom, "approx_error", 0) and name not in seen:
                 seen.add(name)
                 found.append(f"{shortened(str(atom))}: CVXPY approximates the power by a rational one")
             if name in ("DivExpression", "multiply", "MulExpression") and name not in seen and scales(atom):

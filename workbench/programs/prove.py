@@ -228,7 +228,8 @@ class Search:
         vectors = x | wy
         if not vectors:
             return None
-        sides = [side for side, has in (("upper", x), ("lower", wy)) if not has]
+        names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
+        sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
         remark = f"no {' and no '.join(sides)} end could be proven: that side may have no interior point" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 
