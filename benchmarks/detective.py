@@ -30,7 +30,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning

@@ -43,7 +43,7 @@ _HOMES = {
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",
-    "BACKENDS": "backends.solvers",
+    "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
     "MissingCapability": "errors",

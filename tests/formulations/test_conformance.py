@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majorized, Problem, RunnerUp, SlackArgmax
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import load, verify

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from workbench.arithmetic.intervals import Interval
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import enumerated
 from workbench.formulations.crf import CRF

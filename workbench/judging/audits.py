@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Search
+from workbench.contracts import Floats, Ints, Search, Solver
 from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.solving.stochastic import slope_norms, visitor
@@ -88,7 +88,7 @@ def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
     if solver.misfit(formulation, problem):
         return Hooks()
     bounds = bounds_for(formulation, problem)
-    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    asked = solver.oracle(problem) or bounds.oracle
     kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
     if not hasattr(asked, "dim"):  # it asks for scores, there is no maximum
         return Hooks(solver=solver, asked=None if smooth else asked)
@@ -238,7 +238,7 @@ def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
 
 def audit_fixed_point(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     """A pass from the certified dual weights; there are none of smooth terms, whose solvers have no `start`."""
-    if not hasattr(hooks.solver, "start"):
+    if hooks.solver is None or type(hooks.solver).start is Solver.start:
         return
     form, problem, certificate = reference.formulation, reference.problem, reference.certificate
     bounds = bounds_for(form, problem)
@@ -324,7 +324,7 @@ def rounding(oracle: Any, theta: Floats, i: int) -> tuple[float, float]:
 def iterates(solver: Any, formulation: Any, problem: Any, order: Ints) -> Floats:
     """(visits, p): what the solver reports after each visit."""
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
-    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    asked = solver.oracle(problem) or bounds.oracle
     visit = visitor(solver, asked.kernel(), asked.width, bounds.prices.floats(), state, False)
     found = []
     for one in order[:, None]:

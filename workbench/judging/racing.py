@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem

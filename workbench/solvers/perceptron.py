@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Ints
+from workbench.contracts import CutForm, Floats, Ints, Solver
 from workbench.errors import BadInput
 from workbench.objectives.oracles import Decoding, UnitMargin
 
@@ -46,7 +46,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Solver):
     """Structured perceptron; judged by its mistakes, for its objective has the minimum 0 at w = 0."""
 
     average: Literal["uniform", "last"] = "uniform"
@@ -82,7 +82,7 @@ class Perceptron:
             return state.w.copy()
         return state.w - state.late / state.visits[0]
 
-    def share(self, at: Ints, visits: int) -> Floats:
+    def averaging(self, at: Ints, visits: int) -> Floats:
         """The weights of updates made at the visits `at` (1, 2, …) in what is reported after `visits`."""
         return np.full(len(at), self.step) if self.average == "last" else self.step * (visits - at + 1) / visits
 
