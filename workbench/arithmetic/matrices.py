@@ -223,8 +223,9 @@ def refined(scaled: Equilibrated, right: Ratios, factor: Any, way: str) -> Ratio
         size = math.frexp(largest)[1]
         gain = max(0, precision - size)
         digits = np.array([int(value) for value in np.rint(np.ldexp(step, gain)).tolist()], object)
-        before, rest = int(abs(rest).max()).bit_length() + gain, (rest << gain) - summed(
-            matrix.rows, scaled.whole * digits[matrix.columns], n
+        before, rest = (
+            int(abs(rest).max()).bit_length() + gain,
+            (rest << gain) - summed(matrix.rows, scaled.whole * digits[matrix.columns], n),
         )
         total, bits = (total << gain) + digits, bits + gain
         after = int(abs(rest).max()).bit_length()

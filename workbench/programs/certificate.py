@@ -115,7 +115,7 @@ def record(proof: Any) -> dict[str, Any]:
         "arithmetic": "rational",
         "reading": proof.reading,
         "rounded": list(proof.program.rounded),
-        "rows": [proof.program.rows[k] for k in proof.rows],
+        "because": proof.names,
         "remark": proof.remark,
         "program_sha256": proof.program.sha256,
         "data_sha256": proof.program.sha256,

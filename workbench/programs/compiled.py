@@ -42,7 +42,9 @@ def compiled(problem: Any) -> Compiled:
     refuse(problem, cp)
     data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
-        raise BadInput("The problem has no variable that its objective or constraints depend on; there is nothing to prove.")
+        raise BadInput(
+            "The problem has no variable that its objective or constraints depend on; there is nothing to prove."
+        )
     dims = data["dims"]
     if dims.psd or dims.p3d or dims.pnd:
         kind = "semidefinite" if dims.psd else "power"
@@ -69,7 +71,9 @@ def compiled(problem: Any) -> Compiled:
 def refuse(problem: Any, cp: Any) -> None:
     """One sentence for problems that cannot be proven."""
     if not isinstance(problem, cp.Problem):
-        raise BadInput(f"prove takes a cp.Problem, not {type(problem).__name__}; give cp.Problem(objective, constraints).")
+        raise BadInput(
+            f"prove takes a cp.Problem, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
+        )
     mixed = [v for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
     if mixed:
         raise MissingCapability(
@@ -134,7 +138,9 @@ def roundings(problem: Any, data: Any) -> tuple[str, ...]:
                 found.append(f"{shortened(str(atom))}: CVXPY approximates the power by a rational one")
             if name in ("DivExpression", "multiply", "MulExpression") and name not in seen and scales(atom):
                 seen.add(name)
-                found.append(f"{shortened(str(atom))}: a product or quotient of constants is rounded when it is compiled")
+                found.append(
+                    f"{shortened(str(atom))}: a product or quotient of constants is rounded when it is compiled"
+                )
     if any(parameter.value is not None for parameter in problem.parameters()):
         found.append("parameters: what multiplies or adds to them is rounded when it is compiled")
     return tuple(found)

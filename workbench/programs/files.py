@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from workbench.backends.model_files import read_model
 from workbench.contracts import Floats
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput
 from workbench.programs.program import Program, program_of
 
 NONE = 1e20  # what the Maros–Mészáros files write for ∞
@@ -58,37 +59,13 @@ def two_sided(P, q, A, lower: Floats, upper: Floats, names: list[str], **told) -
 
 
 def of_text(path: Path) -> Program:
-    """MPS, QPS or LP format by highspy."""
-    try:
-        import highspy
-    except ModuleNotFoundError:
-        raise MissingCapability(f"{path} needs highspy to be read; pip install highspy.") from None
-    model = highspy.Highs()
-    model.setOptionValue("output_flag", False)
-    if model.readModel(str(path)) == highspy.HighsStatus.kError:
-        raise BadInput(f"{path} is no MPS, QPS or LP file that HiGHS can read; check its format.")
-    lp, hessian = model.getLp(), model.getModel().hessian_
-    columns = list(lp.col_names_) if lp.col_names_ else [f"x{k + 1}" for k in range(lp.num_col_)]
-    whole = [k for k, kind in enumerate(lp.integrality_) if kind != highspy.HighsVarType.kContinuous]
-    if whole:
-        raise MissingCapability(
-            f"{len(whole)} variables of {path} are integer or semi-continuous, {columns[whole[0]]} first; only "
-            "continuous convex programs are proven, so relax them."
-        )
-    a, (m, n) = lp.a_matrix_, (lp.num_row_, lp.num_col_)
-    kind = sparse.csc_array if a.format_ == highspy.MatrixFormat.kColwise else sparse.csr_array
-    A = kind((np.array(a.value_), np.array(a.index_), np.array(a.start_)), shape=(m, n))
-    P = sparse.csc_array((n, n))
-    if hessian.dim_:
-        lower = sparse.csc_array((np.array(hessian.value_), np.array(hessian.index_), np.array(hessian.start_)), (n, n))
-        P = lower + sparse.tril(lower, -1).T if hessian.format_ == highspy.HessianFormat.kTriangular else lower
-    sign = -1 if lp.sense_ == highspy.ObjSense.kMaximize else 1
-    every = sparse.vstack([A, sparse.eye_array(n)])
-    lower, upper = (np.concatenate(ends) for ends in ((lp.row_lower_, lp.col_lower_), (lp.row_upper_, lp.col_upper_)))
-    rows = list(lp.row_names_) if lp.row_names_ else [f"row {k + 1}" for k in range(m)]
-    names = rows + [f"the bound of {name}" for name in columns]
-    told = {"constant": sign * lp.offset_, "sign": sign, "columns": columns, "name": path.name}
-    return two_sided(sign * P, sign * np.array(lp.col_cost_), every, lower, upper, names, **told)
+    """MPS, QPS or LP format; bounds of variables become rows."""
+    model = read_model(path)
+    sign, every = -1 if model.maximise else 1, sparse.vstack([model.A, sparse.eye_array(len(model.c))])
+    lower, upper = np.append(model.row_lower, model.lower), np.append(model.row_upper, model.upper)
+    names = model.rows + [f"the bound of {name}" for name in model.columns]
+    told = {"constant": sign * model.constant, "sign": sign, "columns": model.columns, "name": path.name}
+    return two_sided(sign * model.P, sign * model.c, every, lower, upper, names, **told)
 
 
 def of_mat(path: Path) -> Program:

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from workbench.arithmetic.matrices import completed, stacked
 from workbench.arithmetic.rationals import Ratios, joined, ratios
-from workbench.backends.solvers import BACKENDS, Answer, ConeProgram, supports
+from workbench.backends import BACKENDS, Answer, ConeProgram, supports
 from workbench.contracts import Floats
 from workbench.errors import BackendFailed
 from workbench.programs.linear import nothing

@@ -58,9 +58,7 @@ def vertex(q: Ratios, A: Matrix, b: Ratios, zero: int) -> Vertex:
     return next((each for each in claims if each.status == INFEASIBLE), claims[0])
 
 
-def corrected(
-    simplex: Simplex, q: Ratios, A: Matrix, b: Ratios, basis: tuple[Ints, Ints] | None, warm: bool
-) -> Vertex:
+def corrected(simplex: Simplex, q: Ratios, A: Matrix, b: Ratios, basis: tuple[Ints, Ints] | None, warm: bool) -> Vertex:
     """The rounds from a first basis on. Costs of many magnitudes upset now a warm start, now a cold one."""
     (m, n), equal, primal, dual, AT = A.shape, np.arange(A.shape[0]) < simplex.zero, 0, 0, A.T
     status = ""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.backends.solvers import ConeProgram
+from workbench.backends import ConeProgram
 from workbench.errors import BadInput
 from workbench.proofs.checker.archive import digest
 from workbench.arithmetic.matrices import Matrix
@@ -54,7 +54,9 @@ class Program:
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a certificate that say what the program is (docs/certificate-format.md §11)."""
         cone = self.cone
-        parts = {f"{name}_{part}": getattr(getattr(cone, name), part) for name in "PA" for part in ("indices", "indptr")}
+        parts = {
+            f"{name}_{part}": getattr(getattr(cone, name), part) for name in "PA" for part in ("indices", "indptr")
+        }
         found = {name: part.astype("<i8") for name, part in parts.items()}
         found |= {"P_data": cone.P.data, "A_data": cone.A.data, "q": cone.q, "b": cone.b}
         sizes = [cone.zero, cone.nonneg, cone.exp, *cone.soc]
@@ -66,9 +68,7 @@ class Program:
         return digest(self.arrays())
 
 
-def program_of(
-    P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), exp: int = 0, **told
-) -> Program:
+def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), exp: int = 0, **told) -> Program:
     """A `Program` from arrays: checked, P symmetric, sparse without stored zeros, rows with b = ∞ left out."""
     q, b = np.asarray(q, float).ravel(), np.asarray(b, float).ravel()
     n, m = len(q), len(b)

@@ -172,7 +172,9 @@ class Search:
 
     # ── conclusions ──
 
-    def concluded(self, kind: str, rows: tuple[int, ...] = (), remark: str = "", **vectors: Ratios | None) -> Proof | None:
+    def concluded(
+        self, kind: str, rows: tuple[int, ...] = (), remark: str = "", **vectors: Ratios | None
+    ) -> Proof | None:
         """The proof, if the checker agrees."""
         given = {name: None if x is None else (x.whole.tolist(), x.unit) for name, x in vectors.items()}
         claim = Claim(**given, root=self.root if self.curved and given.get("y") is not None else None)
@@ -230,7 +232,9 @@ class Search:
             return None
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
-        remark = f"no {' and no '.join(sides)} end could be proven: that side may have no interior point" if sides else ""
+        remark = (
+            f"no {' and no '.join(sides)} end could be proven: that side may have no interior point" if sides else ""
+        )
         return self.concluded("bounded", remark=remark, **vectors)
 
     def upper_point(self, cone: Any, rung: float) -> Ratios | None:
@@ -266,7 +270,11 @@ class Search:
                 y = ladder.conic_farkas(self.e, cone, answer.z, rung)
                 if proof := self.concluded(INFEASIBLE, y=y):
                     return proof
-            if np.isfinite(answer.x).all() and cone.q @ answer.x < 0 and (d := ladder.conic_descent(self.e, cone, answer.x)):
+            if (
+                np.isfinite(answer.x).all()
+                and cone.q @ answer.x < 0
+                and (d := ladder.conic_descent(self.e, cone, answer.x))
+            ):
                 x = self.climbed(lambda rung: (self.upper_point(ladder.phase_one(cone), rung),), "x")
                 if proof := self.concluded(UNBOUNDED, d=d, **x):
                     return proof

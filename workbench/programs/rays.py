@@ -1,7 +1,7 @@
 """Why a linear program has no optimum, exactly: rays found as vertices of linear programs.
 
-    infeasible   y, ≥ 0 on inequalities, with Aᵀy = 0, bᵀy < 0; that of a vertex has an irreducible support
-    unbounded    d with Pd = 0, A_E d = 0, A_I d ≤ 0, qᵀd = −1, and a point x that satisfies the constraints
+infeasible   y, ≥ 0 on inequalities, with Aᵀy = 0, bᵀy < 0; that of a vertex has an irreducible support
+unbounded    d with Pd = 0, A_E d = 0, A_I d ≤ 0, qᵀd = −1, and a point x that satisfies the constraints
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def relaxed(e: Exact) -> Relaxed | None:
     m, n = e.shape
     equal, size = np.arange(e.zero), m + e.zero
     one = identity(m)
-    blocks = [[e.A, negated(one), one.take(columns=equal)], [None, negated(identity(size)).take(columns=np.arange(m)), None]]
+    blocks = [
+        [e.A, negated(one), one.take(columns=equal)],
+        [None, negated(identity(size)).take(columns=np.arange(m)), None],
+    ]
     blocks[1][2] = negated(identity(size)).take(columns=np.arange(m, size))
     A, q = stacked(blocks, [m, size], [n, m, e.zero]), joined([nothing(n), Ratios(ones(size), 1)])
     found = vertex(q, A, joined([e.b, nothing(size)]), e.zero)
