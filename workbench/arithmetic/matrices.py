@@ -17,8 +17,8 @@ Where floats fail, `lifting` solves BᵀB z = Bᵀr modulo primes; python-flint,
 from __future__ import annotations
 
 import math
-from importlib import util
 from fractions import Fraction
+from importlib import util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import structural_rank
 from scipy.sparse.linalg import splu
 
 from workbench.arithmetic.lifting import PRIMES, dependent_row, solve_whole
-from workbench.arithmetic.rationals import Ratios, as_ratios, common, ratios
+from workbench.arithmetic.rationals import Ratios, common, ratios
 from workbench.contracts import Floats, Ints
 
 STEPS, PRECISION, LEAST = 4000, 44, 6  # of the refinement: bits a step at first, and at least

@@ -8,6 +8,7 @@ One model serves many c, g and lower, each solved from the basis of the one befo
 from __future__ import annotations
 
 from importlib import util
+
 import numpy as np
 from scipy import sparse
 

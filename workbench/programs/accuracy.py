@@ -15,7 +15,7 @@ DEFAULTS = {"CLARABEL": 1e-8, "OSQP": 1e-5, "ECOS": 1e-8, "SCS": 1e-4, "PIQP": 1
 
 
 def accuracy(proof: Proof, time_limit: float | None = None) -> list[dict[str, Any]]:
-    """One row a backend: its word, the error of its value relative to max(1, |optimum|), the largest violation of a row.
+    """One row a backend: its word, its value's error relative to max(1, |optimum|), the largest violation of a row.
 
     The tolerance is the one that CVXPY sets or the solver's own default (`DEFAULTS`).
     """

@@ -4,8 +4,8 @@ What is proven is the compiled program. CVXPY copies affine constraints, norms, 
 exponential atoms exactly; it rounds sums and products of constants while it compiles, and approximates powers by
 rational ones. `rounded` says so wherever it can have happened.
 
-Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values, so
-that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
+Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
+so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def compiled(problem: Any) -> Compiled:
     refuse(problem, cp)
     data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
-        raise BadInput(
-            "The problem has no variable that its objective or constraints depend on; there is nothing to prove."
-        )
+        raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
     dims = data["dims"]
     if dims.psd or dims.p3d or dims.pnd:
         kind = "semidefinite" if dims.psd else "power"
@@ -61,7 +59,7 @@ def compiled(problem: Any) -> Compiled:
     program = program_of(
         sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
         constant=float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3]),
-        sign=sign, rows=names, columns=columns_of(data, problem, n), rounded=roundings(problem, data), name="the problem",
+        sign=sign, rows=names, columns=columns_of(data, problem, n), rounded=roundings(problem), name="the problem",
     )  # fmt: skip
     places = data["param_prob"].var_id_to_col
     columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
@@ -72,12 +70,12 @@ def refuse(problem: Any, cp: Any) -> None:
     """One sentence for problems that cannot be proven."""
     if not isinstance(problem, cp.Problem):
         raise BadInput(
-            f"prove takes a cp.Problem, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
+            f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
         )
     mixed = [v for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
     if mixed:
         raise MissingCapability(
-            f"The variable {mixed[0].name()} is integer or boolean, and only continuous convex programs are proven; relax it."
+            f"The variable {mixed[0].name()} is integer or boolean, and only continuous programs are proven; relax it."
         )
     if not problem.is_dcp():
         raise BadInput("The problem is not convex by CVXPY's rules; see problem.is_dcp() and rewrite what breaks them.")
@@ -127,7 +125,7 @@ def columns_of(data: Any, problem: Any, n: int) -> list[str]:
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
 
 
-def roundings(problem: Any, data: Any) -> tuple[str, ...]:
+def roundings(problem: Any) -> tuple[str, ...]:
     """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program."""
     found, seen = [], set()
     for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:

@@ -1,8 +1,8 @@
 """`infeasible`: the user's own constraints that contradict one another, no fewer of which do, and what would mend them.
 
 First the program is proven infeasible; the constraints whose rows the proof uses are suspects. Then each is left out
-in turn (a deletion filter): where the others are still proven infeasible it is dropped for good, and the suspects shrink
-to those that the new proof uses; where the others have a proven point it is necessary. Bounds that are attributes of
+in turn (a deletion filter): where the others are still proven infeasible it is dropped for good, and the suspects
+shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that are attributes of
 variables are never left out. The change that would make linear rows feasible is the least Σ|change| of right-hand
 sides, an exact linear program.
 """
@@ -30,7 +30,7 @@ class Conflict:
     names : their labels or expressions;  constraints : the constraints themselves (of a file: none)
     multipliers : for each, the sum of |multipliers| of its rows in the proof
     irreducible : whether each is proven necessary, so that the others together have a solution
-    changes : for each constraint whose right-hand sides would change, by how much in all; empty where that is not linear
+    changes : by how much right-hand sides would change, for each constraint; empty where rows are not linear
     """
 
     names: list[str]
@@ -68,22 +68,20 @@ def infeasible(problem: Any, reading: str = "float", backend: str | None = None)
     while rest := [k for k in kept if k not in tried]:
         one = rest[0]
         tried.add(one)
-        others = without(problem, [k for k in kept if k != one])
-        found = prove_program(others[0].program, reading, backend) if others[0] else None
-        if found is None or has_point(found):
+        others = [k for k in kept if k != one]
+        part = compiled(subproblem(problem, others))
+        found = prove_program(part.program, reading, backend)
+        if has_point(found):
             continue
         if found.kind != INFEASIBLE:
             certain = False
             continue
-        inner = {others[1][k] for k in used(others[0], found)}
-        kept = [k for k in kept if k in inner and k != one]
-        proof, whole = found, others[0]
-    numbers = {k: j for j, k in enumerate(kept)}
+        kept = [others[k] for k in used(part, found)]
     constraints = [problem.constraints[k] for k in kept]
-    final = compiled(subproblem(problem, kept)) if kept else whole
+    final = compiled(subproblem(problem, kept))
     proof = prove_program(final.program, reading, backend)
     shares = multipliers(final, proof, len(kept))
-    names = [label(problem.constraints[k], k) for k in numbers]
+    names = [label(problem.constraints[k], k) for k in kept]
     return Conflict(names, constraints, shares, certain, proof, changes_of(final.program, reading))
 
 
@@ -116,11 +114,6 @@ def subproblem(problem: Any, chosen: list[int]) -> Any:
 
     zero = 0 * sum(cp.sum(variable) for variable in problem.variables())
     return cp.Problem(cp.Minimize(zero), [problem.constraints[k] for k in chosen])
-
-
-def without(problem: Any, chosen: list[int]) -> tuple[Compiled | None, list[int]]:
-    """The problem of the chosen constraints alone; None where they hold no variable."""
-    return compiled(subproblem(problem, chosen)), chosen
 
 
 def multipliers(whole: Compiled, proof: Proof, count: int) -> list[Fraction]:

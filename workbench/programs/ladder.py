@@ -76,7 +76,7 @@ def lower_point(
     e: Exact, cone: ConeProgram, epsilon: float, name: str | None, seconds: float | None
 ) -> tuple[Ratios, Ratios] | None:
     """w, y with Pw + q + Aᵀy = 0 exactly, from the program whose prices are moved inwards by ε."""
-    inwards, n = inner_point(cone), e.shape[1]
+    inwards = inner_point(cone)
     moved = replace(cone, q=cone.q + epsilon * (cone.A.T @ inwards))
     for _, answer in answers(moved, name, seconds):
         if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():

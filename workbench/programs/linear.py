@@ -60,8 +60,8 @@ def vertex(q: Ratios, A: Matrix, b: Ratios, zero: int) -> Vertex:
 
 def corrected(simplex: Simplex, q: Ratios, A: Matrix, b: Ratios, basis: tuple[Ints, Ints] | None, warm: bool) -> Vertex:
     """The rounds from a first basis on. Costs of many magnitudes upset now a warm start, now a cold one."""
-    (m, n), equal, primal, dual, AT = A.shape, np.arange(A.shape[0]) < simplex.zero, 0, 0, A.T
-    status = ""
+    n, equal, AT = A.shape[1], np.arange(A.shape[0]) < simplex.zero, A.T
+    status, primal, dual = "", 0, 0
     for _ in range(ROUNDS):
         if basis is None:
             return Vertex(CLAIMS.get(status, status))

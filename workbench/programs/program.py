@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.backends import ConeProgram
-from workbench.errors import BadInput
-from workbench.proofs.checker.archive import digest
 from workbench.arithmetic.matrices import Matrix
 from workbench.arithmetic.rationals import Ratios, ratios
+from workbench.backends import ConeProgram
 from workbench.contracts import Floats
+from workbench.errors import BadInput
+from workbench.proofs.checker.archive import digest
 
 READINGS = ("float", "decimal")
 

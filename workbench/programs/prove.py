@@ -355,15 +355,15 @@ def wrong_minor(block: Any, k: int) -> Ratios | None:
 def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:
     """What is proven about a cp.Problem's optimum (or a `Program`'s), solved before by any backend, or by none.
 
-    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof that no
-    point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
+    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof that
+    no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
 
     reading : "float", numbers as stored, or "decimal", each as the shortest decimal that rounds to it
     backend : who proposes; None asks all that are installed, in turn. Whoever it is, nothing of theirs is believed
     time_limit : seconds for the backends; proofs take the time that they take
 
-    Raises `BadInput` for a program that is not convex by CVXPY's rules, has parameters without values or numbers that are
-    not finite, and `MissingCapability` for one with integer variables or semidefinite or power cones.
+    Raises `BadInput` for a program that is not convex by CVXPY's rules, has parameters without values or numbers that
+    are not finite, and `MissingCapability` for one with integer variables or semidefinite or power cones.
     """
     if time_limit is not None and not 0 < time_limit < np.inf:
         raise BadInput(f"time_limit is {time_limit!r}; give a positive number of seconds, such as 60.")

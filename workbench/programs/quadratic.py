@@ -8,8 +8,8 @@ With W the rows that hold with equality, the optimum solves
     [A_W  0 ] [y_W] = [b_W],      b − A x ≥ 0,  y_I ≥ 0.
 
 W is read off floats (price above slack). A row missed enters, a row of negative price leaves. Where the matrix is
-singular the float answer is corrected on independent rows and columns (`completed`); where the active rows depend on one
-another and contradict, W becomes the support of a vertex of the prices, a linear program that `linear` solves exactly.
+singular the float answer is corrected on independent rows and columns (`completed`); where that fails, the rows
+depend on one another, and W becomes the basis of a linear program that carries their prices (`independent`).
 """
 
 from __future__ import annotations

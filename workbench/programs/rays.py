@@ -75,7 +75,7 @@ def descent(e: Exact) -> Ratios | None:
 
 
 class Relaxed(NamedTuple):
-    """The least Σ|change| of right-hand sides that makes linear rows feasible: x, the changes (m,), their prices y (m,)."""
+    """The least Σ|change| of right-hand sides that makes linear rows feasible: x, changes (m,), prices y (m,)."""
 
     x: Ratios
     changes: Ratios
@@ -83,16 +83,13 @@ class Relaxed(NamedTuple):
 
 
 def relaxed(e: Exact) -> Relaxed | None:
-    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; Σ > 0 proves by y that no x is feasible."""
+    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves that no x is feasible."""
     m, n = e.shape
     equal, size = np.arange(e.zero), m + e.zero
     one = identity(m)
-    blocks = [
-        [e.A, negated(one), one.take(columns=equal)],
-        [None, negated(identity(size)).take(columns=np.arange(m)), None],
-    ]
-    blocks[1][2] = negated(identity(size)).take(columns=np.arange(m, size))
-    A, q = stacked(blocks, [m, size], [n, m, e.zero]), joined([nothing(n), Ratios(ones(size), 1)])
+    changes = stacked([[negated(one), one.take(columns=equal)]], [m], [m, e.zero])
+    A = stacked([[e.A, changes], [None, negated(identity(size))]], [m, size], [n, size])
+    q = joined([nothing(n), Ratios(ones(size), 1)])
     found = vertex(q, A, joined([e.b, nothing(size)]), e.zero)
     if found.x is None or found.y is None:
         return None

@@ -1,11 +1,12 @@
 """Exact membership of rational vectors in the cones K of a program and in their duals K*.
 
-    {0}^zero (dual: anything)   R₊^nonneg   SOC(k) = {(t, u) : ‖u‖ ≤ t}   EXP = closure {(r, s, t) : s > 0, s e^(r/s) ≤ t}
+    {0}^zero (dual: anything)   R₊^nonneg   SOC(k) = {(t, u) : ‖u‖ ≤ t}
+    EXP = closure {(r, s, t) : s > 0, s e^(r/s) ≤ t}
     EXP* = closure {(u, v, w) : u < 0, −u e^(v/u) ≤ e w}
 
-The first three are their own duals but for {0}, and ‖u‖ ≤ t is u₁² + … ≤ t², t ≥ 0 in whole numbers. For EXP the question
-is always α ≤ log β, with rational α and β > 0: with s > 0, r/s ≤ log(t/s); with u < 0, v/u − 1 ≤ log(−w/u). The logarithm
-is bounded from below, so that a "yes" is proven and a "no" may be a tie.
+R₊ and SOC are their own duals, and ‖u‖ ≤ t is u₁² + … ≤ t², t ≥ 0 in whole numbers. For EXP the question is always
+α ≤ log β, with rational α and β > 0: with s > 0, r/s ≤ log(t/s); with u < 0, v/u − 1 ≤ log(−w/u). The logarithm is
+bounded from below, so that a "yes" is proven and a "no" may be a tie.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def below_log(p: int, q: int, a: int, b: int) -> bool:
 def log(m: int) -> tuple[int, int]:
     """Whole numbers lo ≤ 2^PRECISION · log m ≤ hi, for m > 0.
 
-    m = f 2^k with 1 ≤ f < 2 cut to Q = PRECISION + 64 bits; log f = 2 Σ_j y^(2j+1)/(2j+1) at y = (f − 1)/(f + 1) ≤ ⅓, and
-    log 2 the same at y = ⅓. All roundings are down: the cut of f and that of y lower log f by at most 2 and 4 units of
+    m = f 2^k with 1 ≤ f < 2 cut to Q = PRECISION + 64 bits; log f = 2 Σ_j y^(2j+1)/(2j+1) at y = (f − 1)/(f + 1) ≤ ⅓,
+    and log 2 the same at y = ⅓. All roundings are down: the cut of f and that of y lower log f by at most 2 and 4 units of
     2^−Q, each of N terms by at most 4 in y^(2j+1), once in the quotient, twice for the factor; the rest is below 4.
     """
     Q, k = PRECISION + 64, m.bit_length() - 1

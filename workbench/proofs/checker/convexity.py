@@ -17,7 +17,7 @@ Entries = list[tuple[int, int, int]]  # (row, column, whole number), each place 
 
 
 def semidefinite(entries: Entries, unit: int, n: int, root: tuple[list[int], int] | None) -> bool:
-    """Whether M = entries/unit (n, n) ⪰ 0. root : (numbers, their unit), L row by row on the rows of M that are not 0."""
+    """Whether M = entries/unit ⪰ 0. root : (numbers, their unit), L row by row on the rows of M that are not 0."""
     places = sorted({row for row, _, value in entries if value})
     number = {place: k for k, place in enumerate(places)}
     whole = np.zeros((len(places),) * 2, object)

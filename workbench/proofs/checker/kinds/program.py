@@ -5,15 +5,15 @@
     x, w, y, d                                    text: a unit, then whole numbers, in hexadecimal digits, one a line
     root                                          a factor of P, row by row
 
-Settings: `conclusion` (programs.py), `reading` of the floats: `float`, the number that is stored, or `decimal`, the shortest
-decimal that rounds to it; `sense`: of `maximise` the program is the negative, and so are the ends.
+Settings: `conclusion` (programs.py); `reading` of the floats: `float`, the number that is stored, or `decimal`, the
+shortest decimal that rounds to it; `sense`: of `maximise` the program is the negative, and so are the ends.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ WORDS = {
 
 class ProgramProof(Proof):
     name = "program"
-    settings = {
+    settings: ClassVar[dict[str, Setting]] = {
         "conclusion": Setting(one_of(*KINDS), None),
         "reading": Setting(one_of("float", "decimal"), None),
         "sense": Setting(one_of("minimise", "maximise"), None),
