@@ -28,6 +28,7 @@ from workbench.programs.rays import row
 
 RUNGS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 TOLERANCE = 1e-11
+FAINT = 1e-6  # of the largest entry of a ray
 ORDER = ("CLARABEL", "PIQP", "ECOS", "HIGHS", "DAQP", "SCS", "OSQP")
 
 
@@ -105,9 +106,10 @@ def priced(e: Exact, cone: ConeProgram, w: Floats, y: Floats) -> tuple[Ratios, R
 
 
 def conic_farkas(e: Exact, cone: ConeProgram, ray: Floats, epsilon: float) -> Ratios | None:
-    """y near the ray with Aᵀy = 0, bᵀy = −1 exactly."""
+    """y near the ray with Aᵀy = 0, bᵀy = −1 exactly; without ε its faint entries count as 0, on the cones' boundary."""
     m, n = e.shape
-    y = ray / max(-(cone.b @ ray), np.finfo(float).tiny) + epsilon * inner_point(cone)
+    y = np.where(np.abs(ray) > (0.0 if epsilon else FAINT) * np.abs(ray).max(initial=0.0), ray, 0.0)
+    y = y / max(-(cone.b @ y), np.finfo(float).tiny) + epsilon * inner_point(cone)
     system = stacked([[e.A.T], [row(e.b)]], [n, 1], [m])
     right = joined([nothing(n), Ratios(np.array([-1], object), 1)])
     return completed(system, right, y, room(cone, y) + 1e-300)
