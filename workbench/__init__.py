@@ -43,6 +43,8 @@ _HOMES = {
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",
+    "prove": "programs.prove",
+    "infeasible": "programs.explain",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
