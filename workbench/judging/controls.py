@@ -5,7 +5,8 @@ its limit. Of anybody else's learner nobody knows how slow its method may be, an
 has to be fast; but the evidence must not lie about clean runs: the same questions are asked of the histories of two
 runs of every solver that fits, with the same budget, and where one of them would be said to have settled or to stand,
 above half of the learner's limit, the questions are not to be trusted on this problem, and the learner is excused.
-To stand is weaker evidence than to settle, for dual methods rise and fall: there all clean runs must end below a tenth.
+To stand is weaker evidence than to settle, for dual methods rise and fall: there clean runs that stand excuse from a
+tenth of the limit on, and every clean run must end below the limit, whatever its history looks like.
 
 The histories stay with the reference, so that all learners judged by it share them.
 """
@@ -58,10 +59,11 @@ def control(
         end = max(clean(solver, reference, budget, seed, tolerance).end for seed in SEEDS)
         return Control(end, not end < limit / SETTLED)
     runs = [clean(each, reference, budget, seed, tolerance) for each in fitting(reference) for seed in SEEDS[:FEW]]
-    end = max((each.end for each in runs), default=np.inf)
-    if stands:
-        return Control(end, not end < limit / STANDING)
-    return Control(end, not runs or any(each.settled and each.end >= limit / SETTLED for each in runs))
+    end, margin = max((each.end for each in runs), default=np.inf), STANDING if stands else SETTLED
+    if trace is not None and stands:
+        return Control(end, not end < limit / margin)
+    alike = any(each.settled and each.end >= limit / margin for each in runs)
+    return Control(end, not runs or alike or (stands and end >= limit))
 
 
 def own_solver(trace: Trace):

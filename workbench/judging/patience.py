@@ -21,7 +21,7 @@ from workbench.judging.settling import FALL, MOST
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
-ENOUGH = 16.0  # times the passes that a trend may need: then it is believed without being tried
+ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 PATIENCE, LEAST = 12.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change

@@ -138,12 +138,14 @@ class Stand:
         if took > patience:  # one fit cannot be cut short: a longer one is not begun in vain
             return exhausted(first, patience)
         try:
-            answers, _ = self.fitted(FURTHER * passes, seed, within=patience)
+            answers, spent = self.fitted(FURTHER * passes, seed, within=patience)
+            between = [] if len(answers) >= FEW or spent > patience / 2 else self.fitted(2 * passes, seed)[0]
         except OutOfTime:
             return exhausted(first, patience)
         if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < FURTHER * passes / 2:
             return exhausted(first, patience)
-        self.longer = answers if len(answers) >= FEW else [*reports, *(r for r in answers if r.passes > passes)]
+        more = [*between, *answers]
+        self.longer = answers if len(answers) >= FEW else [*reports, *(each for each in more if each.passes > passes)]
         return heard(first, crosscheck(self.longer, self.reference, tolerance))
 
     def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
