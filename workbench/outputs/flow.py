@@ -25,15 +25,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import checked_learned, checked_weights, saved_rows
-from workbench.compiled import available, entirely
+from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.compiled import available, entirely
 from workbench.errors import BadInput, MissingCapability
-from workbench.intervals import gamma, up
+from workbench.arithmetic.intervals import gamma, up
 from workbench.outputs._flow import compact, paths
 from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
-from workbench.structures import CompactHinge, Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
 

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from workbench.outputs._flow.layout import ENTRY, EXIT, NODE
 from workbench.outputs._matching_compact import mixture
-from workbench.structures import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints
 
 
 def incidence(where: Any) -> sparse.csr_array:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from workbench.arrays import checked_entries, numbers
+from workbench.arithmetic.arrays import checked_entries, numbers
 from workbench.errors import BadInput
-from workbench.structures import Ints
+from workbench.contracts import Ints
 
 ENTRY, EXIT, NODE, LINKS = 0, 1, 2, 3
 BLOCKS = ("detections", "entries", "exits", "link_features")

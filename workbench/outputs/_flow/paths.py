@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 
 def best_paths(data: Any, gains: Floats, i: int, out: Ints) -> Any:
