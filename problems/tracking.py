@@ -18,6 +18,7 @@ in the format of MOTChallenge: NAME/det/det.txt and NAME/gt/gt.txt (`wb.motchall
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ def tracking(
     false_positive: float = 1.0,
     false_negative: float = 1.0,
 ) -> wb.Flow:
-    """n generated sequences of about `objects` at a time; `blur` is the noise of their appearance."""
+    """n generated sequences of `objects` at a time; `blur` is the noise of their appearance."""
     if n < 1 or frames < 2 or objects < 1 or not 0 <= miss < 1 or clutter < 0 or blur < 0 or seed < 0:
         raise wb.BadInput(
             f"n={n}, frames={frames}, objects={objects}, miss={miss}, clutter={clutter}, blur={blur}, seed={seed} "
@@ -127,10 +128,9 @@ def bounds(centres: np.ndarray) -> np.ndarray:
 
 
 def plain_weights(skip: int = 3) -> np.ndarray:
-    """Weights set by hand, as one would without learning: every wrong sign of w would be plainly wrong."""
-    detection, entry, leave = [-1.0, 2.0], [-0.5, -1.0, 0.5], [-0.5, -1.0, 0.5]
-    gaps = [1.0 - 0.25 * g for g in range(skip)]
-    return np.array([*detection, *entry, *leave, *gaps, -1.0, 0.0, -0.5, -1.0, 0.0, 0.5])
+    """Weights set by hand: confident detections, each linked to the nearest box; a track costs a half at both ends."""
+    detection, ends, links = [-0.5, 1.0], [-0.5, 0.0, 0.0], [1.0] * skip
+    return np.array([*detection, *ends, *ends, *links, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 # ── generated scenes ──────────────────────────────────────────────────────────────────────────────
@@ -144,12 +144,10 @@ def made_scenes(
     return [made_scene(rng, frames, objects, miss, clutter, blur) for _ in range(n)]
 
 
-def made_scene(
-    rng: np.random.Generator, frames: int, objects: int, miss: float, clutter: float, blur: float
-) -> Scene:
+def made_scene(rng: np.random.Generator, frames: int, objects: int, miss: float, clutter: float, blur: float) -> Scene:
     """One scene: objects walk, the nearer hide the farther, a detector looks."""
-    paths = [walked(rng, frames) for _ in range(objects)]
-    faces = unit(rng.normal(size=(objects, 4)))
+    paths = [path for _ in range(objects) for path in visitors(rng, frames)]
+    faces = unit(rng.normal(size=(len(paths), 4)))
     truth, seen, looks = [], [], []
     for t in range(frames):
         present = [i for i, path in enumerate(paths) if np.isfinite(path[t]).all()]
@@ -171,23 +169,30 @@ def made_scene(
     return Scene(boxes_of(seen), np.array(looks).reshape(-1, 4), boxes_of(truth), frames)
 
 
-def walked(rng: np.random.Generator, frames: int) -> np.ndarray:
-    """Boxes (frames, 4) of one object, NaN while it is outside: a smooth walk through the picture."""
+def visitors(rng: np.random.Generator, frames: int) -> Iterator[np.ndarray]:
+    """Walks (frames, 4) of which one begins where the last has left the picture, so there is always one inside."""
+    born = 0
+    while born < frames:
+        path = walked(rng, born, frames)
+        yield path
+        born = int(np.flatnonzero(np.isfinite(path[:, 0])).max()) + 1
+
+
+def walked(rng: np.random.Generator, born: int, frames: int) -> np.ndarray:
+    """Boxes (frames, 4) of one object, NaN while it is outside: a smooth walk from inside, or later from a side."""
     size = rng.uniform(35, 55) * np.array([1.0, 2.0])
-    enters = rng.random() < 0.3
-    born = int(rng.integers(0, max(frames // 2, 1))) if enters else 0
     place = rng.uniform((0.1 * WIDTH, 0.1 * HEIGHT), (0.9 * WIDTH, 0.9 * HEIGHT))
     heading, speed = rng.uniform(0, 2 * np.pi), rng.uniform(4, 14)
-    if enters:
+    if born:
         side = rng.integers(2)
         place, heading = np.array([side * WIDTH, place[1]]), np.pi * side + rng.uniform(-0.8, 0.8)
     boxes = np.full((frames, 4), np.nan)
     for t in range(born, frames):
-        if (place < 0).any() or (place > (WIDTH, HEIGHT)).any():
-            break
         boxes[t] = np.concatenate([place - size / 2, size])
         heading += rng.normal(scale=0.15)
         place = place + speed * np.array([np.cos(heading), np.sin(heading)])
+        if (place < 0).any() or (place > (WIDTH, HEIGHT)).any():
+            break
     return boxes
 
 

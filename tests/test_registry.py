@@ -59,15 +59,14 @@ REFUSALS = {
     "weighted-risk": {"perceptron": MISTAKES["perceptron"]} | SMOOTH_ONLY,
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
+LATENT = ("latent-ssvm", "self-paced-latent")
+COMPLETE = ("chain", "flow", "matching", "multiclass")
+UNLABELLED = ("flow", "linear", "matching", "motif")
 MISFITS = {  # outputs that do not fit a formulation at all, and why
-    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("flow", "linear", "matching", "motif")},
-    **{(output, "weighted-risk"): "needs linear scores" for output in ("chain", "flow", "matching", "motif", "multiclass")},
+    **dict.fromkeys(itertools.product(UNLABELLED, OF_LABELS), "counts errors in labels"),
+    **dict.fromkeys(itertools.product((*COMPLETE, "motif"), ["weighted-risk"]), "needs linear scores"),
     ("flow", "perceptron"): "has no runner_up",
-    **{
-        (output, name): "hides no variables"
-        for name in ("latent-ssvm", "self-paced-latent")
-        for output in ("chain", "flow", "linear", "matching", "multiclass")
-    },
+    **dict.fromkeys(itertools.product((*COMPLETE, "linear"), LATENT), "hides no variables"),
 }
 
 

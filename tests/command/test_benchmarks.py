@@ -36,6 +36,7 @@ SMALL = {
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
@@ -97,6 +98,11 @@ KEYS = {
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},
+    "tracking": {
+        *(f"{method}_{key}" for method in ("plain", "learned", "limit") for key in ("mota", "idf1", "switches")),
+        *(f"gain_{key}{error}" for key in ("mota", "idf1") for error in ("", "_error")),
+        *("large_seconds", "large_gap", "large_detections", "large_arcs", "rows"),
+    },
     "cost-table": {"rows", "findings", "seconds", "failed"},
     "k-scaling": {"rows", "failed"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},

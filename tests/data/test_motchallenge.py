@@ -1,4 +1,4 @@
-"""Boxes in MOTChallenge's text format: read, written, refused; overlaps, identities, measures; the problem of a folder."""
+"""Boxes in MOTChallenge's text format: read, written, refused; overlaps, identities, measures; a folder's problem."""
 
 from __future__ import annotations
 

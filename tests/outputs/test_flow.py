@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_the_search_equals_an_enumeration_of_links():
         for augment in (False, True):
             best = max(weight(graph, w, *y) + augment * loss(y) for y in options)
             found = tracks_of(problem.argmax(w, np.array([0]), augment)[0])
-            picked = {(int(a), int(b)) for t in found for a, b in zip(t[:-1], t[1:], strict=True)}
+            picked = {(int(a), int(b)) for t in found for a, b in pairwise(t)}
             used = {int(v) for t in found for v in t}
             assert weight(graph, w, picked, used) + augment * loss((picked, used)) == pytest.approx(best, abs=1e-9)
         hinge = max(weight(graph, w, *y) + loss(y) for y in options) - own
@@ -112,7 +113,9 @@ def test_gains_on_their_grid_make_the_search_exact(power):
         problem = Flow([Detections(*tables[:3], graph.links, tables[3])], [[]])
         w, one = rng.choice([-1.0, 1.0], 8), np.array([0])
         outputs = problem.outputs(0)
-        scores = [sum(map(Fraction, row.data * w[row.indices])) for row in problem.features(one.repeat(len(outputs)), outputs)]
+        scores = [
+            sum(map(Fraction, row.data * w[row.indices])) for row in problem.features(one.repeat(len(outputs)), outputs)
+        ]
         found = problem.argmax(w, one, augment=False)[0]
         at = int((outputs == found).all(axis=1).argmax())
         assert float(max(scores) - scores[at]) <= wb.SoftMargin().oracle(problem).rounding(w)[0]
@@ -194,7 +197,9 @@ def test_faults_are_one_sentence(graph, tracks, message):
         Flow([graph], [tracks])
 
 
-@pytest.mark.parametrize(("name", "value"), [("heads", [0, 2]), ("truth", [[1, 1, -1]]), ("truth", [[2, 1, -1]]), ("sizes", [0])])
+@pytest.mark.parametrize(
+    ("name", "value"), [("heads", [0, 2]), ("truth", [[1, 1, -1]]), ("truth", [[2, 1, -1]]), ("sizes", [0])]
+)
 def test_damaged_arrays_are_refused(name, value):
     arrays = Flow([GOOD], [[[0, 1]]]).arrays()
     with pytest.raises(wb.BadInput):

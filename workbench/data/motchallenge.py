@@ -51,7 +51,9 @@ def read(path: str | Path) -> Boxes:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}); give a file in the format of MOTChallenge.") from None
+        raise BadInput(
+            f"{path} cannot be read ({error.strerror}); give a file in the format of MOTChallenge."
+        ) from None
     except UnicodeDecodeError:
         raise BadInput(f"{path} is no text; give a file in the format of MOTChallenge.") from None
     rows = [parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]

@@ -27,13 +27,13 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
 from workbench.arithmetic.compiled import available, entirely
-from workbench.errors import BadInput, MissingCapability
 from workbench.arithmetic.intervals import gamma, up
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
+from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._flow import compact, paths
 from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
 
@@ -105,8 +105,10 @@ class Flow:
         np.maximum.at(onward, node[place != NODE], np.where(place == ENTRY, 0.0, size)[place != NODE])
         np.maximum.at(links, node[place >= LINKS], ~self.gold[place >= LINKS] + 0.0)
         most = self.false_positive * (~self.gold[first + NODE] + links)
-        magnitude, loss = (np.add.reduceat(x, self.layout.starts[:-1]) for x in (
-            size[first + NODE] + size[first + ENTRY] + onward, most))
+        magnitude, loss = (
+            np.add.reduceat(x, self.layout.starts[:-1])
+            for x in (size[first + NODE] + size[first + ENTRY] + onward, most)
+        )
         loss = up(loss + self.false_negative * self.true_arcs) * (1 + 2 * gamma(2 * self.width + 4))
         return up(magnitude * (1 + 2 * gamma(self.terms))), loss
 
@@ -302,7 +304,10 @@ class Flow:
         graphs = []
         for size in 1 + rng.integers(0, 4, n):
             links = [(j, k) for j in range(size) for k in range(j + 1, size) if rng.random() < 0.7]
-            tables = [rng.normal(size=(rows, width)) for rows, width in zip((size, size, size, len(links)), widths)]
+            tables = [
+                rng.normal(size=(rows, width))
+                for rows, width in zip((size, size, size, len(links)), widths, strict=True)
+            ]
             graphs.append(Detections(*tables[:3], np.array(links, np.int64).reshape(-1, 2), tables[3]))
         blank = cls(graphs, [[] for _ in graphs])
         truth = blank.argmax(rng.normal(size=d), np.arange(n), augment=False)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from workbench.contracts import CompactHinge, Floats, Ints
 from workbench.outputs._flow.layout import ENTRY, EXIT, NODE
 from workbench.outputs._matching_compact import mixture
-from workbench.contracts import CompactHinge, Floats, Ints
 
 
 def incidence(where: Any) -> sparse.csr_array:

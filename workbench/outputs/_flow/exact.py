@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.outputs._flow.paths import best_paths
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
+from workbench.outputs._flow.paths import best_paths
 
 
 class ExactFlow:

@@ -12,6 +12,7 @@ entry and exit. Columns: features of detections, entries, exits, links, one bloc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_entries, numbers
-from workbench.errors import BadInput
 from workbench.contracts import Ints
+from workbench.errors import BadInput
 
 ENTRY, EXIT, NODE, LINKS = 0, 1, 2, 3
 BLOCKS = ("detections", "entries", "exits", "link_features")
@@ -29,7 +30,7 @@ BLOCKS = ("detections", "entries", "exits", "link_features")
 class Detections(NamedTuple):
     """One sample: V detections in the order of time, and the links between them that a track may take.
 
-    detections (V, a), entries (V, b), exits (V, c) : features of using detection j, of a track that begins or ends there
+    detections (V, a), entries (V, b), exits (V, c) : features of using a detection, of a track's begin and end there
     links (L, 2) : pairs j < k of detections;  link_features (L, e)
     """
 
@@ -77,7 +78,7 @@ def layout(nodes: Ints, counts: Ints, heads: Ints) -> Layout:
         at = int(wrong.argmax())
         i, j, k = found.sample_of()[node[at]], within[at], found.heads[at]
         raise BadInput(
-            f"Link ({j}, {k}) of sample {i} leads backwards, outside or comes twice; links go to later detections, once."
+            f"Link ({j}, {k}) of sample {i} leads backwards, outside or comes twice; lead to later detections."
         )
     return found
 
@@ -92,7 +93,9 @@ def laid_out(graphs: Sequence[Detections]) -> tuple[sparse.csr_array, Layout, tu
         if width != widths[0]:
             raise BadInput(f"Sample {i} has {width} features (per {', '.join(BLOCKS)}), sample 0 {widths[0]}; use one.")
     nodes = np.array([len(tables[0]) for _, tables in pieces])
-    counts = np.concatenate([np.bincount(links[:, 0], minlength=v) for (links, _), v in zip(pieces, nodes, strict=True)])
+    counts = np.concatenate(
+        [np.bincount(links[:, 0], minlength=v) for (links, _), v in zip(pieces, nodes, strict=True)]
+    )
     where = layout(nodes, counts, np.concatenate([links[:, 1] for links, _ in pieces]))
     place = where.offsets()
     stacked = [np.concatenate([tables[block] for _, tables in pieces]) for block in range(len(BLOCKS))]
@@ -131,11 +134,15 @@ def checked_graph(i: int, graph: Any) -> tuple[Ints, list[Any]]:
         raise BadInput(f"The features of sample {i} are no tables, or hold no detection; give (V, a), … with V ≥ 1.")
     sizes = [len(table) for table in tables]
     if sizes != [sizes[0]] * 3 + [len(links)]:
-        raise BadInput(f"Sample {i} has {sizes[:3]} rows of detections, entries, exits, and {sizes[3]} of link features "
-                       f"for {len(links)} links; make them equal.")
+        raise BadInput(
+            f"Sample {i} has {sizes[:3]} rows of detections, entries, exits, and {sizes[3]} of link features "
+            f"for {len(links)} links; make them equal."
+        )
     links = links.astype(np.int64)
     if len(links) and (links.min() < 0 or links.max() >= sizes[0]):
-        raise BadInput(f"A link of sample {i} names detection {links.max()}; they are counted from 0 to {sizes[0] - 1}.")
+        raise BadInput(
+            f"A link of sample {i} names detection {links.max()}; they are counted from 0 to {sizes[0] - 1}."
+        )
     order = np.lexsort((links[:, 1], links[:, 0]))
     return links[order], [*tables[:3], tables[3][order]]
 
@@ -158,7 +165,7 @@ def checked_tracks(where: Layout, tracks: Any, width: int) -> Ints:
                 raise BadInput(f"The tracks of sample {i} share a detection; each belongs to one track at most.")
             seen[path] = True
             truth[i, path] = np.append(path[1:], -1)
-            for j, k in zip(path[:-1], path[1:], strict=True):
+            for j, k in pairwise(path):
                 node = where.starts[i] + j
                 if k not in where.heads[where.first[node] + LINKS : where.first[node + 1]]:
                     raise BadInput(f"A track of sample {i} goes from {j} to {k}, which is no link; use split_tracks.")
