@@ -304,10 +304,8 @@ class Flow:
         graphs = []
         for size in 1 + rng.integers(0, 4, n):
             links = [(j, k) for j in range(size) for k in range(j + 1, size) if rng.random() < 0.7]
-            tables = [
-                rng.normal(size=(rows, width))
-                for rows, width in zip((size, size, size, len(links)), widths, strict=True)
-            ]
+            rows = size, size, size, len(links)
+            tables = [rng.normal(size=shape) for shape in zip(rows, widths.tolist(), strict=True)]
             graphs.append(Detections(*tables[:3], np.array(links, np.int64).reshape(-1, 2), tables[3]))
         blank = cls(graphs, [[] for _ in graphs])
         truth = blank.argmax(rng.normal(size=d), np.arange(n), augment=False)
