@@ -2,8 +2,8 @@
 
     ⟨w, φ(x, y)⟩ = Σ_v ⟨W_{y_v}, x_v⟩ + Σ_{e=(u,v)} ⟨w_e, f_e⟩ 1[y_u = y_v]        w = [W (K, p), w_e (q)],  f_e ≥ 0
 
-With w_e ≥ 0, which is part of the problem (`signed`; the soft margin then has the regularizer λ/2 ‖w‖² on that cone), no
-pair of neighbours loses by being alike. Two labels: the argmax is a minimum cut, exact (`_graph/kernels.py`). The
+With w_e ≥ 0, part of the problem (`signed`; the soft margin then has the regularizer λ/2 ‖w‖² on that cone), no pair of
+neighbours loses by being alike. Two labels: the argmax is a minimum cut, exact (`_graph/kernels.py`). The
 oracle is asked at w with its negative w_e set to 0; outside the cone F = ∞ anyway.
 
 More labels: maximising is NP-hard, and `oracle` says what is done.
@@ -28,11 +28,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from workbench.contracts import Floats, Ints, Kernel
-from workbench.errors import BadInput
+from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._graph import kernels
-from workbench.outputs._graph.exact import ExactGraph
+from workbench.outputs._graph import labels as labels_of
+from workbench.outputs._graph.exact import EnclosedExact, ExactGraph
 from workbench.outputs._graph.pairwise import Pairwise
 
 
@@ -53,6 +55,11 @@ class Graph(Pairwise):
     def table_of(k: int) -> Ints:
         return np.where(np.eye(k, dtype=bool), 0, -1).astype(np.int64)
 
+    def __new__(cls, *settings: Any, oracle: str = "exact", **others: Any) -> Graph:
+        if oracle not in KINDS:
+            raise BadInput(f"There is no oracle called {oracle!r} for graphs; use {', '.join(KINDS)}.")
+        return object.__new__(KINDS[oracle] if cls is Graph else cls)
+
     def __init__(
         self,
         nodes: Sequence[ArrayLike | Any],
@@ -63,8 +70,12 @@ class Graph(Pairwise):
         cost: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        oracle: Literal["exact", "under", "relaxed", "enclosed"] = "exact",
     ):
         super().__init__(nodes, edges, labels, pairs, loss, cost, weights, classes)
+        if self.n_classes == 2 and oracle != "exact":
+            raise BadInput(f"Two labels have an exact oracle; use oracle=exact in place of {oracle}.")
+        self.oracle = oracle
         if (self.pairs < 0).any():
             e = int((self.pairs < 0).any(axis=1).argmax())
             raise BadInput(
@@ -81,16 +92,20 @@ class Graph(Pairwise):
         if self.n_classes == 2:
             return super().argmax(w, samples, augment)
         unary, pairs = self.scores(w, augment)
-        return np.stack([self.listed(unary, pairs[:, 0], i) for i in samples.tolist()])
+        return np.stack([self.answer(unary, pairs, i) for i in samples.tolist()])
 
-    def listed(self, unary: Floats, pairs: Floats, i: int) -> Ints:
-        """The best labelling of sample i of more than two labels, of all."""
-        outputs, nodes, edges = self.outputs(i), slice(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
-        u, v = self.edges[edges].T
-        alike = (outputs[:, u] == outputs[:, v]) @ pairs[edges]
-        return outputs[
-            (unary[nodes][np.arange(self.sizes[i]), outputs[:, : self.sizes[i]]].sum(axis=1) + alike).argmax()
-        ]
+    def part(self, unary: Floats, pairs: Floats, i: int) -> labels_of.Scores:
+        """The scores of sample i."""
+        nodes, edges = slice(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
+        return labels_of.Scores(unary[nodes], pairs[edges, 0], self.edges[edges])
+
+    def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
+        """The row of the best of all labellings of sample i."""
+        outputs, scores = self.outputs(i), self.part(unary, pairs, i)
+        u, v = scores.edges.T
+        values = (outputs[:, u] == outputs[:, v]) @ scores.pairs
+        values += scores.nodes[np.arange(self.sizes[i]), outputs[:, : self.sizes[i]]].sum(axis=1)
+        return outputs[values.argmax()]
 
     # ── cuts ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,11 +151,22 @@ class Graph(Pairwise):
         """This problem in rational arithmetic."""
         return ExactGraph(self)
 
+    def arrays(self) -> dict[str, NDArray]:
+        return super().arrays() | {"oracle": np.array(self.oracle)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Graph:
+        return super().from_arrays(arrays, oracle=str(arrays["oracle"]))
+
+    @classmethod
+    def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any) -> Graph:
+        return super().at(nodes, edges, problem, pairs, oracle=problem.oracle)
+
     # ── examples ──────────────────────────────────────────────────────────────────────────────────
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Graph:
-        """n ≥ 2 graphs of at most 4 nodes and two labels, d ≥ 3 features; `labels` is not used (benchmarks/instances.py)."""
+        """n ≥ 2 graphs of at most 4 nodes and two labels, at most max(d, 3) features; `labels` is not used."""
         q = 1 + (d - 1) % 2
         sizes, p = 1 + rng.permutation(n) % 4, max((d - q) // 2, 1)
         nodes = [rng.normal(size=(size, p)) for size in sizes]
@@ -165,4 +191,117 @@ class Graph(Pairwise):
         return cls.from_arrays(arrays)
 
 
+class ExpandedGraph(Graph):
+    """A `Graph` of more than two labels with α-expansion for its oracle."""
+
+    oracle_kind = "under"
+
+    def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
+        scores = self.part(unary, pairs, i)
+        return self.padded(self.improved(scores, i, scores.nodes.argmax(axis=1)))
+
+    def padded(self, y: Ints) -> Ints:
+        return np.concatenate([y, np.full(self.width - len(y), -1)])
+
+    def improved(self, scores: labels_of.Scores, i: int, y: Ints) -> Ints:
+        """The labelling (V,) that expansions from y end in."""
+        kernel, N, E = self.ready, len(self.labels), len(self.edges)
+        gains, out = np.zeros(2 * (N + E)), np.empty(self.width, np.int64)
+        nodes, edges = slice(*2 * self.offsets[i : i + 2]), slice(*2 * (N + self.ends[i : i + 2]))
+
+        def cut(unary: Floats, losses: Floats) -> Ints:
+            gains[nodes], gains[edges] = unary.ravel(), losses.ravel()
+            kernel.argmax_into(kernel.data, gains, i, out)
+            return out[: len(y)]
+
+        return labels_of.expanded(scores, y, cut)
+
+    def exact(self) -> None:
+        """None: no decoder here is exact, in rationals either."""
+        return
+
+
+class EnclosedGraph(ExpandedGraph):
+    """A `Graph` of more than two labels whose labellings come with a proven bound on what they miss."""
+
+    oracle_kind = "exact"  # up to `missed`, which enters the upper bounds
+
+    def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
+        scores = self.part(unary, pairs, i)
+        starts = labels_of.relaxed(scores)[0].argmax(axis=1), scores.nodes.argmax(axis=1)
+        return self.padded(max((self.improved(scores, i, y) for y in starts), key=scores.value))
+
+    def missed(self, w: Floats) -> Floats:
+        """(n,) by how much more than `argmax` the loss-augmented maximum may be, by the relaxation's dual."""
+        found = self.argmax(w, np.arange(self.n_samples))
+        unary, pairs = self.scores(w, augment=True)
+        bounds = np.empty(self.n_samples)
+        for i, size in enumerate(self.sizes):
+            scores = self.part(unary, pairs, i)
+            bounds[i] = scores.bound(labels_of.relaxed(scores)[1]) - scores.value(found[i, :size])
+        return np.maximum(bounds, 0.0)
+
+    def exact(self) -> EnclosedExact:
+        """The relaxation's dual in rational arithmetic: bounds on the maxima."""
+        return EnclosedExact(self)
+
+
+class RelaxedGraph(ExpandedGraph):
+    """The local polytope in place of the labellings: outputs are node shares."""
+
+    oracle_kind = "relaxed"
+
+    def _declare(self) -> None:
+        super()._declare()
+        n, k = self.n_samples, self.n_classes
+        self.width *= k
+        self.truth = np.full((n, self.width), -1, np.int64)
+        for i, size in enumerate(self.sizes):
+            own = self.labels[self.offsets[i] : self.offsets[i + 1]]
+            self.truth[i, : size * k] = (np.eye(k, dtype=np.int64)[own] * labels_of.SHARES).ravel()
+        self.least_loss /= labels_of.SHARES
+        self.terms += 4 * int(self.sizes.max()) * k
+
+    exact_features = exact_loss = False
+
+    def shares(self, i: int, row: Ints) -> Ints:
+        """The shares (V, K) in an output row."""
+        return row[: self.sizes[i] * self.n_classes].reshape(-1, self.n_classes)
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        return sparse.csr_array(np.stack([self.mean(i, row) for i, row in zip(samples, outputs, strict=True)]))
+
+    def mean(self, i: int, row: Ints) -> Floats:
+        """φ (d,) of node shares."""
+        mu, nodes = self.shares(i, row) / labels_of.SHARES, self.nodes[self.offsets[i] : self.offsets[i + 1]]
+        edges = slice(*self.ends[i : i + 2])
+        u, v = self.edges[edges].T
+        return np.concatenate([(nodes.T @ mu).T.ravel(), np.minimum(mu[u], mu[v]).sum(axis=1) @ self.pairs[edges]])
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        found = np.empty(len(samples))
+        for m, (i, row) in enumerate(zip(samples, outputs, strict=True)):
+            costs = self.cost[self.labels[self.offsets[i] : self.offsets[i + 1]]]
+            found[m] = (costs * self.shares(i, row)).sum() / labels_of.SHARES / self.divisors[i]
+        return found
+
+    def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
+        return self.padded(labels_of.relaxed(self.part(unary, pairs, i))[0].ravel())
+
+    def missed(self, w: Floats) -> Floats:
+        """(n,) by how much more than `argmax` the relaxation's maximum may be, by its dual."""
+        unary, pairs = self.scores(w, augment=True)
+        parts = [self.part(unary, pairs, i) for i in range(self.n_samples)]
+        found = [(scores, *labels_of.relaxed(scores)) for scores in parts]
+        return np.maximum([scores.bound(dual) - scores.worth(shares) for scores, shares, dual in found], 0.0)
+
+    def outputs(self, sample: int) -> Ints:
+        raise MissingCapability("A local polytope cannot be listed; use the argmax.")
+
+    def describe(self, sample: int, output: Ints) -> str:
+        split = int((self.shares(sample, output).max(axis=1) < labels_of.SHARES).sum())
+        return f"shares of labels, {split} of {self.sizes[sample]} nodes undecided"
+
+
+KINDS = {"exact": Graph, "under": ExpandedGraph, "relaxed": RelaxedGraph, "enclosed": EnclosedGraph}
 NAMES = {"graph": Graph}

@@ -1,9 +1,9 @@
 """Tree: labels at the nodes of rooted forests, every pair of labels scored (taxonomies, dependencies).
 
-    ⟨w, φ(x, y)⟩ = Σ_v ⟨W_{y_v}, x_v⟩ + Σ_{e=(u,v)} ⟨A_{y_u y_v}, f_e⟩        w = [W (K, p), A (K², q)], u the parent of v
+    ⟨w, φ(x, y)⟩ = Σ_v ⟨W_{y_v}, x_v⟩ + Σ_{e=(u,v)} ⟨A_{y_u y_v}, f_e⟩     w = [W (K, p), A (K², q)], u the parent of v
 
 so d = K p + K² q; a chain is the forest of parents t − 1 with f = 1. The argmax is exact by max-sum from the leaves to
-the roots, O(V K²), and so is the conditional random field, by sum-product (`_graph/sums.py`; docs/mathematics.md §3, §4).
+the roots, O(V K²), and so is the conditional random field, by sum-product (`_graph/sums.py`; docs/mathematics.md §4).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from workbench.outputs._graph.sums import TreeSums
 class Tree(Pairwise):
     """Forests; `edges` are (parent, child), a node has one parent at most. See `Pairwise` for the parameters.
 
-    order (N,) : nodes of each sample, children before parents;  above (N,) : parents, −1 for roots;  link (N,) : the row
-    of `edges` that leads to each node, −1 for roots
+    order (N,) : nodes of each sample, children before parents
+    above (N,), link (N,) : the parent of each node, and the row of `edges` that leads to it; −1 for roots
 
     Raises
     ------

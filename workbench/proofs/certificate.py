@@ -302,6 +302,13 @@ def enclosed(certificate: Certificate, why: str) -> Proof:
     return Proof(lower, upper, upper, bounds.gap(above(upper), lower), why, bounds.arithmetic)
 
 
+BOUNDED = {
+    "under": ": its maxima may be missed, so the lower bound holds and the upper one does not",
+    "relaxed": ": it maximises over more than the outputs, so the upper bound holds for the problem as stated, and the "
+    "lower one for the relaxed problem only",
+}
+
+
 def verify(path: str | Path, data: Any = None, given: str = "the data given") -> dict[str, Any]:
     """Prove the certificate at PATH again; with `data` (a problem), also that it is about these, called `given`.
 
@@ -318,7 +325,8 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
         strange.append(f"{given} differ: sha256 {other} instead of {digest}")
     faults = [*strange]
     if not header.get("oracle") == kind == "exact":
-        faults.append(f"the oracle is {kind!r} and the certificate calls it {header.get('oracle')!r}, not both 'exact'")
+        said = f"the oracle is {kind!r} and the certificate calls it {header.get('oracle')!r}, not both 'exact'"
+        faults.append(f"{said}{BOUNDED.get(kind, '')}")
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a file may hold any numbers; NaN and ∞ prove nothing
             proof = prove(certificate)

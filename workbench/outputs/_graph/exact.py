@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, common, ratios
 from workbench.contracts import Ints
 from workbench.outputs._graph.kernels import best_tree
+from workbench.outputs._graph.labels import Scores, relaxed
 
 BITS = 48  # of all capacities together, in a call of `best_cut`
 
@@ -96,8 +97,8 @@ class ExactPairwise:
 
     def highest(self, unary: NDArray, pairs: NDArray, samples: Ints, unit: int) -> Ratios:
         """max_y Σ θ_v(y_v) + Σ θ_e(c(y_u, y_v)), less the same at the truth (m,)."""
-        found = [int(self.best(unary, pairs, i)) - self.own(unary, pairs, i) for i in samples.tolist()]
-        return Ratios(np.array([*found, None], object)[:-1], unit)
+        found = [Fraction(self.best(unary, pairs, i) - self.own(unary, pairs, i), unit) for i in samples.tolist()]
+        return common(found)
 
     def own(self, unary: NDArray, pairs: NDArray, i: int) -> int:
         """The truth's score."""
@@ -135,10 +136,27 @@ class ExactGraph(ExactPairwise):
         return total + int(pairs[slice(*problem.ends[i : i + 2]), 0][y[u] == y[v]].sum())
 
 
+class EnclosedExact(ExactGraph):
+    """Upper bounds of the maxima by the relaxation's dual, λ taken from floats and exact from there on."""
+
+    def best(self, unary: NDArray, pairs: NDArray, i: int) -> Fraction:
+        """Σ_v max_a (θ_v(a) + Σ_{e∋v} λ_ev(a)) with λ_eu(a) = s_e(a) θ_e, λ_ev(a) = (1 − s_e(a)) θ_e."""
+        problem = self.problem
+        nodes, edges = slice(*problem.offsets[i : i + 2]), slice(*problem.ends[i : i + 2])
+        theta, ends = np.maximum(pairs[edges, 0], 0), problem.edges[edges]
+        scale = Fraction(1, max(int(abs(unary[nodes]).max()), int(theta.max(initial=0)), 1))
+        near = [(x * scale.numerator / scale.denominator).astype(float) for x in (unary[nodes], theta)]
+        share = ratios(relaxed(Scores(near[0], near[1], ends))[1])
+        total = unary[nodes] * share.unit
+        np.add.at(total, ends[:, 0], share.whole * theta[:, None])
+        np.add.at(total, ends[:, 1], (share.unit - share.whole) * theta[:, None])
+        return Fraction(int(total.max(axis=1).sum()), share.unit)
+
+
 def largest_flow(problem: Any, i: int, excess: NDArray, theta: NDArray) -> NDArray:
     """The excesses (V,) that a largest flow leaves, for whole excesses (V,) and capacities θ (E,) ≥ 0 of sample i."""
     kernel, size = problem.ready, len(excess)
-    starts, ends, first_arc, _, back, edges, losses, cap, left = kernel.data
+    starts, ends, first_arc, _, _, edges, losses, cap, _ = kernel.data
     nodes = slice(int(starts[i]), int(starts[i]) + size)
     arcs = np.arange(first_arc[nodes.start], first_arc[nodes.stop])
     place = edges[arcs] - 2 * ends[i]

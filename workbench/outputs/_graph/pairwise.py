@@ -200,10 +200,10 @@ class Pairwise(ABC):
         return out
 
     @classmethod
-    def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any) -> Self:
+    def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any, **settings: Any) -> Self:
         """A problem of that kind on other graphs, of no labels known."""
         labels = [np.full(np.shape(each)[0], problem.classes[0]) for each in nodes]
-        return cls(nodes, edges, labels, pairs, classes=problem.classes)
+        return cls(nodes, edges, labels, pairs, classes=problem.classes, **settings)
 
     def predict(self, w: Floats, nodes: Sequence[Any], edges: Sequence[Any], pairs: Any = None) -> list[NDArray]:
         """The labels (V,) of the highest score for each graph, given as to the class."""
@@ -250,7 +250,7 @@ class Pairwise(ABC):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray], **settings: Any) -> Self:
         nodes = saved_rows(arrays, (len(arrays["labels"]), int(arrays["n_inputs"])))
         named = arrays["classes"][arrays["labels"]]
         own, between = ([slice(a, b) for a, b in pairwise(arrays[name])] for name in ("offsets", "ends"))
@@ -263,6 +263,7 @@ class Pairwise(ABC):
             arrays["cost"],
             arrays["weights"],
             arrays["classes"],
+            **settings,
         )
 
 

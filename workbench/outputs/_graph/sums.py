@@ -3,8 +3,8 @@
     V_v(b) = θ_v(b) + Σ_{children c} log Σ_{b′} exp(V_c(b′) + θ_vc(b, b′)),     log Z = Σ_{roots} log Σ_b exp V_root(b)
 
 in logarithms, and back by the chain rule in probabilities, as for chains (outputs/_marginals.py): the shares
-s_c(b′ | b) = exp(V_c(b′) + θ_vc(b, b′))/Σ of it, which the way up has in hand, give q_vc(b, b′) = q_v(b) s_c(b′ | b) and
-q_c(b′) = Σ_b q_vc(b, b′). T = V_i log-sum-exps over K numbers each: the rounding bounds of
+s_c(b′ | b) = exp(V_c(b′) + θ_vc(b, b′))/Σ of it, which the way up has in hand, give q_vc(b, b′) = q_v(b) s_c(b′ | b)
+and q_c(b′) = Σ_b q_vc(b, b′). T = V_i log-sum-exps over K numbers each: the rounding bounds of
 workbench/objectives/likelihoods.py hold as for a chain of that length.
 """
 
