@@ -4,8 +4,8 @@
     tree    all labellings; SciPy's HiGHS on the local polytope, which is integral on trees
     graph   all labellings; networkx' minimum cut, whole gains
 
-Each case is a random problem of one sample at random weights, the loss in; three of ten have whole weights, with ties. A
-case fails if the value found differs by more than 10⁻⁹ of its size. Where a library is absent its column says so.
+Each case is one sample at random weights, the loss in; three of ten have whole weights, hence ties. A case
+fails if the value found differs by more than 10⁻⁹ of its size. Where a library is absent its column says so.
 """
 
 from __future__ import annotations
@@ -149,10 +149,11 @@ def marginals(problem: Tree, w: Floats) -> float:
         node = problem.edges[each // (k * k), column] * k + label
         row = each // (k * k) * k + label
         sums = sparse.csr_array((np.ones(len(each)), (row, V * k + each)), shape=(E * k, V * k + E * k * k))
-        own = sparse.csr_array((np.ones(len(each)), (row, node)), shape=sums.shape)
-        own.data[:] = 1.0 / k  # each node share is added k times
+        own = sparse.csr_array((np.full(len(each), 1 / k), (row, node)), shape=sums.shape)  # each share comes k times
         blocks.append(sums - own)
-    mass = sparse.csr_array((np.ones(V * k), (np.repeat(np.arange(V), k), np.arange(V * k))), shape=(V, V * k + E * k * k))
+    mass = sparse.csr_array(
+        (np.ones(V * k), (np.repeat(np.arange(V), k), np.arange(V * k))), shape=(V, V * k + E * k * k)
+    )
     A, b = sparse.vstack([mass, *blocks]), np.concatenate([np.ones(V), np.zeros(2 * E * k)])
     return float(-linprog(-np.concatenate([unary.ravel(), pairs.ravel()]), A_eq=A, b_eq=b, method="highs").fun)
 

@@ -14,7 +14,7 @@ WRONG = "#c8591a"
 
 
 def measure(
-    n: int = 6, frames: int = 30, objects: int = 14, lam: float = 1.0, gap: float = 1e-4, seed: int = 3
+    instances: int = 6, frames: int = 30, objects: int = 14, lam: float = 1.0, gap: float = 1e-4, seed: int = 3
 ) -> dict[str, np.ndarray]:
     """One row per detection on a track of the scene shown, and one per object seen.
 
@@ -24,11 +24,11 @@ def measure(
     switches, false (2,) : switches and detections of nobody on tracks, over all held-out scenes, before and after
     """
     scenery = sys.modules[wb.load_problem("tracking").__module__]
-    scenes = scenery.made_scenes(2 * n, frames, objects, seed=seed)
+    scenes = scenery.made_scenes(2 * instances, frames, objects, seed=seed)
     problem = scenery.as_flow(scenes, 3, 0.6, 1.0, 1.0)
-    problem.weights = np.where(np.arange(2 * n) < n, 1.0, 0.0)
+    problem.weights = np.where(np.arange(2 * instances) < instances, 1.0, 0.0)
     learned = wb.solve(wb.SoftMargin(lam=lam), problem, gap=gap).theta["w"]
-    held, rows = np.arange(n, 2 * n), []
+    held, rows = np.arange(instances, 2 * instances), []
     found = [problem.argmax(w, held, augment=False) for w in (scenery.plain_weights(), learned)]
     marks = [[marked(scenes[i], row[: problem.sizes[i]]) for i, row in zip(held, each, strict=True)] for each in found]
     totals = np.array([[(m[:, 4].sum(), (m[:, 3] < 0).sum()) for m in each] for each in marks])

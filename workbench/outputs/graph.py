@@ -22,7 +22,7 @@ An output row of `relaxed` holds K numbers per node, shares in units of 1/720720
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -216,6 +216,26 @@ class ExpandedGraph(Graph):
 
         return labels_of.expanded(scores, y, cut)
 
+    def relaxation(self, scores: labels_of.Scores, i: int) -> tuple[Ints, Floats]:
+        """`labels.relaxed` of sample i, the last answer remembered: the bound asks what the argmax has asked."""
+        known = self.remembered.get(i)
+        if known is None or not all(np.array_equal(a, b) for a, b in zip(known[0], scores, strict=True)):
+            known = self.remembered[i] = scores, labels_of.relaxed(scores)
+        return known[1]
+
+    @cached_property
+    def remembered(self) -> dict[int, tuple[labels_of.Scores, tuple[Ints, Floats]]]:
+        return {}
+
+    def gap(self, w: Floats, worth: Callable[[labels_of.Scores, int, Ints], float]) -> Floats:
+        """(n,) the relaxation's dual bound less what `argmax` attains, for samples with weight."""
+        samples, missed = np.flatnonzero(self.weights), np.zeros(self.n_samples)
+        unary, pairs = self.scores(w, augment=True)
+        for i, row in zip(samples.tolist(), self.argmax(w, samples), strict=True):
+            scores = self.part(unary, pairs, i)
+            missed[i] = max(scores.bound(self.relaxation(scores, i)[1]) - worth(scores, i, row), 0.0)
+        return missed
+
     def exact(self) -> None:
         """None: no decoder here is exact, in rationals either."""
         return
@@ -228,18 +248,12 @@ class EnclosedGraph(ExpandedGraph):
 
     def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
         scores = self.part(unary, pairs, i)
-        starts = labels_of.relaxed(scores)[0].argmax(axis=1), scores.nodes.argmax(axis=1)
+        starts = self.relaxation(scores, i)[0].argmax(axis=1), scores.nodes.argmax(axis=1)
         return self.padded(max((self.improved(scores, i, y) for y in starts), key=scores.value))
 
     def missed(self, w: Floats) -> Floats:
         """(n,) by how much more than `argmax` the loss-augmented maximum may be, by the relaxation's dual."""
-        found = self.argmax(w, np.arange(self.n_samples))
-        unary, pairs = self.scores(w, augment=True)
-        bounds = np.empty(self.n_samples)
-        for i, size in enumerate(self.sizes):
-            scores = self.part(unary, pairs, i)
-            bounds[i] = scores.bound(labels_of.relaxed(scores)[1]) - scores.value(found[i, :size])
-        return np.maximum(bounds, 0.0)
+        return self.gap(w, lambda scores, i, row: scores.value(row[: self.sizes[i]]))
 
     def exact(self) -> EnclosedExact:
         """The relaxation's dual in rational arithmetic: bounds on the maxima."""
@@ -286,14 +300,11 @@ class RelaxedGraph(ExpandedGraph):
         return found
 
     def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
-        return self.padded(labels_of.relaxed(self.part(unary, pairs, i))[0].ravel())
+        return self.padded(self.relaxation(self.part(unary, pairs, i), i)[0].ravel())
 
     def missed(self, w: Floats) -> Floats:
         """(n,) by how much more than `argmax` the relaxation's maximum may be, by its dual."""
-        unary, pairs = self.scores(w, augment=True)
-        parts = [self.part(unary, pairs, i) for i in range(self.n_samples)]
-        found = [(scores, *labels_of.relaxed(scores)) for scores in parts]
-        return np.maximum([scores.bound(dual) - scores.worth(shares) for scores, shares, dual in found], 0.0)
+        return self.gap(w, lambda scores, i, row: scores.worth(self.shares(i, row)))
 
     def outputs(self, sample: int) -> Ints:
         raise MissingCapability("A local polytope cannot be listed; use the argmax.")
