@@ -35,6 +35,7 @@ _HOMES = {
     "registry": "registries",
     "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",
+    "split_tracks": "outputs.flow",
     "baseline_counts": "objectives.costs",
     "alternation": "solving.branch_and_bound",
     "Dyads": "dyads.pairs",
@@ -56,6 +57,7 @@ _MODULES = {
     "datasets": "data.datasets",
     "dyads": "dyads",
     "flows": "dyads.flows",
+    "motchallenge": "data.motchallenge",
     "pictures": "command.pictures",
     "vowpal": "dyads.vowpal",
 }
