@@ -34,8 +34,10 @@ SMALL = {
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
+    "second-catalogue": {"only": "ridge,logistic-labels"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "startup": {"repeats": 1},
 }
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
@@ -88,6 +90,7 @@ KEYS = {
         *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
         *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
     },
+    "second-catalogue": {"faults", "harmful", "sound_runs", "worst_sound", "rows"},
     "selection": {
         *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
         *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
@@ -99,6 +102,7 @@ KEYS = {
     "alternations": {"rows", "failed"},
     "cost-table": {"rows", "findings", "seconds", "failed"},
     "k-scaling": {"rows", "failed"},
+    "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 
