@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import CutForm, Search, SmoothForm
 from workbench.formulations.self_paced import SelfPaced, greatest_terms

@@ -17,7 +17,7 @@ import pytest
 import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import SmoothBounds
