@@ -67,8 +67,9 @@ def log(m: int) -> tuple[int, int]:
     """Whole numbers lo ≤ 2^PRECISION · log m ≤ hi, for m > 0.
 
     m = f 2^k with 1 ≤ f < 2 cut to Q = PRECISION + 64 bits; log f = 2 Σ_j y^(2j+1)/(2j+1) at y = (f − 1)/(f + 1) ≤ ⅓,
-    and log 2 the same at y = ⅓. All roundings are down: the cut of f and that of y lower log f by at most 2 and 4 units of
-    2^−Q, each of N terms by at most 4 in y^(2j+1), once in the quotient, twice for the factor; the rest is below 4.
+    and log 2 the same at y = ⅓. All roundings are down: the cut of f and that of y lower log f by at most 2 and 4
+    units of 2^−Q, each of N terms by at most 4 in y^(2j+1), once in the quotient, twice for the factor; the rest is
+    below 4.
     """
     Q, k = PRECISION + 64, m.bit_length() - 1
     one, f = 1 << Q, m << Q >> k
