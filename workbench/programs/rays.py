@@ -6,6 +6,7 @@ unbounded    d with Pd = 0, A_E d = 0, A_I d ≤ 0, qᵀd = −1, and a point x 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +81,11 @@ class Relaxed(NamedTuple):
     x: Ratios
     changes: Ratios
     y: Ratios
+
+    @property
+    def size(self) -> float:
+        """Σ|change|."""
+        return float(Fraction(int(abs(self.changes.whole).sum()), self.changes.unit))
 
 
 def relaxed(e: Exact) -> Relaxed | None:
