@@ -42,11 +42,10 @@ class ConeProgram:
     lower_zero: bool = False  # x ≥ 0 besides the rows
 
     def __post_init__(self) -> None:
-        (m, n), rows = self.A.shape, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
-        shapes = self.P.shape, self.q.shape, self.b.shape, rows
-        if shapes != ((n, n), (n,), (m,), m):  # compiled solvers read past the end rather than complain
-            wanted = f"{(n, n)}, {(n,)}, {(m,)} and {m}"
-            raise CutbenchError(f"A is {m} × {n}, so P, q, b and the cones' rows are {wanted}, not {shapes}.")
+        m, n, rows = self.b.size, self.q.size, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
+        shapes, wanted = (self.P.shape, self.q.shape, self.A.shape, self.b.shape, rows), ((n, n), (n,), (m, n), (m,), m)
+        if shapes != wanted:  # compiled solvers read past the end rather than complain
+            raise CutbenchError(f"The shapes of P, q, A, b and the cones' rows are {shapes}; make them {wanted}.")
 
     @property
     def below(self) -> Floats:
@@ -71,8 +70,7 @@ class Answer:
     @classmethod
     def said(cls, x: ArrayLike | None, z: ArrayLike | None, status: str, infeasible: bool, steps: int | None) -> Answer:
         """An adapter's answer: vectors in whatever form the solver has them, None if the solver has none."""
-        given = (np.array([] if part is None else part, float).ravel() for part in (x, z))
-        return cls(*given, status, bool(infeasible), steps)
+        return cls(flat(x), flat(z), status, bool(infeasible), steps)
 
     def fits(self, program: ConeProgram) -> bool:
         """Whether this answer, to another program, can be a hint for `program`."""
@@ -80,9 +78,14 @@ class Answer:
         return all(hint.shape == like.shape and bool(np.isfinite(hint).all()) for hint, like in pairs)
 
 
+def flat(vector: ArrayLike | None) -> Floats:
+    """A copy of the vector as floats, empty where there is none."""
+    return np.array([] if vector is None else vector, float).ravel()
+
+
 def of_length(vector: ArrayLike | None, size: int) -> Floats:
     """A copy of the vector; nan where a solver returned nothing or something of another length."""
-    values = np.array([] if vector is None else vector, float).ravel()
+    values = flat(vector)
     return values if values.size == size else np.full(size, np.nan)
 
 
@@ -104,7 +107,7 @@ def price_of_bounds(program: ConeProgram, answer: Answer) -> Floats:
 # ── what several adapters need to translate ───────────────────────────────────────────────────────
 
 
-def as_csc(matrix: sparse.sparray | np.ndarray) -> sparse.csc_matrix:
+def as_csc(matrix: sparse.sparray | sparse.spmatrix | np.ndarray) -> sparse.csc_matrix:
     """The one sparse type that all solvers accept: ECOS crashes on a csc_array, OSQP refuses 64-bit indices."""
     matrix = sparse.csc_array(matrix, dtype=float)
     matrix.sort_indices()

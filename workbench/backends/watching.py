@@ -7,7 +7,6 @@ program after another. A program crosses as arrays and numbers, the adapter's fu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
@@ -68,16 +67,15 @@ def packed(program: ConeProgram, hint: Answer | None) -> Message:
     """A program and a hint as numbers and arrays; a sparse matrix as its three arrays."""
     numbers: dict[str, Any] = {"hint": hint is not None}
     arrays: dict[str, np.ndarray] = {}
-    for field in fields(program):
-        value = getattr(program, field.name)  # every field, so that a new one crosses too
+    for name, value in vars(program).items():  # every field, so that a new one crosses too
         if isinstance(value, sparse.sparray):
             matrix = sparse.csc_array(value)
-            numbers[field.name] = matrix.shape
-            arrays |= {f"{field.name}_{part}": array for part, array in zip(PARTS, parts(matrix), strict=True)}
+            numbers[name] = matrix.shape
+            arrays |= {f"{name}_{part}": array for part, array in zip(PARTS, parts(matrix), strict=True)}
         elif isinstance(value, np.ndarray):
-            arrays[field.name] = value
+            arrays[name] = value
         else:
-            numbers[field.name] = value
+            numbers[name] = value
     return numbers, arrays | ({"x": hint.x, "z": hint.z} if hint else {})
 
 

@@ -4,6 +4,7 @@ cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool o
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 formulations   CutForm, SmoothForm, Majorized, Search
+relations      Change, Row, Related               how an optimum moves with the data
 solvers        Solver, Trace                       a stochastic method of ours, and what its run left behind
 """
 
@@ -27,10 +28,28 @@ from workbench.contracts.problems import (
     SlackArgmax,
     enumerated,
 )
+from workbench.contracts.relations import (
+    MEANS,
+    OF_MARGINS,
+    OF_MEANS,
+    OF_SLACKS,
+    OF_SUMS,
+    SAME,
+    Change,
+    Related,
+    Row,
+)
 from workbench.contracts.solvers import Mistakes, Solver, Trace
 
 __all__ = [
+    "MEANS",
+    "OF_MARGINS",
+    "OF_MEANS",
+    "OF_SLACKS",
+    "OF_SUMS",
+    "SAME",
     "Blocks",
+    "Change",
     "Compact",
     "CompactHinge",
     "CutForm",
@@ -53,7 +72,9 @@ __all__ = [
     "Oracle",
     "Prices",
     "Problem",
+    "Related",
     "Restarted",
+    "Row",
     "Rows",
     "RunnerUp",
     "Search",

@@ -159,6 +159,53 @@ class SquaredNorm(Regularizer):
 
 
 @dataclass(frozen=True)
+class SignedNorm(Regularizer):
+    """r(w) = λ/2 ‖w‖² on w_j ≥ 0, j ∈ J;  r*(s) = (Σ_{j∉J} s_j² + Σ_{j∈J} (s_j)₊²)/(2λ);  argmin s/λ, (s_j)₊/λ on J.
+
+    *Proof.* r separates; max over w_j ≥ 0 of s_j w_j − λ/2 w_j² is (s_j)₊²/(2λ), at w_j = (s_j)₊/λ. ∎
+    `signed` (p,) says which entries J are. There F = ∞ where one of them is negative.
+    """
+
+    lam: Any
+    signed: NDArray[np.bool_]
+
+    def value(self, w: Any) -> Any:
+        return (w * w).sum() * self.lam / 2
+
+    def conjugate(self, s: Any) -> Any:
+        free, held = s[~self.signed], positive(s[self.signed])
+        return ((free * free).sum() + (held * held).sum()) / self.lam / 2
+
+    def argmin(self, s: Any) -> Any:
+        return self.feasible(s / self.lam)
+
+    def feasible(self, w: Any) -> Any:
+        if isinstance(w, Interval):
+            return Interval(self.feasible(w.lo), self.feasible(w.hi))
+        if isinstance(w, Ratios):
+            return Ratios(self.feasible(w.whole), w.unit)
+        return np.where(self.signed, np.maximum(w, w * 0), w)
+
+    def shape(self, size: int) -> Shape:
+        return plain(size, square=self.lam / 2)._replace(floor=np.where(self.signed, 0.0, -np.inf))
+
+
+def norm_of(problem: Any, lam: float) -> SquaredNorm | SignedNorm:
+    """λ/2 ‖w‖² over the weights that the problem admits: all, or those with w_j ≥ 0 where it is `signed` (d,)."""
+    signed = getattr(problem, "signed", None)
+    return SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
+
+
+def unsigned(problem: Any, formulation: str) -> Any:
+    """The problem, if it admits all weights."""
+    if getattr(problem, "signed", None) is None:
+        return problem
+    raise MissingCapability(
+        f"{formulation} takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."
+    )
+
+
+@dataclass(frozen=True)
 class ElasticNet(Regularizer):
     """r(w) = λ₂‖w‖² + λ₁‖w‖₁;  r*(s) = Σ (|s|−λ₁)₊²/(4λ₂);  argmin sign(s)(|s|−λ₁)₊/(2λ₂)."""
 

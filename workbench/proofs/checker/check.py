@@ -16,29 +16,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from workbench.proofs.checker.archive import MOST_BYTES, digest, read
+from workbench.proofs.checker.archive import digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.program import relative_gap
 from workbench.proofs.checker.whole import Array
 
 FORMATS = ("cutbench-certificate-1", "cutbench-certificate-2")
-REQUIRED = set(
-    [
-        "format",
-        "proof",
-        "formulation",
-        "problem",
-        "program",
-        "lower",
-        "upper",
-        "gap",
-        "oracle",
-        "status",
-        "backend",
-        "versions",
-    ]
-)
+REQUIRED = {"format", "proof", "formulation", "problem", "program", "lower", "upper", "gap", "oracle"}
+REQUIRED |= {"status", "backend", "versions"}
 OPTIONAL = {"alternation", "optimum"}
 WHOLE, LAST = "whole", "last of an alternation"
 MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
@@ -68,6 +54,7 @@ class Verdict:
     data_sha256: str
     data_named: str
     kind: str
+    output: str
     oracle: str
     faults: list[str] = field(default_factory=list)
     conditional_on: list[str] = field(default_factory=list)
@@ -93,7 +80,7 @@ class Verdict:
         return found
 
 
-def check(name: str | Path, most_bytes: int = MOST_BYTES) -> Verdict:
+def check(name: str | Path, most_bytes: int | None = None) -> Verdict:
     """The verdict about the certificate STEM.json, STEM.npz."""
     header, arrays = read(name, most_bytes)
     return judged(*normal(header), arrays)
@@ -116,8 +103,8 @@ def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdi
     conditions = [CONDITIONS[statement.oracle]] if statement.oracle in CONDITIONS else []
     return Verdict(
         statement, header["program"], header.get("alternation"), ends, relative_gap(ends.upper, ends.lower, ends.start),
-        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, statement.oracle,
-        [*faults, *claim.faults(ends)], conditions,
+        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, header["problem"].get("output"),
+        statement.oracle, [*faults, *claim.faults(ends)], conditions,
     )  # fmt: skip
 
 
@@ -138,10 +125,7 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}"
         )
     problem = header["problem"]
-    demand(
-        isinstance(problem, dict) and {"output", "version", "data_sha256"} <= set(problem),
-        "its problem is not described",
-    )
+    demand(isinstance(problem, dict) and "data_sha256" in problem, "its problem has no data_sha256")
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
     versions = header["versions"]

@@ -46,7 +46,7 @@ class Registered:
 
 
 class Sums(NamedTuple):
-    """Smooth terms: lo ≤ h_i ≤ hi (m,), Σ mass_i ∇h_i (d,) but for an error whose 1-norm is at most `radius`."""
+    """Smooth terms: lo ≤ h_i ≤ hi (m,), Σ mass_i ∇h_i (d,) but for an error of 1-norm ≤ `radius`."""
 
     lo: Whole
     hi: Whole
@@ -188,8 +188,11 @@ class Structure(Registered):
         """(n,) whole bounds over `unit` on Σ|entries of φ(x_i, y)| of any output."""
         raise NotImplementedError
 
-    def log_sums(self, w: Whole, samples: Array, masses: Array, P: int) -> Sums | None:
-        """h_i = log Σ_y exp⟨w, Δ_i(y)⟩ by a recursion of its own; None: all outputs are to be listed."""
+    def log_sums(self, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums | None:
+        """h_i = log Σ_y exp⟨w, Δ_i(y)⟩ by a recursion of its own; None: all outputs are to be listed.
+
+        masses : whole numbers for the gradient, or None if there should be none
+        """
         return None
 
 

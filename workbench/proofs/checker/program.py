@@ -41,7 +41,7 @@ def structure_of(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """The output structure over the certificate's own data."""
     data = {name.removeprefix("data_"): array for name, array in arrays.items() if name.startswith("data_")}
     fields = Fields(data, "data_")
-    structure = Structure.find(header["problem"]["output"], header["problem"]["version"])(fields)
+    structure = Structure.find(header["problem"].get("output"), header["problem"].get("version"))(fields)
     fields.done()
     return structure
 
@@ -74,7 +74,7 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
 
 def relative_gap(upper: Any, lower: Any, start: Any) -> Fraction | float:
     """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ |F at the start|); absolute if all three are 0."""
-    if float("inf") in (upper, -lower):
+    if float("inf") in (abs(upper), abs(lower)):
         return float("inf")
     size = max(abs(Fraction(upper)), abs(Fraction(lower)), abs(Fraction(start)) / 10**6)
     return (Fraction(upper) - Fraction(lower)) / (size or 1)

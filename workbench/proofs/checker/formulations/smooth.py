@@ -34,14 +34,14 @@ class Likelihood(Formulation):
         super().__init__(structure, given)
         self.regularizer = SquaredNorm(Fraction(given["lam"]))
 
-    def sums(self, theta: Whole, P: int) -> tuple[Sums, str]:
-        """The terms of `samples`, Σ weight_i ∇h_i, and in which arithmetic; P bits behind the point."""
-        masses = self.weights.values[self.samples]
+    def sums(self, theta: Whole, P: int, gradient: bool = True) -> tuple[Sums, str]:
+        """The terms of `samples`, Σ weight_i ∇h_i if asked for, and in which arithmetic; P bits behind the point."""
+        masses = self.weights.values[self.samples] if gradient else None
         found = self.structure.log_sums(theta, self.samples, masses, P)
         return found or listed_sums(self.structure, theta, self.samples, masses, P), f"ball ({P} bits)"
 
 
-def listed_sums(structure: Any, theta: Whole, samples: Array, masses: Array, P: int) -> Sums:
+def listed_sums(structure: Any, theta: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
     """h_i, all outputs being listed, with q(y) = exp⟨w, Δ_i(y)⟩/Σ …, every number enclosed."""
     owners, outputs = structure.listed(samples)
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -54,6 +54,8 @@ def listed_sums(structure: Any, theta: Whole, samples: Array, masses: Array, P: 
         raise Imprecise
     lo, hi = logs(least, most, P, P)
     lo, hi = lo + (tops << P) // gains.unit, hi - ((-tops << P) // gains.unit)
+    if masses is None:
+        return Sums(Whole(lo, 1 << P), Whole(hi, 1 << P), Whole(lo[:0]), Fraction(0))
     least_q, most_q = (low << P) // most[number], -((-high << P) // least[number])
     middle = (least_q + most_q) >> 1
     gradient = structure.combined(owners, outputs, Whole(middle * masses[number], 1 << P))
@@ -82,9 +84,9 @@ class WeightedRisk(Likelihood):
         demand(structure.name == "linear", f"weighted-risk is not defined for {structure.name}")
         super().__init__(structure, given)
 
-    def sums(self, theta: Whole, P: int) -> tuple[Sums, str]:
+    def sums(self, theta: Whole, P: int, gradient: bool = True) -> tuple[Sums, str]:
         if self.given["loss"] == "logistic":
-            return super().sums(theta, P)
+            return super().sums(theta, P, gradient)
         at, linear = self.samples, self.structure
         residual = linear.scores(theta, at) - linear.targets[at]
         values = residual * residual * Fraction(1, 2)

@@ -16,7 +16,8 @@ from workbench.proofs.checker.faults import Imprecise, Malformed
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, root_up
 
-BITS = (192, 448, 1024)
+BITS = (96, 192, 448, 1024)
+FEW = 40  # bits, for F at the start, which only scales a gap
 ROOT = 1 << 256
 
 
@@ -56,6 +57,6 @@ def ends_at(program: Program, bits: int) -> Ends:
         finer = max(0, square.denominator.bit_length() - square.numerator.bit_length())
         square = (root_up(square, ROOT << finer) + radius) ** 2
     lower = value + form.risk(sums.lo) - square / (2 * form.regularizer.lam)
-    start = form.risk(form.sums(program.start(), bits)[0].hi)
+    start = form.risk(form.sums(program.start(), FEW, gradient=False)[0].hi)
     upper = value + form.risk(sums.hi)
     return Ends(lower, upper, upper, start, arithmetic)

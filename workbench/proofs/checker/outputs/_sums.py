@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,41 +67,45 @@ class Ball:
         return Ball(self.lo * factor, self.hi * factor)
 
 
-def chain_sums(chain: Any, s: Chained, samples: Array, masses: Array, P: int) -> Sums:
-    """h_i and Σ mass_i ∇h_i of the samples; masses are whole numbers."""
+def chain_sums(chain: Any, s: Chained, samples: Array, masses: Array | None, P: int) -> Sums:
+    """h_i and Σ mass_i ∇h_i of the samples; masses are whole numbers, None for no gradient."""
     count, k = s.unary.shape
     tops, top = s.unary.max(axis=1), int(s.pairs.max())
     u = Ball(*(each.reshape(count, k) for each in exp((s.unary - tops[:, None]).ravel(), s.unit, P)))
     E = Ball(*(each.reshape(k, k) for each in exp((s.pairs - top).ravel(), s.unit, P)))
-    q, left, right = (Ball.empty(count, k) for _ in range(3))
-    totals, shifts = [], []
-    for i in range(len(samples)):
-        rows = slice(s.starts[i], s.starts[i + 1])
-        total, shift, shares, scaled, onward = one_chain(u[rows], E, P, int(masses[i]))
-        for whole, part in ((q, shares), (left, scaled), (right, onward)):
-            whole.put(rows, part)
-        totals.append(total)
-        shifts.append(shift)
-    steps = np.diff(s.starts)
+    runs = [forward(u[start:stop], E, P) for start, stop in pairwise(s.starts.tolist())]
+    steps, moved = np.diff(s.starts), objects(shift for _, shift in runs)
     offset = np.add.reduceat(tops, s.starts[:-1]) + (steps - 1).astype(object) * top - s.own
-    lo, hi = logs(*zip(*totals, strict=True), P, 0)
-    two, moved = log(2, P), objects(shifts)
-    low = (offset << P) // s.unit + lo + np.where(moved >= 0, moved * two[0], moved * two[1])
-    high = -((-offset << P) // s.unit) + hi + np.where(moved >= 0, moved * two[1], moved * two[0])
-    gradient, radius = gradient_of(chain, s, masses, P, q, E.times(pair_sums(left, right, s.starts)))
-    return Sums(Whole(low, 1 << P), Whole(high, 1 << P), gradient, radius)
+    lo, hi = logs(*zip(*(alphas[-1].sum() for alphas, _ in runs), strict=True), P, 0)
+    twos = [moved * two for two in log(2, P)]
+    low = (offset << P) // s.unit + lo + np.minimum(*twos)
+    high = -((-offset << P) // s.unit) + hi + np.maximum(*twos)
+    ends = Whole(low, 1 << P), Whole(high, 1 << P)
+    if masses is None:
+        return Sums(*ends, Whole(zeros(0)), Fraction(0))
+    q, left, right = (Ball.empty(count, k) for _ in range(3))
+    for (alphas, _), mass, (start, stop) in zip(runs, masses.tolist(), pairwise(s.starts.tolist()), strict=True):
+        parts = backward(alphas, u[start:stop], E, P, mass)
+        for whole, part in zip((q, left, right), parts, strict=True):
+            whole.put(slice(start, stop), part)
+    return Sums(*ends, *gradient_of(chain, s, masses, P, q, E.times(pair_sums(left, right, s.starts))))
 
 
-def one_chain(u: Ball, E: Ball, P: int, mass: int) -> tuple[tuple[int, int], int, Ball, Ball, Ball]:
-    """Σ α_T in units of 2^shift, that shift, q, α_t mass 2^3P/Z_t for pairs, and u_t β_t, of one sequence."""
-    alphas, shift, later = [u[0]], -P, Ball(E.lo.T, E.hi.T)
-    for here in range(1, len(u.lo)):
-        alpha, moved = alphas[-1].product(E).times(u[here]).shifted(P)
+def forward(u: Ball, E: Ball, P: int) -> tuple[list[Ball], int]:
+    """α_t at P bits each, and the shift: α_T stands in units of 2^shift."""
+    alphas, shift = [u[0]], -P
+    for t in range(1, len(u.lo)):
+        alpha, moved = alphas[-1].product(E).times(u[t]).shifted(P)
         shift += moved - 2 * P
         alphas.append(alpha)
-    beta = before = Ball.empty(len(E.lo))
+    return alphas, shift
+
+
+def backward(alphas: list[Ball], u: Ball, E: Ball, P: int, mass: int) -> tuple[Ball, Ball, Ball]:
+    """q, α_t mass 2^3P/Z_t for pairs, and u_t β_t, of one sequence."""
+    later, beta = Ball(E.lo.T, E.hi.T), Ball.empty(len(E.lo))
     beta.put(slice(None), Ball(beta.lo + (1 << P), beta.hi + (1 << P)))
-    shares, scaled, onward = (Ball.empty(*u.lo.shape) for _ in range(3))
+    before, (shares, scaled, onward) = beta, (Ball.empty(*u.lo.shape) for _ in range(3))
     for t in range(len(u.lo) - 1, -1, -1):
         here = alphas[t].times(beta)
         shares.put(t, here.scaled(1 << P).over(*here.sum()))
@@ -109,7 +114,7 @@ def one_chain(u: Ball, E: Ball, P: int, mass: int) -> tuple[tuple[int, int], int
         onward.put(t, u[t].times(beta).shifted(P)[0])
         before = onward[t].product(later)
         beta = before.shifted(P)[0]
-    return alphas[-1].sum(), shift, shares, scaled, onward
+    return shares, scaled, onward
 
 
 def pair_sums(left: Ball, right: Ball, starts: Array) -> Ball:

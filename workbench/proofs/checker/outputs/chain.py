@@ -139,5 +139,5 @@ class Chain(Labelled):
     def magnitudes(self) -> Array:
         return grouped(self.X.sizes(), self.owner, self.n) + (self.lengths - 1).astype(object) * self.X.unit
 
-    def log_sums(self, w: Whole, samples: Array, masses: Array, P: int) -> Sums:
+    def log_sums(self, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
         return chain_sums(self, self.scores(w, samples), samples, masses, P)
