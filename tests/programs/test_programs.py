@@ -384,8 +384,10 @@ def test_decimals_are_what_python_prints():
 @pytest.mark.skipif(not DATA.is_dir(), reason="CUTBENCH_DATA names no folder with `programs`")
 @pytest.mark.parametrize(
     ("name", "optimum"),
-    [("lp/afiro.mps.gz", "-406659/875"), ("lp/degen2.mps.gz", "-717589/500"), ("qp/HS268.mat", "0")]
-    + [("qp/HS35.mat", "1/9"), ("qp/VALUES.mat", None), ("infeasible/woodinfe.mps.gz", None)],
+    [
+        *(("lp/afiro.mps.gz", "-406659/875"), ("lp/degen2.mps.gz", "-717589/500"), ("qp/HS268.mat", "0")),
+        *(("qp/HS35.mat", "1/9"), ("qp/VALUES.mat", None), ("infeasible/woodinfe.mps.gz", None)),
+    ],
 )
 def test_collections(name, optimum, tmp_path):
     program, reading = program_in(DATA / name)

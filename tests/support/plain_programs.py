@@ -157,7 +157,7 @@ def positive(P: list[dict[int, Fraction]]) -> bool:
         if pivot == 0:
             return not any(any(row.values()) for row in rows.values())
         first = rows.pop(k)
-        for j, row in rows.items():
+        for row in rows.values():
             factor = row.pop(k, Fraction(0)) / pivot
             for column, value in first.items() if factor else ():
                 if column != k:

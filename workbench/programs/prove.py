@@ -245,7 +245,7 @@ class Search:
             return None
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
-        why = "no backend's answer satisfied that side's constraints exactly when corrected; it may have no interior point"
+        why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 
@@ -367,8 +367,8 @@ def wrong_minor(block: Any, k: int) -> Ratios | None:
 def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:
     """What is proven about a cp.Problem's optimum (or a `Program`'s), solved before by any backend, or by none.
 
-    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof that
-    no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
+    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof
+    that no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
 
     reading : "float", numbers as stored, or "decimal", each as the shortest decimal that rounds to it
     backend : who proposes; None asks all that are installed, in turn. Whoever it is, nothing of theirs is believed

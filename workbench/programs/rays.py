@@ -89,7 +89,7 @@ class Relaxed(NamedTuple):
 
 
 def relaxed(e: Exact) -> Relaxed | None:
-    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves that no x is feasible."""
+    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves infeasibility."""
     m, n = e.shape
     equal, size = np.arange(e.zero), m + e.zero
     one = identity(m)
