@@ -136,7 +136,8 @@ class Bench:
 
     def run(self, method: str, fault: Fault | None = None) -> Trial:
         detective, budget = self.detective(method), self.passes or BUDGETS[method]
-        best, sound = detective.reference, begun(self.maker(method), self.problem, formulated(method, self.family))
+        best = detective.reference
+        sound = begun(self.maker(method), self.problem, best.formulation)
         lender = Lender(self.maker(method, fault), method)
         stand = Stand(Learner(method, lender), best, patience=FOREVER)
         with np.errstate(all="ignore"):
