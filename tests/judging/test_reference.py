@@ -62,10 +62,8 @@ def test_a_reference_is_made_once():
 def test_why_there_is_no_optimum():
     missing = reference_of(SimpleNamespace(**vars(with_ends(1.0, 0.0)) | {"gap": None})).missing
     assert "no proven gap" in missing
-    assert (
-        wb.crosscheck(solution().theta_flat, SimpleNamespace(**vars(with_ends(1.0, 0.0)) | {"gap": None})).reason
-        == missing
-    )
+    unproven = SimpleNamespace(**vars(with_ends(1.0, 0.0)) | {"gap": None})
+    assert wb.crosscheck(solution().theta_flat, unproven).reason == missing
 
 
 def test_weights_that_cannot_be_judged_are_infinitely_far():

@@ -74,6 +74,7 @@ class Trial:
     convention: str = ""
     confident: bool = False
     against: tuple[str, ...] = ()
+    catalogue: str = "first"
 
     @property
     def harmful(self) -> bool:
