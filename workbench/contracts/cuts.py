@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SlopesAndOffsets = Callable[[Ints, Ints], tuple[sparse.csr_array, Floats]]  # samples (m,), witnesses → (m, p) and (m,)
 
 
 class Blocks(dict[str, tuple[int, ...]]):
@@ -90,7 +91,7 @@ class Rows(NamedTuple):
     offsets: Floats
     groups: Ints
 
-    def take(self, index: Any) -> Rows:
+    def take(self, index: Ints | NDArray[np.bool_] | slice) -> Rows:
         return Rows(sparse.csr_array(self.slopes[index]), self.offsets[index], self.groups[index])
 
     def membership(self, n_groups: int) -> sparse.csr_array:
@@ -175,8 +176,8 @@ class Cuts:
         """(K, p) the rows a."""
         return self._slopes.view
 
-    def add(self, samples: Ints, witnesses: Ints, rows: Callable[[Ints, Ints], Any]) -> Ints:
-        """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of new ones."""
+    def add(self, samples: Ints, witnesses: Ints, rows: SlopesAndOffsets) -> Ints:
+        """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of the new atoms."""
         ids, fresh, size = np.empty(len(samples), np.int64), [], len(self)
         for j, (sample, witness) in enumerate(zip(samples.tolist(), witnesses, strict=True)):
             ids[j] = self._index.setdefault((sample, witness.tobytes()), len(self._index))

@@ -7,11 +7,14 @@ An oracle answers argmax over z of ⟨a_i(z), θ⟩ + o_i(z). `Terms` is the con
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class Kernel(NamedTuple):
@@ -27,7 +30,7 @@ class Kernel(NamedTuple):
     compile them or call them as they are: the arithmetic, hence the run, is the same to the last bit.
     """
 
-    data: tuple[Any, ...]
+    data: tuple[Any, ...]  # arrays and numbers of each problem's own
     argmax_into: Callable[..., float]
     add_slope: Callable[..., None]
     slope_into: Callable[..., int] | None = None
@@ -68,8 +71,8 @@ class Oracle(Protocol):
         """(m,) bound on the rounding error in the offsets that `rows` returned."""
         ...
 
-    def exact(self) -> Any:
-        """The same cuts and maxima in rational arithmetic (`rationals.ExactOracle`), or None."""
+    def exact(self) -> Any:  # an `ExactOracle` of arithmetic/rationals.py, a wing above
+        """The same cuts and maxima in rational arithmetic, or None."""
         ...
 
     def decode(self, theta: Floats, samples: Ints) -> Ints:
@@ -124,6 +127,6 @@ class Terms(Protocol):
         """
         ...
 
-    def hinges(self, theta: Any) -> tuple[Any, list[Any]]:
+    def hinges(self, theta: cp.Variable) -> tuple[cp.Expression, list[cp.Constraint]]:
         """h (n,) as a convex CVXPY expression in the variable θ (p,), and the constraints that it needs."""
         ...

@@ -9,7 +9,7 @@ Letters: n samples, d features, m rows of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
 from workbench.contracts.oracles import Kernel, Terms
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 @runtime_checkable
@@ -127,7 +130,7 @@ class RunnerUp(Protocol):
 class Compact(Protocol):
     """A problem that can state its loss-augmented maximum as a convex program of polynomial size."""
 
-    def compact(self, w: Any) -> CompactHinge:
+    def compact(self, w: cp.Variable) -> CompactHinge:
         """The hinge terms h_i as a CVXPY program in the variable w (d,)."""
         ...
 
@@ -138,8 +141,8 @@ class CompactHinge(NamedTuple):
     `atoms()` reads, after the solve, dual weights over outputs: (samples, witnesses, weights ≥ 0).
     """
 
-    hinge: Any
-    constraints: list[Any]
+    hinge: cp.Expression
+    constraints: list[cp.Constraint]
     atoms: Callable[[], tuple[Ints, Ints, Floats]]
 
 
@@ -158,8 +161,8 @@ class Marginals(Protocol):
 class LogPartition(NamedTuple):
     """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
 
-    values: Any
-    constraints: list[Any]
+    values: cp.Expression
+    constraints: list[cp.Constraint]
 
 
 @runtime_checkable

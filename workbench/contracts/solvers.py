@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.formulations import Formulation
 from workbench.contracts.oracles import Kernel, Oracle
+from workbench.contracts.problems import Problem
+
+State = Any  # each solver's own NamedTuple of arrays and numbers
 
 
 class Solver:
@@ -27,35 +31,37 @@ class Solver:
     dual: ClassVar[bool] = False
     sweep: ClassVar[Callable[..., None]]
 
-    def misfit(self, formulation: Any, problem: Any) -> str | None:
+    def misfit(self, formulation: Formulation, problem: Problem) -> str | None:
         """Why this solver cannot work on the pair, or None."""
         raise NotImplementedError
 
-    def init(self, formulation: Any, problem: Any) -> Any:
-        """The state: a NamedTuple of arrays and numbers."""
+    def init(self, formulation: Formulation, problem: Problem) -> State:
+        """The first state: a NamedTuple of arrays and numbers."""
         raise NotImplementedError
 
-    def report(self, state: Any) -> Floats:
+    def report(self, state: State) -> Floats:
         """The θ that the solver claims, (p,)."""
         raise NotImplementedError
 
-    def oracle(self, problem: Any) -> Oracle | None:
+    def oracle(self, problem: Problem) -> Oracle | None:
         """The oracle that the solver asks, if that is not the formulation's."""
         return None
 
-    def rate(self, norms: Floats, prices: Floats, scale: float, state: Any) -> float:
+    def rate(self, norms: Floats, prices: Floats, scale: float, state: State) -> float:
         """A published bound on E F(θ) − F* after the visits so far; ∞ if there is none."""
         return math.inf
 
-    def visitor(self, kernel: Kernel, prices: Floats, state: Any, compiled: bool) -> Callable[[Ints], Any] | None:
+    def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], object] | None:
         """visit(order) in place of `sweep`, of a solver that keeps no log."""
         return None
 
-    def duals(self, state: Any) -> tuple[Ints, Ints, Floats] | None:
+    def duals(self, state: State) -> tuple[Ints, Ints, Floats] | None:
         """Samples (K,), witnesses (K, width) and dual weights μ (K,), of a solver that keeps its cuts."""
         return None
 
-    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> Any:
+    def start(
+        self, formulation: Formulation, problem: Problem, samples: Ints, witnesses: Ints, weights: Floats
+    ) -> State | None:
         """The state at dual weights μ (K,) of the cuts of these outputs, or None.
 
         A dual method whose D never falls promises to stay at an optimum; the fixed-point audit holds a solver that
@@ -99,6 +105,6 @@ class Trace:
     drift: Floats
     compiled: bool
     compile_seconds: float
-    method: Any
-    formulation: Any
+    method: Solver
+    formulation: Formulation
     mistakes: Mistakes | None = None
