@@ -53,8 +53,8 @@ class Blocks(dict[str, tuple[int, ...]]):
 class Prices:
     """Prices p_i = weights_i / total of the terms h_i, kept as a ratio so that 1/n stays exact.
 
-    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint. `mean` says that `total`
-    stands for Σ weights, of which it may be a rounding (`rational_total` is exact).
+    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint. `mean` says that `total` is Σ weights,
+    perhaps rounded; `rational_total` is that sum without rounding.
     """
 
     weights: Floats
@@ -72,7 +72,7 @@ class Prices:
 
     @property
     def rounded(self) -> bool:
-        """Whether `total` may differ from what it stands for (by less than one unit in the last place)."""
+        """Whether `total` may differ from Σ weights (by less than one unit in the last place)."""
         return self.mean and not (self.total < 2.0**53 and (self.weights % 1 == 0).all())
 
     @property

@@ -1,4 +1,4 @@
-"""The contract of a regularizer r, the term of F that depends on no sample; ours stand in objectives/regularizers.py."""
+"""The contract of a regularizer r, the term of F that depends on no sample (ours: objectives/regularizers.py)."""
 
 from __future__ import annotations
 
