@@ -36,6 +36,7 @@ SMALL = {
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
@@ -100,6 +101,7 @@ KEYS = {
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},
+    "continuum": {"failed", "crossings", "claims", "table", "rows"},
     "oracles": {"failed", "rows"},
     "pictures": {
         *(f"large_{key}" for key in ("seconds", "gap", "error")),
