@@ -34,9 +34,11 @@ SMALL = {
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
+    "second-catalogue": {"only": "ridge,logistic-labels"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
+    "startup": {"repeats": 1},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
@@ -92,6 +94,7 @@ KEYS = {
         *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
         *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
     },
+    "second-catalogue": {"faults", "harmful", "sound_runs", "worst_sound", "rows"},
     "selection": {
         *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
         *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
@@ -114,6 +117,7 @@ KEYS = {
     },
     "cost-table": {"rows", "findings", "seconds", "failed"},
     "k-scaling": {"rows", "failed"},
+    "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 

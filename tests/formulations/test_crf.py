@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import workbench as wb
-from workbench.backends.solvers import BACKENDS, solve_cvxpy
+from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Marginals
 from workbench.objectives.likelihoods import ULPS, Enumerated
 from workbench.outputs import _marginals
-from workbench.proofs.bounds import bounds_for
+from workbench.proofs.door import bounds_for
 from workbench.registries import misfit
 
 OUTPUTS = {"chain": wb.Chain, "multiclass": wb.Multiclass}

@@ -15,14 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import CutForm, Search, SmoothForm
 from workbench.formulations.self_paced import SelfPaced, greatest_terms
 from workbench.proofs.capped import AGAIN, CappedBounds, Tree
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
 from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
+from workbench.solving.request import Request
 
 OUTPUTS = dict(registry("output").items())
 seeds = st.integers(0, 2**32 - 1)
@@ -361,7 +363,7 @@ def test_too_many_cuts_are_refused():
     rng = np.random.default_rng(0)
     problem = wb.Multiclass(rng.normal(size=(300, 400)), np.arange(300) % 40)
     with pytest.raises(wb.MissingCapability, match="too many"):
-        search(CappedBounds(SelfPaced(), problem))
+        search(CappedBounds(SelfPaced(), problem), Request())
 
 
 def test_extremes_end():

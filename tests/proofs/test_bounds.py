@@ -22,7 +22,8 @@ from workbench.arithmetic.intervals import Interval
 from workbench.contracts import Cuts, Prices
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
-from workbench.proofs.bounds import Bounds, SmoothBounds, bounds_for, checked_theta, grouped_sum
+from workbench.proofs.bounds import Bounds, SmoothBounds, checked_theta, grouped_sum
+from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import ExactBounds
 
 LAM = 0.25

@@ -278,7 +278,7 @@ print(json.dumps(kills))
 
 def test_killed_at_twenty_moments(tmp_path, best):
     """Five runs, each killed four times and then finished; no round that was told of is lost."""
-    script = KILLED.format(tests=str(ROOT / "tests"))
+    script = KILLED.format(tests=str(ROOT / "tests" / "system"))
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path), "0"],
         capture_output=True,
@@ -583,7 +583,7 @@ def test_resume_refuses_in_one_sentence(cutbench, copied):
 
 
 def test_all_backends_are_continued_with_those_that_lack(cutbench, monkeypatch):
-    monkeypatch.setattr("workbench.command.cli.installed_backends", lambda: ["CLARABEL", "PIQP"])
+    monkeypatch.setattr("workbench.command.solutions.installed_backends", lambda: ["CLARABEL", "PIQP"])
     words = ("solve", "toy", "soft-margin", "--backend", "all", "--gap", "1e-7", "--out", "run", "--json")
     straight = json.loads(cutbench(*words).stdout)["rows"]
     path = Path("run/journal") / LINES

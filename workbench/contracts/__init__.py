@@ -4,13 +4,14 @@ cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool o
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 formulations   CutForm, SmoothForm, Majorized, Search
+relations      Change, Row, Related               how an optimum moves with the data
 solvers        Solver, Trace                       a stochastic method of ours, and what its run left behind
 """
 
 from __future__ import annotations
 
 from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Majorized, Search, SmoothForm
+from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -27,14 +28,33 @@ from workbench.contracts.problems import (
     SlackArgmax,
     enumerated,
 )
+from workbench.contracts.relations import (
+    MEANS,
+    OF_MARGINS,
+    OF_MEANS,
+    OF_SLACKS,
+    OF_SUMS,
+    SAME,
+    Change,
+    Related,
+    Row,
+)
 from workbench.contracts.solvers import Mistakes, Solver, Trace
 
 __all__ = [
+    "MEANS",
+    "OF_MARGINS",
+    "OF_MEANS",
+    "OF_SLACKS",
+    "OF_SUMS",
+    "SAME",
     "Blocks",
+    "Change",
     "Compact",
     "CompactHinge",
     "CutForm",
     "Cuts",
+    "Declared",
     "Enumerable",
     "Floats",
     "Grown",
@@ -52,6 +72,9 @@ __all__ = [
     "Oracle",
     "Prices",
     "Problem",
+    "Related",
+    "Restarted",
+    "Row",
     "Rows",
     "RunnerUp",
     "Search",

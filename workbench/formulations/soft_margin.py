@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import Compact
+from workbench.contracts import OF_MARGINS, OF_SLACKS, Compact, Row
 from workbench.errors import MissingCapability
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -37,6 +37,10 @@ class SoftMargin(Ridge):
 
     def oracle(self, problem: Any) -> MarginRescaling:
         return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)
+
+    def relations(self) -> Row:
+        """How its optimum moves with the data (contracts/relations.py)."""
+        return OF_SLACKS if self.rescaling == "slack" else OF_MARGINS
 
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp

@@ -26,16 +26,11 @@ from typing import Any
 import numpy as np
 
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, matvec, up
-from workbench.contracts import Cuts, Enumerable, Floats, Ints, SmoothForm
-from workbench.errors import BadInput
+from workbench.contracts import Cuts, Enumerable, Floats, Ints
+from workbench.errors import BadInput, Contradiction
 
 BALANCING = 4  # rounds of `Bounds.balanced`
 FAR = 1e100  # of θ, beyond which squares and scores overflow
-
-
-def bounds_for(formulation: Any, problem: Any) -> Bounds | SmoothBounds:
-    """The bounds that the formulation's kind asks for."""
-    return (SmoothBounds if isinstance(formulation, SmoothForm) else Bounds)(formulation, problem)
 
 
 class Both(ABC):
@@ -81,7 +76,23 @@ class Both(ABC):
         return self.regularizer.feasible(theta)
 
     def gap(self, upper: float, lower: float) -> float:
-        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or the absolute gap if all three vanish."""
+        """`relative(upper, lower)` of an upper and a lower bound on min F, both proven.
+
+        Raises
+        ------
+        Contradiction : lower > upper, which no rounding can cause, since both ends are rounded outward
+        """
+        if lower > upper:
+            name = type(self.problem).__name__
+            raise Contradiction(
+                f"The proven lower bound {lower!r} lies above the proven upper bound {upper!r}: there is a bug in the "
+                f"argmax, features or loss of {name}, in {type(self.formulation).__name__}, or in our bounds; compare "
+                f"the argmax of {name} with enumeration on small data."
+            )
+        return self.relative(upper, lower)
+
+    def relative(self, upper: float, lower: float) -> float:
+        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or upper − lower if all three vanish; ∞ if not finite."""
         if not np.isfinite(upper - lower):
             return float("inf")
         size = max(abs(upper), abs(lower), 1e-6 * abs(self.scale))
@@ -194,9 +205,10 @@ class Bounds(Both):
     def lower(self, cuts: Cuts, weights: Floats, upper: float = np.inf) -> float:
         """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all.
 
-        `upper` is a proven upper bound, if one is known: it shrinks the room of what r leaves free.
+        Cuts of samples without a price are no part of F, and count for nothing. `upper` is a proven upper bound,
+        if one is known: it shrinks the room of what r leaves free.
         """
-        used = np.flatnonzero(weights > 0)
+        used = np.flatnonzero((weights > 0) & (self.prices.weights[cuts.samples] > 0))
         samples, mu = cuts.samples[used], Interval(weights[used])
         if not np.isfinite(weights).all():
             return -np.inf

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel
+from workbench.contracts import CutForm, Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.solvers import _dual_block as loops
@@ -70,7 +70,7 @@ class Loops(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DualBlock:
+class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 10

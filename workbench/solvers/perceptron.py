@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Ints
+from workbench.contracts import CutForm, Floats, Ints, Solver
 from workbench.errors import BadInput
 from workbench.objectives.oracles import Decoding, UnitMargin
 
@@ -47,7 +47,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Solver):
     """Structured perceptron; judged by its mistakes, for its objective has the minimum 0 at w = 0."""
 
     average: Literal["uniform", "before", "last"] = "uniform"
@@ -84,7 +84,7 @@ class Perceptron:
         after = state.w - state.late / state.visits[0]
         return after - state.w / state.visits[0] if self.average == "before" else after
 
-    def share(self, at: Ints, visits: int) -> Floats:
+    def averaging(self, at: Ints, visits: int) -> Floats:
         """The weights of updates made at the visits `at` (1, 2, …) in what is reported after `visits`."""
         if self.average == "last":
             return np.full(len(at), self.step)
