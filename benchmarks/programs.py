@@ -87,7 +87,7 @@ def row_of(title: str, proof: Proof, published: str) -> dict[str, Any]:
 def differs(optimum: Fraction, published: str) -> bool:
     """Whether a printed number is off by more than one unit of its last digit."""
     try:
-        number = Decimal(published)
+        number = Decimal(published).normalize()
     except ArithmeticError:
         return False
     last = Fraction(10) ** int(number.as_tuple().exponent)

@@ -2,7 +2,7 @@
 
 First the program is proven infeasible; the constraints whose rows the proof uses are suspects. Then each is left out
 in turn (a deletion filter): where the others are still proven infeasible it is dropped for good, and the suspects
-shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that are attributes of
+shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that belong to
 variables are never left out. The change that would make linear rows feasible is the least Σ|change| of right-hand
 sides, an exact linear program.
 """

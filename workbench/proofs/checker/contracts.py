@@ -126,6 +126,9 @@ class Structure(Registered):
 
     # ── what follows ──
 
+    def read_hints(self, fields: Fields) -> None:
+        """Read the arrays, besides the data, by which a maximum is proven rather than searched; most need none."""
+
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 

@@ -1,12 +1,15 @@
 """Graphs of neighbours that are rather alike: edges score ⟨w_e, f_e⟩ 1[y_u = y_v] with f_e, w_e ≥ 0.
 
-Two labels: a flow proves the maximum (`_cuts`). More labels, oracle `exact`: all labellings are looked at. The oracles
-`under`, `relaxed` and `enclosed` have no definition: what they bound is conditional (docs/certificate-format.md §3, §8).
+Two labels: a flow proves the maximum (`_cuts`). More labels, oracle `exact`: all labellings are looked at. Oracle `enclosed`:
+any shares s_e(a) ∈ [0, 1] of the edges' scores prove a bound, and the certificate brings some that make it small,
+
+    max_y Σ θ_v(y_v) + Σ θ_e [y_u = y_v]  ≤  Σ_v max_a (θ_v(a) + Σ_{e∋v} λ_ev(a)),   λ_eu = s_e θ_e,  λ_ev = (1 − s_e) θ_e,
+
+for θ_e = λ_eu(a) + λ_ev(a) where y_u = y_v = a, and 0 ≤ λ elsewhere. `under` and `relaxed` prove one end only, and have no
+definition (docs/certificate-format.md §3, §8).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -14,23 +17,35 @@ from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.faults import Unknown, demand
 from workbench.proofs.checker.outputs._cuts import heaviest_cut
 from workbench.proofs.checker.outputs._pairwise import Pairwise, Scored
-from workbench.proofs.checker.whole import Array, zeros
+from workbench.proofs.checker.whole import Array, Whole, exact, zeros
 
 
 class Graph(Pairwise):
     name = "graph"
+    shares: Whole | None = None
 
     def __init__(self, fields: Fields):
         super().__init__(fields)
-        said = str(fields.get("oracle")[()])
-        if said != "exact":
-            raise Unknown("output structure", f"graph with the oracle {said}", self.version, ["graph, oracle exact"])
+        self.asked = str(fields.get("oracle")[()])
+        if self.asked not in ("exact", "enclosed"):
+            known = ["graph with the oracle exact or enclosed"]
+            raise Unknown("output structure", f"graph with the oracle {self.asked}", self.version, known)
         demand((self.features >= 0).all(), f"{fields.of}pairs: a feature is negative")
         self.signed = np.arange(self.dim) >= self.k * self.p
+
+    def read_hints(self, fields: Fields) -> None:
+        if self.asked == "enclosed":
+            shares = fields.floats("hint_shares", len(self.edges), self.k, least=0.0)
+            demand((shares <= 1).all(), "hint_shares holds a number above 1")
+            self.shares = exact(shares)
 
     @property
     def kinds(self) -> Array:
         return np.where(np.eye(self.k, dtype=bool), 0, -1)
+
+    def margin(self, w: Whole, samples: Array) -> Whole:
+        found = super().margin(w, samples)
+        return found if self.shares is None else Whole(found.values, found.unit * self.shares.unit)
 
     def best(self, scored: Scored) -> int:
         if self.k == 2:
