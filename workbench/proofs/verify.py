@@ -39,8 +39,8 @@ ALLOWANCE = 1e-12  # of interval bounds, each end of its own size: another machi
 INFINITE = float("inf")
 INEXACT = {
     "under": "the oracle may miss the maximum: the lower bound holds and the upper one does not",
-    "relaxed": "the oracle maximises over more than the outputs: the upper bound holds for the problem, the lower one only "
-    "for its relaxation",
+    "relaxed": "the oracle maximises over more than the outputs: the upper bound holds for the problem, "
+    "the lower one only for its relaxation",
 }
 
 

@@ -25,15 +25,18 @@ MOST_OUTPUTS = 100_000
 
 
 class Scored(NamedTuple):
-    """One sample: θ_v(a) (V, K), θ_e(c) (E, C), whole over one unit; edges (E, 2), true labels (V,)."""
+    """One sample: θ_v(a) (V, K), θ_e(c) (E, C), whole over one unit; edges (E, 2), true labels (V,), number."""
 
     nodes: Array
     pairs: Array
     edges: Array
     truth: Array
+    sample: int
 
 
 class Pairwise(Structure):
+    best_unit: int = 1  # of what `best` finds, over the unit of the scores
+
     def __init__(self, fields: Fields):
         self.k, self.p = read_classes(fields), fields.number("n_inputs", 1)
         self.labels, self.offsets = fields.ints("labels", None, within=(0, self.k - 1)), fields.ints("offsets", None)
@@ -109,10 +112,10 @@ class Pairwise(Structure):
             unary = unary + self.cost.values[truth] * (self.unit * w.unit)
         pairs = self.pairs[edges] @ w.values[self.k * self.p :].reshape(-1, self.q).T
         pairs = pairs * (self.unit // self.count_unit * factor)
-        return Scored(unary, pairs, self.edges[edges], truth), self.unit * w.unit * factor
+        return Scored(unary, pairs, self.edges[edges], truth, i), self.unit * w.unit * factor
 
     def best(self, scored: Scored) -> int:
-        """The highest score of any labelling."""
+        """The highest score of any labelling, over `best_unit`."""
         raise NotImplementedError
 
     def value(self, scored: Scored, y: Array) -> int:
@@ -125,7 +128,8 @@ class Pairwise(Structure):
         found = []
         for i in samples.tolist():
             scored, unit = self.scored(w, i)
-            found.append((self.best(scored) - self.value(scored, scored.truth), unit))
+            gain = self.best(scored) - self.value(scored, scored.truth) * self.best_unit
+            found.append((gain, unit * self.best_unit))
         lcm = math.lcm(*(unit for _, unit in found))
         return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
 
