@@ -11,7 +11,7 @@ and, in order, the first that holds:
     not comparable  nothing is proven on the side that is needed
     not converged   (feasibility) the last values violate a constraint by more than the tolerance
     agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
-    not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or where it has settled
+    not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
 
 No clean runs of ours exist for a program that a user wrote, so nobody is accused of settling at a wrong place
 (judging/verdicts.py says why a flat history alone proves nothing).
