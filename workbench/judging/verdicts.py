@@ -137,7 +137,8 @@ class Hearing:
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
-        self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
+        sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
+        self.far = f"its objective is {sizes} above the proven optimum"
         self.evidence = {
             "upper": float(self.uppers[-1]),
             "reference_lower": float(reference.lower),
