@@ -97,6 +97,21 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     return hearing.stays()
 
 
+def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
+    """The verdict on a history that is known to stand: many more passes did not help, whatever its curve is like.
+
+    The weights must not be on their way, and no clean run may excuse; the limit is the least excess since half way.
+    """
+    reference = reference_of(solution)
+    hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
+    thetas = [each.theta for each in hearing.reports]
+    late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
+    hearing.evidence["limit"] = float(np.min(late))
+    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
+        return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
+    return hearing.stays()
+
+
 def unusable(thetas: list[Floats], own: Any, reference: Reference) -> Verdict | None:  # own: a formulation, or None
     """`failed` for weights that are none, `not comparable` for objectives that differ or an unproven reference."""
     if reference.missing:
@@ -127,7 +142,8 @@ class Hearing:
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
-        self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
+        sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
+        self.far = f"its objective is {sizes} above the proven optimum"
         self.evidence = {
             "upper": float(self.uppers[-1]),
             "reference_lower": float(reference.lower),
