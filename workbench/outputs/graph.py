@@ -152,11 +152,11 @@ class Graph(Pairwise):
         return ExactGraph(self)
 
     def arrays(self) -> dict[str, NDArray]:
-        return super().arrays() | {"oracle": np.array(self.oracle)}
+        return super().arrays() | {"oracle": np.array(list(KINDS).index(self.oracle))}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Graph:
-        return super().from_arrays(arrays, oracle=str(arrays["oracle"]))
+        return super().from_arrays(arrays, oracle=list(KINDS)[int(arrays["oracle"])])
 
     @classmethod
     def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any) -> Graph:

@@ -176,15 +176,19 @@ def fault_of(error: Exception) -> str:
 def check_outputs(problem: Any, certificate: Certificate) -> bool:
     """Whether every witness is known to be an output of its sample; `BadInput` if one is known to be none.
 
-    By the exact view of the structure, else by a list of its outputs; a structure with neither has to be believed.
+    By the exact view of the structure, else by a list of its outputs; where there is neither, it has to be believed.
     """
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if hasattr(problem, "exact"):
-        wrong = problem.exact().fault(samples, witnesses)
+    exact = problem.exact() if hasattr(problem, "exact") else None
+    if exact is not None:
+        wrong = exact.fault(samples, witnesses)
     elif isinstance(problem, Enumerable):
-        known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+        try:
+            known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+        except MissingCapability:  # there are too many
+            return False
         pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
         wrong = next((k for k, (i, witness) in pairs if witness not in known[i]), None)
     else:

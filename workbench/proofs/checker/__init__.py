@@ -22,10 +22,11 @@ from workbench.proofs.checker.formulations import (
     soft_margin,
 )
 from workbench.proofs.checker.kinds import cuts, program, tangent, tree
-from workbench.proofs.checker.outputs import chain, linear, matching, motif, multiclass
+from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass
+from workbench.proofs.checker.outputs import tree as forest
 
 DEFINITIONS = (
-    *(chain, linear, matching, motif, multiclass),
+    *(chain, flow, forest, graph, linear, matching, motif, multiclass),
     *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
     *(cuts, program, tangent, tree),
 )

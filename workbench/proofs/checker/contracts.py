@@ -62,6 +62,7 @@ class Structure(Registered):
 
     n, width, dim : samples, entries of an output, features
     weights (n,) floats ≥ 0;  truth (n, width) the true outputs
+    signed (dim,) which weights must be ≥ 0, None if none
     X, blocks : the rows, and how many blocks of p places there are; X is None if there are none
     oracle : "exact", or the word for what its own maxima may miss
     """
@@ -73,6 +74,7 @@ class Structure(Registered):
     dim: int
     weights: Array
     truth: Array
+    signed: Array | None = None
     X: Rows | None = None
     blocks: int = 0
 
@@ -229,6 +231,7 @@ class Formulation(Registered):
     formula : in words;  open : sentences about what is *not* proven
     weights Whole (n,), total : p_i = weights_i/total;  hard : p_i = ∞ where weights_i > 0
     dim : entries of θ;  regularizer : r (regularizers.py)
+    cone : whether the formulation takes structures some of whose weights must be ≥ 0
     loose : whether format 1 left a rounding to the program that wrote it
     """
 
@@ -239,6 +242,7 @@ class Formulation(Registered):
     open: ClassVar[tuple[str, ...]] = ()
     loose: ClassVar[bool] = False
     hard: bool = False
+    cone: ClassVar[bool] = False
     weights: Whole
     total: Fraction
     dim: int
@@ -247,6 +251,7 @@ class Formulation(Registered):
     def __init__(self, structure: Any, given: dict[str, Any]):
         self.structure, self.given = structure, given
         structure.usable()
+        demand(structure.signed is None or self.cone, f"{self.name} is not defined for {structure.name}")
         self.weights, self.dim = exact(structure.weights), structure.dim
         self.total = self.weights.sum()
 

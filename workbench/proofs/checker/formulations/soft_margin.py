@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.proofs.checker.contracts import Formulation, Setting, is_positive, one_of
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.regularizers import SquaredNorm
+from workbench.proofs.checker.regularizers import SignedNorm, SquaredNorm
 from workbench.proofs.checker.whole import Array, Whole
 
 
@@ -20,7 +20,10 @@ class Hinge(Formulation):
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         super().__init__(structure, given)
-        self.regularizer = SquaredNorm(Fraction(given["lam"]))
+        signed = structure.signed
+        self.regularizer = (
+            SquaredNorm(Fraction(given["lam"])) if signed is None else SignedNorm(Fraction(given["lam"]), signed)
+        )
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         losses = self.structure.loss(samples, witnesses)
@@ -35,6 +38,7 @@ class Hinge(Formulation):
 
 class SoftMargin(Hinge):
     name = "soft-margin"
+    cone = True
     settings = {  # noqa: RUF012
         "lam": Setting(is_positive, 0.1),
         "rescaling": Setting(one_of("margin", "slack"), "margin"),
@@ -44,7 +48,8 @@ class SoftMargin(Hinge):
     @property
     def formula(self) -> str:
         term = "ℓ_i(y) − ⟨w, ψ_i(y)⟩" if self.given["rescaling"] == "margin" else "ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)"
-        return f"min over w of λ/2 ‖w‖² + Σ_i p_i max_y {term}, p_i = weight_i / Σ weights, λ = lam"
+        cone = "" if self.structure.signed is None else " with w_j ≥ 0 for the weights of edges"
+        return f"min over w{cone} of λ/2 ‖w‖² + Σ_i p_i max_y {term}, p_i = weight_i / Σ weights, λ = lam"
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         if self.given["rescaling"] == "margin":
