@@ -29,7 +29,7 @@ _HOMES = {
     "Judgement": "judging.judge",
     "race": "judging.racing",
     "RACES": "judging.racing",
-    "verify": "proofs.certificate",
+    "verify": "proofs.verify",
     "Certificate": "proofs.certificate",
     "Bounds": "proofs.door",
     "registry": "registries",

@@ -10,7 +10,7 @@ import pytest
 from workbench.backends.solvers import BACKENDS
 from workbench.command import demo
 from workbench.data import datasets
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")

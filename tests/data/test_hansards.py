@@ -18,7 +18,7 @@ import workbench as wb
 from workbench.data import datasets
 from workbench.data.datasets import Bitext, MissingData, content_digest, load, made_bitext
 from workbench.data.loading import load_problem
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 
 module = registry("problem").modules["hansards"]

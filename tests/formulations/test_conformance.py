@@ -17,7 +17,8 @@ import workbench as wb
 from workbench.backends.solvers import solve_cvxpy
 from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majorized, Problem, RunnerUp, SlackArgmax
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of
 from workbench.solving.masters.declared import written
 

@@ -20,7 +20,8 @@ from workbench.command.cli import cli
 from workbench.contracts import CutForm, Search, SmoothForm
 from workbench.formulations.self_paced import SelfPaced, greatest_terms
 from workbench.proofs.capped import AGAIN, CappedBounds, Tree
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
 from workbench.solving.request import Request

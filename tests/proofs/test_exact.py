@@ -17,8 +17,8 @@ from workbench.arithmetic.rationals import Entries, common, pieces, product, rat
 from workbench.contracts import CutForm, Cuts, SlackArgmax
 from workbench.proofs import exact
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.certificate import verify
 from workbench.proofs.exact import ExactBounds, above, below, text
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of
 
 OUTPUTS = dict(registry("output").items())

@@ -28,7 +28,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from workbench.arithmetic.intervals import gamma
 from workbench.backends.solvers import solve_cvxpy
@@ -70,6 +69,7 @@ def nuclear_bound(dyads: Dyads, lam: float, k: int, loss: str = "hinge", backend
     Raises `BadInput` for more than 200 features on both sides, `BackendFailed` if the backend returns no point.
     """
     import cvxpy as cp
+    from scipy.optimize import minimize_scalar
 
     check(dyads, lam, loss)
     L, R, X, y, prices = parts = parts_of(dyads)

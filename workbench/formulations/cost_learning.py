@@ -87,7 +87,7 @@ class CostLearning(CostSettings):
         number, places = problem.places(np.arange(problem.n_samples))
         holds = np.zeros((problem.n_samples, len(problem.classes)))
         holds[number, problem.labels[places]] = 1
-        shares = problem.weights @ holds
+        shares = self.prices(problem).weights @ holds
         longest, size = float(np.bincount(number).max()), float(problem.magnitude.max())
         at_start, most = self.start(problem)
         root = 4 * math.sqrt(1 / self.lam2) * size

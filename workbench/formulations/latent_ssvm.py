@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -83,7 +84,8 @@ class CompletedSSVM:
             raise BadInput(f"kept has {len(kept)} entries for {problem.n_samples} samples; give one for each.")
         if not (problem.weights * kept).any():
             raise BadInput("kept leaves no sample with weight to learn from; keep one at least.")
-        return Prices(problem.weights * kept, float(problem.weights.sum()) / self.C)
+        total = sum(map(Fraction, problem.weights.tolist()), Fraction(0)) / Fraction(self.C)
+        return Prices(problem.weights * kept, float(total))  # rounded once: the certificate's format says so
 
     def oracle(self, problem: Any) -> MarginRescaling:
         if self.states is None:

@@ -42,7 +42,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import CutForm, Floats, Ints, Labelled, SmoothForm
 from workbench.errors import MissingCapability
@@ -324,6 +323,8 @@ def layouts(case: Case) -> Iterator[Neighbour]:
 
 def nearest_order(rows: Floats, best: Floats) -> Ints:
     """The order π for which Σ_y ‖rows_π(y) − best_y‖² is least."""
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     return linear_sum_assignment(best @ rows.T, maximize=True)[1]
 
 
