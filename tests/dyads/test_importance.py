@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, SmoothForm
 from workbench.dyads import flows
 from workbench.formulations.weighted_risk import HingeRisk, SmoothRisk, WeightedRisk

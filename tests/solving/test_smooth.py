@@ -17,7 +17,7 @@ import pytest
 import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import SmoothBounds
@@ -155,7 +155,7 @@ def test_descent_reaches_the_declared_optimum_and_its_certificate_is_proven(outp
     assert variable.size == formulation.blocks(problem).dim == len(solution.theta_flat)
     proof = verify(solution.certificate.save(tmp_path / "c"))
     assert proof["proven"]
-    assert proof["arithmetic"].startswith("interval (")
+    assert proof["arithmetic"].startswith("ball (")
     assert "assumed" in proof["arithmetic"]
     assert proof["lower_exact"] is None
     assert proof["reason"]

@@ -26,7 +26,7 @@ from typing import Any
 import click
 import numpy as np
 
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.command import terminal
 from workbench.command.pictures import make
 from workbench.data.loading import load_problem

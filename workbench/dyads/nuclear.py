@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput

@@ -37,6 +37,11 @@ from workbench.proofs.exact import above, below, text
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"
 ALLOWANCE = 1e-12  # of interval bounds, each end of its own size: another machine may add in another order
 INFINITE = float("inf")
+INEXACT = {
+    "under": "the oracle may miss the maximum: the lower bound holds and the upper one does not",
+    "relaxed": "the oracle maximises over more than the outputs: the upper bound holds for the problem, "
+    "the lower one only for its relaxation",
+}
 
 
 def verify(
@@ -168,7 +173,7 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
         )
     conditions = [f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"]
     if kind != "exact":
-        conditions.append(f"the argmax, which calls itself {kind!r}, being exact")
+        conditions.append(INEXACT.get(kind, f"the argmax, which calls itself {kind!r}, being exact"))
     try:
         if not check_outputs(certificate.problem, certificate):
             conditions.append("every witness being an output of its sample, of which there is no list")

@@ -22,7 +22,7 @@ from workbench.command.terminal import interval, shortened, small
 from workbench.command.words import certificate_path, json_option, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput
-from workbench.registries import build, is_path, parse_settings
+from workbench.registries import build, is_path, parse_settings, settings_of
 
 
 @verb(__doc__)
@@ -40,13 +40,14 @@ def command(
 ) -> int:
     from workbench.proofs.verify import verify
 
-    held = None if data is None else problem_in(data, settings)
+    path = certificate_path(certificate)
+    held = None if data is None else problem_in(data, settings, path)
     if settings and data is None:
         raise BadInput(f"--set {settings[0]} belongs to the problem of --data; name one, e.g. --data digits.")
     place = options["problem"]
     code = None if place is None else problem_of(build(load_problem(place), {}), place)
     wanted = dict(map(expected, expect))
-    result = verify(certificate_path(certificate), held, f"the data in {data}", wanted, code)
+    result = verify(path, held, f"the data in {data}", wanted, code)
     terminal.emit(result) if options["as_json"] else print_proof(result)
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
@@ -60,16 +61,19 @@ def expected(words: str) -> tuple[str, str]:
     return key, value
 
 
-def problem_in(place: str, settings: tuple[str, ...]) -> Any:
-    """The problem of a data file, or of a name or Python file with these settings."""
-    from workbench.data.readers import data_problem
+def problem_in(place: str, settings: tuple[str, ...], certificate: Path) -> Any:
+    """The problem of a data file, or of a name or Python file, with these settings.
 
-    if not place.endswith(".py") and (is_path(place) or Path(place).exists()):
-        if settings:
-            raise BadInput(f"{place} is a data file, which has no settings; leave --set {settings[0]} away.")
-        return data_problem(place)()
+    A data file without settings has its labels where the certificate's problem had them.
+    """
+    from workbench.proofs.certificate import load
+
     source = load_problem(place)
-    return problem_of(build(source, *parse_settings(settings, source)), place)
+    words = dict(*parse_settings(settings, source))
+    if not words and not place.endswith(".py") and is_path(place):
+        told, known = load(certificate)[1]["problem"].get("settings", {}), settings_of(source)
+        words = {key: told[key] for key in known if key in told}
+    return problem_of(build(source, words), place)
 
 
 def print_proof(result: dict[str, Any]) -> None:

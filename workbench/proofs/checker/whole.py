@@ -11,6 +11,7 @@ integers.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -82,9 +83,8 @@ class Whole:
 
 
 def objects(numbers: Any) -> Array:
-    """An object array (n,) of the numbers, whatever they are."""
-    listed = [*numbers, None]
-    return np.array(listed, object)[:-1]
+    """An object array (n,) of whole numbers as Python's, whose products never overflow."""
+    return np.array([*map(operator.index, numbers), None], object)[:-1]
 
 
 def zeros(*shape: int) -> Array:

@@ -1,6 +1,6 @@
-"""What the learners of `_plain_learners.py` lend to audits: single steps by their own methods, faults and all.
+"""What the learners of `learners.py` lend to audits: single steps by their own methods, faults and all.
 
-A `Lender` follows the contract of judging/judge.py. It lends what its method really computes:
+A `Lender` follows the contract of judging/learners.py. It lends what its method really computes:
 
     oracle        subgradient, projected, bcfw, adagrad: the output of `argmax`
     subgradient   the slope they take there, of h_i without its weight; of likelihoods the expected slope
@@ -28,12 +28,19 @@ class Lender:
 
     def __init__(self, make: Callable[[], Any], method: str):
         self.make, self.method, self.host = make, method, None
+        self.first: Any = None  # the learner of the first fit, as the fit left it
         if method in (*PEGASOS, "bcfw", *COSTS):
             self.oracle, self.iterates = self.answer, self.averaged
         if method != "dual-ascent":
             self.subgradient = self.slope
         if method in COSTS:
             self.prox = self.proximal
+
+    def fit(self, problem: Any, formulation: Any, budget: int, rng: int) -> Iterator[tuple[int, Floats]]:
+        """A fit by a new learner: a fault may remember what it has seen."""
+        host = self.make()
+        self.first = self.first or host
+        return host.fit(problem, formulation, budget, rng)
 
     def ready(self, problem: Any, formulation: Any) -> Any:
         """The learner after it has read the data."""
