@@ -132,7 +132,7 @@ class Court:
             return self.process.ask({"stem": str(stem)}, {}, LIMIT)[0]
         except (OutOfTime, Died) as error:
             self.close()
-            return {"first": type(error).__name__, "second": type(error).__name__, "lower": None}
+            return {"first": type(error).__name__, "second": type(error).__name__, "lower": None, "tie": False}
 
     def close(self) -> None:
         if self.process is not None:
@@ -187,8 +187,8 @@ class Campaign:
         faults = {
             "crashes": any(word.startswith("crash") or word == "Died" for word in words),
             "hangs": "OutOfTime" in words,
-            "disagreements": (words[0] == "proven") != (words[1] == "proven"),
-            **(self.falsehood(forged) if accepted else {}),
+            "disagreements": (words[0] == "proven") != (words[1] == "proven") and not said["tie"],
+            **(self.falsehood(forged, said) if accepted else {}),
         }
         for key, wrong in faults.items():
             row[key] += bool(wrong)
@@ -203,8 +203,10 @@ class Campaign:
     def keep(self, forged: Any, number: int) -> None:
         """Overridden where findings are to be kept as files."""
 
-    def falsehood(self, forged: Any) -> dict[str, bool]:
-        """Whether the claim misses the optimum of what the forged certificate states."""
+    def falsehood(self, forged: Any, said: dict[str, Any]) -> dict[str, bool]:
+        """Whether the interval misses the optimum of what the forged certificate states. The interval is the claim, and
+        the checker's own ends in format 1, whose claims are read with an allowance.
+        """
         try:
             header, arrays = as_read(forged)
         except ValueError:  # NumPy cannot read what a checker accepted
@@ -220,9 +222,11 @@ class Campaign:
             except truths.Unknown as error:
                 self.known[key] = str(error)
         if isinstance(self.known[key], str):
+            said["why"] = self.known[key]
             return {"unjudged": True}
         lower, upper = self.known[key]
-        return {"accepted_false": not (header["lower"] <= upper and lower <= header["upper"])}
+        proven = said if header["format"] == "cutbench-certificate-1" and said["lower"] is not None else header
+        return {"accepted_false": not (proven["lower"] <= upper and lower <= proven["upper"])}
 
 
 def as_read(forged: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

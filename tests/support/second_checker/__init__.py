@@ -21,12 +21,13 @@ __all__ = ["Verdict", "check"]
 
 @dataclass
 class Verdict:
-    """What is to be said about a certificate; L and U where they were computed."""
+    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly."""
 
     word: str
     reason: str = ""
     lower: Fraction | float | None = None
     upper: Fraction | float | None = None
+    rounded: bool = False
 
     @property
     def proven(self):
@@ -63,12 +64,15 @@ def _proof_of(name, settings):
 def _decide(record, first, arrays, verdict):
     part = record["formulation"]
     problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
+    oracle = getattr(problem.data, "oracle", "exact")
+    demand(record["oracle"] == oracle, f"the oracle is {oracle}")
     kind = record["proof"]["kind"]
     if kind != _proof_of(part["name"], part["settings"]):
         raise Malformed(f"the proof of {part['name']} is not {kind}")
     ends = KINDS[kind](problem, arrays)
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
+    verdict.rounded = kind != "cuts"
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"
         return

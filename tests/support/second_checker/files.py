@@ -179,8 +179,8 @@ def _kinds(record):
     for part, words in ((proof, "the proof"), (formulation, "the formulation"), (problem, "the output structure")):
         _version(part, words)
     need(proof["kind"] in PROOFS, f"the kind of proof is none of {PROOFS}")
-    need(record["oracle"] in ("exact", "under", "relaxed"), "oracle is an unknown word")
-    if record["oracle"] != "exact":
+    need(record["oracle"] in ("exact", "enclosed", "under", "relaxed"), "oracle is an unknown word")
+    if record["oracle"] in ("under", "relaxed"):
         raise Unknown(f"a {record['oracle']} oracle")
 
 
@@ -208,7 +208,7 @@ def _from_first(record):
 
 # ---------------------------------------------------------------------------------------------- STEM.npz
 
-FREE = ("data_classes", "data_loss")
+FREE = ("data_classes", "data_loss", "data_oracle")
 
 
 def _dtype(name, description):

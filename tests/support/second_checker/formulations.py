@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from .files import Unknown, is_number, need
-from .structures import STRUCTURES, Reader, Sequences, dot, value
+from .networks import Flow, Graph, Tree
+from .structures import Chain, Linear, Matching, Motif, Multiclass, Reader, Sequences, dot, value
 
 INF = math.inf
 NAMES = {
@@ -23,6 +24,16 @@ NAMES = {
     "normalized-cost-learning": "lam2 lam1 K factoring counts baseline",
     "crf": "lam",
     "self-paced": "C K",
+}
+STRUCTURES = {
+    "multiclass": Multiclass,
+    "chain": Chain,
+    "linear": Linear,
+    "matching": Matching,
+    "motif": Motif,
+    "tree": Tree,
+    "flow": Flow,
+    "graph": Graph,
 }
 COSTS = ("fixed-cost", "simplex-cost-learning", "normalized-cost-learning")
 WORDS = {
@@ -98,6 +109,10 @@ class Program:
     def check_pair(self, output):
         need(self.name != "weighted-risk" or output == "linear", "weighted-risk is for linear only")
         need(self.name not in COSTS or output in ("multiclass", "chain"), "costs are for multiclass and chain")
+        need(self.name != "perceptron" or output not in ("tree", "flow", "graph"), "perceptron has no such runner-up")
+        need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
+        if output == "graph" and self.data.oracle in ("under", "relaxed"):
+            raise Unknown(f"a {self.data.oracle} oracle")
         if self.settings.get("rescaling") != "slack":
             return
         need(output in ("multiclass", "linear", "chain"), f"slack is not defined for {output}")
@@ -140,10 +155,15 @@ class Program:
         return self.lam / 2 * square(theta)
 
     def conjugate(self, s, upper):
-        return square(s) / (2 * self.lam)
+        return square(max(x, 0) if j in self.signed else x for j, x in enumerate(s)) / (2 * self.lam)
 
     def project(self, theta):
-        return theta
+        return [max(x, Fraction(0)) if j in self.signed else x for j, x in enumerate(theta)]
+
+    @property
+    def signed(self):
+        """Places of θ that must be ≥ 0."""
+        return getattr(self.data, "signed", ())
 
     def start(self):
         return [Fraction(0)] * self.size
@@ -155,13 +175,16 @@ class Program:
 
     @property
     def quadratic(self):
-        return True
+        """Whether r is λ/2‖θ‖² on the whole space."""
+        return not self.signed
 
 
 class CostProgram(Program):
     """θ = (w, b, v), or (w, b) for fixed-cost; r = λ₂‖w‖² + λ₁‖w‖₁ + r_v(v)."""
 
-    quadratic = False
+    @property
+    def quadratic(self):
+        return False
 
     def __init__(self, name, settings, arrays, output):
         super().__init__(name, settings, arrays, output)

@@ -51,7 +51,7 @@ def read(problem, arrays, kind):
     """θ and the cuts (sample, witness, weight); refuses arrays that the kind of proof does not have."""
     allowed = {*COMMON, *({"fractions"} if kind == "cuts" else ())}
     allowed |= {f"tree_{name}" for name in TREE.split()} if kind == "tree" else set()
-    other = {name for name in arrays if not name.startswith("data_")} - allowed
+    other = {name for name in arrays if not name.startswith(("data_", "hint_"))} - allowed
     need(not other, f"arrays are not allowed: {sorted(other)}")
     theta = exact(take(arrays, "theta", "<f8", (problem.size,)))
     samples = take(arrays, "samples", "<i8", (None,)).tolist()
@@ -60,6 +60,7 @@ def read(problem, arrays, kind):
     witnesses = [tuple(z) for z in take(arrays, "witnesses", "<i8", (M, problem.data.width)).tolist()]
     weights = exact(take(arrays, "weights", "<f8", (M,)))
     need(all(x >= 0 for x in weights), "a weight is negative")
+    need(kind == "cuts" or not any(name.startswith("hint_") for name in arrays), "hints are for cuts")
     need(kind == "cuts" or M == 0, "this kind of proof has no cuts")
     return theta, list(zip(samples, witnesses, weights, strict=True))
 
@@ -72,7 +73,7 @@ def cuts(problem, arrays):
     beta = duals(problem, found, arrays)
     fractions = "fractions" in arrays
     slope, offset = [Fraction(0)] * problem.size, Fraction(0)
-    for (i, z, _), b in zip(found, beta, strict=True):
+    for (i, z, _), b in zip(found, [0] * len(found) if beta is None else beta, strict=True):
         if b:
             a, o = problem.cut(i, z)
             offset += b * o
@@ -80,7 +81,7 @@ def cuts(problem, arrays):
                 slope[place] -= b * number
     saved = worth(problem, theta)
     start = worth(problem, problem.start())
-    lower = offset - problem.conjugate(slope, saved)
+    lower = -INF if beta is None else offset - problem.conjugate(slope, saved)
     upper = worth(problem, [x / problem.lam for x in slope]) if fractions else saved
     if problem.hard and start == INF:
         start = Fraction(0)
@@ -88,7 +89,7 @@ def cuts(problem, arrays):
 
 
 def duals(problem, found, arrays):
-    """β_k, one per cut (§5)."""
+    """β_k, one per cut (§5); None if a priced sample has no weight."""
     prices, whole = problem.prices, [Fraction(0)] * problem.n
     given = None
     if "fractions" in arrays:
@@ -98,8 +99,6 @@ def duals(problem, found, arrays):
         demand(problem.data.is_output(i, z), f"the witness {z} is no output of sample {i}")
         demand(prices[i] or not weight, f"a weight stands on sample {i}, whose price is 0")
         whole[i] += weight
-    lacking = [i for i, p in enumerate(prices) if 0 < p < INF and not whole[i]]
-    demand(not lacking, f"sample {lacking[:1]} has a price and no weight")
     if given is not None:
         sums = [Fraction(0)] * problem.n
         for (i, _, _), b in zip(found, given, strict=True):
@@ -109,6 +108,8 @@ def duals(problem, found, arrays):
         return given
     if problem.hard:
         return [weight for _, _, weight in found]
+    if any(p and not total for p, total in zip(prices, whole, strict=True)):
+        return None
     alpha = [Fraction(math.floor(GRID * x / whole[i]), GRID) if x else Fraction(0) for i, _, x in found]
     first, lack = {}, [Fraction(1)] * problem.n
     for k, (i, _, weight) in enumerate(found):
@@ -274,18 +275,8 @@ def tree(problem, arrays):
             slope = data.delta(i, z)
             rows.append(Cut(j, slope, data.loss(i, z), roots(square(slope.values()))[1]))
     nodes, multipliers = read_tree(arrays, rows, len(priced))
-    lower = least_bound(nodes, multipliers, rows, c, kappa, upward(U), problem.size)
+    lower = least_bound(nodes, multipliers, rows, c, kappa, U, problem.size)
     return Ends(lower, U, U, F(problem.start()))
-
-
-def upward(U):
-    """U rounded up to a float64, as a Fraction or ∞."""
-    try:
-        found = float(U)
-    except OverflowError:
-        return INF
-    found = math.nextafter(found, INF) if Fraction(found) < U else found
-    return Fraction(found) if found < INF else INF
 
 
 def read_tree(arrays, rows, n_priced):

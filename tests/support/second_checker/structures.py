@@ -49,7 +49,8 @@ class Reader:
 
     def __init__(self, arrays):
         self.arrays = {name[5:]: array for name, array in arrays.items() if name.startswith("data_")}
-        self.taken = set()
+        self.hints = {name[5:]: array for name, array in arrays.items() if name.startswith("hint_")}
+        self.taken, self.hinted = set(), set()
 
     def array(self, name, dtype, shape):
         need(name in self.arrays, f"data_{name} is missing")
@@ -88,9 +89,17 @@ class Reader:
         need(not any(found[y][y] for y in range(k)), "the cost of a right label is not 0")
         return found
 
-    def rows(self, columns, m=None):
-        """The rows of X as dicts column → number."""
-        p = self.whole(columns, (), 1)
+    def hint(self, name, shape):
+        need(name in self.hints, f"hint_{name} is missing")
+        found = self.hints[name]
+        need(found.dtype.str == "<f8" and found.shape == shape, f"hint_{name} is {found.dtype.str} {found.shape}")
+        need(bool(np.isfinite(found).all()), f"hint_{name} is not finite")
+        self.hinted.add(name)
+        return exact(found)
+
+    def rows(self, columns, m=None, p=None):
+        """The rows of X as dicts column → number; the number of columns is p, or stands in an array."""
+        p = self.whole(columns, (), 1) if p is None else p
         indptr = self.whole("indptr", (None if m is None else m + 1,), 0)
         data, indices = self.floats("data", (None,)), self.whole("indices", (None,), 0, p - 1)
         need(len(indptr) >= 1 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "indptr has wrong ends")
@@ -104,6 +113,7 @@ class Reader:
 
     def end(self):
         need(self.taken == set(self.arrays), f"data arrays are not allowed: {sorted(set(self.arrays) - self.taken)}")
+        need(self.hinted == set(self.hints), f"hints are not allowed: {sorted(set(self.hints) - self.hinted)}")
 
 
 class Structure:
@@ -441,6 +451,3 @@ class Motif(Structure):
 
     def loss(self, i, z):
         return Fraction(z[0] != self.true[i][0])
-
-
-STRUCTURES = {"multiclass": Multiclass, "chain": Chain, "linear": Linear, "matching": Matching, "motif": Motif}
