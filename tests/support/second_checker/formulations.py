@@ -10,7 +10,8 @@ import numpy as np
 
 from .files import Unknown, is_number, need
 from .networks import Flow, Graph, Tree
-from .structures import Chain, Linear, Matching, Motif, Multiclass, Reader, Sequences, dot, value
+from .reader import Reader
+from .structures import Chain, Linear, Matching, Motif, Multiclass, Sequences, dot, value
 
 INF = math.inf
 NAMES = {

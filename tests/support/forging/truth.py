@@ -38,7 +38,7 @@ def truth(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Ends:
             return by_subsets(problem, form.C, form.K)
         form = checked_formulation(name, settings | ({"declare": "cuts"} if "declare" in settings else {}))
         return certified(form, problem)
-    except CutbenchError as error:
+    except (CutbenchError, ArithmeticError) as error:  # numbers beyond what solvers take
         raise Unknown(str(error)) from error
 
 
@@ -69,7 +69,7 @@ def exact(end: float) -> Fraction | float:
 
 def written_out(form: Any, problem: Any) -> float:
     """min F by CLARABEL, every cut of every output a constraint."""
-    from workbench.backends.solvers import solve_cvxpy
+    from workbench.backends import solve_cvxpy
     from workbench.solving.masters.declared import written
 
     program, _ = written(form, problem)
@@ -98,11 +98,8 @@ def summed(form: Any, problem: Any) -> float:
     def F(w: np.ndarray) -> float:
         total = form.lam / 2 * w @ w
         for i, (delta, phi) in enumerate(tables):
-            if loss == "squared":
-                term = (phi[1] @ w - problem.targets[i]) ** 2 / 2
-            else:
-                term = logsumexp(delta @ w)
-            total += weights[i] * term
+            missed = (phi[1] @ w - problem.targets[i]) ** 2 / 2 if loss == "squared" else logsumexp(delta @ w)
+            total += weights[i] * missed
         return float(total)
 
     return min(float(minimize(F, np.zeros(problem.n_features), tol=1e-10).fun), F(np.zeros(problem.n_features)))
@@ -115,13 +112,18 @@ def by_subsets(problem: Any, C: float, K: float) -> Ends:
         raise Unknown(f"{len(priced)} samples have too many subsets")
     ends: list[Ends] = []
     for kept in itertools.product((0, 1), repeat=len(priced)):
-        left = sum((Fraction(w) / Fraction(K) for w, k in zip(problem.weights[priced], kept, strict=True) if not k), Fraction(0))
+        left = sum(
+            (Fraction(w) / Fraction(K) for w, k in zip(problem.weights[priced], kept, strict=True) if not k),
+            Fraction(0),
+        )
         if not any(kept):
             ends.append((left, left))
             continue
         chosen = np.zeros(problem.n_samples, int)
         chosen[priced] = kept
-        solution = wb.solve(checked_formulation("completed-ssvm", {"C": C, "states": None, "kept": chosen.tolist()}), problem, gap=1e-10)
+        solution = wb.solve(
+            checked_formulation("completed-ssvm", {"C": C, "states": None, "kept": chosen.tolist()}), problem, gap=1e-10
+        )
         ends.append((Fraction(solution.lower) + left, Fraction(solution.upper) + left))
     room = Fraction(1, 10**12)  # completed-ssvm rounds Σw/C
     return min(low for low, _ in ends) * (1 - room), min(high for _, high in ends) * (1 + room)
