@@ -148,6 +148,9 @@ class Problem(Protocol):
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
     exact_loss : whether ℓ is (optional; without it losses are taken to be rounded)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, where it is known better
+        than by `terms`; its losses are exact)
+    conditions : sentences that proofs about the problem take for granted (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
