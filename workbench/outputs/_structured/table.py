@@ -108,7 +108,7 @@ class Listing:
         order = np.where(top, np.arange(len(at)), len(at))
         return self.rows[at[np.minimum.reduceat(order, first)]][:, None]
 
-    def argmax(self, w: Floats, samples: Ints, augment: bool) -> Ints:
+    def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
         at, first = self.chosen(samples)
         return self.highest(self.matrix[at] @ w + (self.losses[at] if augment else 0.0), at, first)
 
