@@ -10,7 +10,7 @@
     number     too few digits                                     stop       ends before it is done
 
 Each says what evidence about it is right, by what it means and not by what a judge says: the convention of
-workbench/conventions.py that it amounts to (`λ` is another λ without a reason), the audits of workbench/audits.py
+judging/conventions.py that it amounts to (`λ` is another λ without a reason), the audits of judging/audits.py
 that must contradict it where the learner lends what they ask for (`dual`: its dual weights), or nothing beyond
 the excess. A wrong output is no argmax, and its slope no subgradient; a wrong feature makes both wrong.
 

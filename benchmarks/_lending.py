@@ -1,6 +1,6 @@
 """What the learners of `_plain_learners.py` lend to audits: single steps by their own methods, faults and all.
 
-A `Lender` follows the contract of workbench/judging.py. It lends what its method really computes:
+A `Lender` follows the contract of judging/judge.py. It lends what its method really computes:
 
     oracle        subgradient, projected, bcfw, adagrad: the output of `argmax`
     subgradient   the slope they take there, of h_i without its weight; of likelihoods the expected slope
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 PEGASOS, COSTS, SMOOTH = ("subgradient", "projected"), ("adagrad",), ("gradient", "lbfgs", "saga")
 

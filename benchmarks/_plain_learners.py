@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 # ── views ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.registries import load_file, load_problem
+from workbench.judging.verdicts import crosscheck
+from workbench.registries import load_file
 from workbench.solvers.adagrad import AdaGrad
-from workbench.solving import solve
-from workbench.stochastic import run
-from workbench.verdicts import crosscheck
+from workbench.solving.solve import solve
+from workbench.solving.stochastic import run
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 

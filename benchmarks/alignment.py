@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.datasets import Bitext, MissingData, hansards, made_bitext
+from workbench.contracts import Floats, Ints
+from workbench.data.datasets import Bitext, MissingData, hansards, made_bitext
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.matching import Matching, heaviest_matching, links_of
-from workbench.registries import load_problem
-from workbench.solving import solve
-from workbench.structures import Floats, Ints
+from workbench.solving.solve import solve
 
 LAMS, PRICES = (0.1, 0.01, 0.001), (1.0, 3.0, 10.0)
 DICE, THRESHOLDS = (1, 2), np.arange(0.0, 0.8, 0.025)

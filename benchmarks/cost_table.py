@@ -8,8 +8,8 @@ says less, tested on 2,189), `digits` (balanced; the first 1,000, tested on the 
 Costs are K = 1 an error in the SVM and in (10). On the simplex they share K, so K is the number of reachable
 classes there: 1 an error on average (K only rescales λ₂: docs/mathematics.md §5). λ₂ is one for all rows.
 
-Every cell is a `wb.solve` to the gap, by the master that `workbench/ascent.py` describes where data are long; of an
-alternation each inner program is one.
+Every cell is a `wb.solve` to the gap, by the master that `solving/masters/ascent.py` describes where data are long;
+of an alternation each inner program is one.
 
 Accuracies carry exact (Clopper–Pearson) 95 % intervals; each row is compared with the SVM by McNemar's exact test
 on the stories that one of the two gets wrong. `spread` is the greatest difference of two scores on a test sample. Where
@@ -26,16 +26,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from workbench.costs import classes_of, reachable
+from workbench.contracts import Floats
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.kappa_difficulty import KappaDifficulty
-from workbench.majorize import alternate
+from workbench.objectives.costs import classes_of, reachable
 from workbench.outputs.multiclass import Multiclass
-from workbench.registries import load_file, load_problem
-from workbench.solving import solve
-from workbench.structures import Floats
+from workbench.registries import load_file
+from workbench.solving.majorize import alternate
+from workbench.solving.solve import solve
 
 ROUNDS = 12  # of an alternation
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")

@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from workbench.contracts import Floats, Ints
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.latent_ssvm import LatentSSVM
 from workbench.formulations.self_paced_latent import SelfPacedLatent
-from workbench.pacing import CRITERIA, hinges
-from workbench.registries import load_file, load_problem
-from workbench.solving import solve
-from workbench.structures import Floats, Ints
+from workbench.objectives.pacing import CRITERIA, hinges
+from workbench.registries import load_file
+from workbench.solving.solve import solve
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 

@@ -30,21 +30,21 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from workbench.backends import solve_cvxpy
-from workbench.bounds import bounds_for
-from workbench.conventions import explain
+from workbench.backends.solvers import solve_cvxpy
+from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.judging.conventions import explain
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
+from workbench.proofs.bounds import bounds_for
 from workbench.registries import load_file
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient
-from workbench.solving import solve
-from workbench.stochastic import run
-from workbench.structures import Floats
+from workbench.solving.solve import solve
+from workbench.solving.stochastic import run
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 

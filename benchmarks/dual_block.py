@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench.bounds import Bounds
-from workbench.compiled import available
-from workbench.datasets import MissingData
+from workbench.arithmetic.compiled import available
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.registries import load_problem
+from workbench.proofs.bounds import Bounds
 from workbench.solvers.dual_block import DualBlock
-from workbench.solving import solve
-from workbench.stochastic import Handed
+from workbench.solving.solve import solve
+from workbench.solving.stochastic import Handed
 
 GAPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 LOOKS = 1.2  # every how much more work a bound is computed

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.datasets import MissingData, ratings
-from workbench.dyadic import Dyadic, regularised_risk
-from workbench.dyads import Dyads, simulated, split
+from workbench.data.datasets import MissingData, ratings
+from workbench.dyads.dyadic import Dyadic, regularised_risk
+from workbench.dyads.nuclear import alternate, nuclear_bound
+from workbench.dyads.pairs import Dyads, simulated, split
 from workbench.errors import checked_whole
-from workbench.nuclear import alternate, nuclear_bound
 
 LOSSES = ("hinge", "squared", "logistic")
 STEPS = (0.03, 0.1, 0.3)

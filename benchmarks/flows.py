@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench import flows as closed
-from workbench.dyadic import Dyadic
-from workbench.dyads import Dyads
+from workbench.dyads import flows as closed
+from workbench.dyads.dyadic import Dyadic
+from workbench.dyads.pairs import Dyads
 from workbench.errors import checked_whole
 
 LOSSES = ("hinge", "squared", "logistic")
@@ -46,7 +46,7 @@ def linear_speed(X: sparse.csr_array, y: Any, passes: int, repeats: int) -> dict
     from workbench.formulations.weighted_risk import WeightedRisk
     from workbench.outputs.linear import Linear
     from workbench.solvers.importance_aware import ImportanceAware
-    from workbench.stochastic import prepared
+    from workbench.solving.stochastic import prepared
 
     problem, solver, found = Linear(X, y), ImportanceAware("last"), {}
     order = np.random.default_rng(1).integers(len(y), size=passes * len(y))
@@ -71,7 +71,7 @@ def each(function: Any, target: Any, p: Any, U: Any, V: Any, X: Any, out: Any) -
 
 def reach_cost(rng: np.random.Generator, count: int = 200_000) -> float:
     """Microseconds of an inverse."""
-    from workbench.compiled import compiled, signed
+    from workbench.arithmetic.compiled import compiled, signed
 
     numbers = rng.normal(size=(2, count)), np.exp(2 * rng.normal(size=(3, count)))
     arrays = [*numbers[0], *numbers[1], np.empty(count)]

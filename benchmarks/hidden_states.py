@@ -27,15 +27,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from workbench.backends import BACKENDS, ConeProgram
+from workbench.backends.solvers import BACKENDS, ConeProgram
+from workbench.contracts import Floats, Ints
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM
 from workbench.formulations.self_paced_latent import SelfPacedLatent
+from workbench.objectives.pacing import CRITERIA, costs, rivals
 from workbench.outputs.motif import Motif
-from workbench.pacing import CRITERIA, costs, rivals
-from workbench.registries import load_problem
-from workbench.solving import solve
-from workbench.structures import Floats, Ints
+from workbench.solving.solve import solve
 
 AGREED = 1e-6
 METHODS = ("CCCP", *CRITERIA)

@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import cvxpy as cp
 import numpy as np
 
-from workbench.backends import BACKENDS, solve_cvxpy
-from workbench.bounds import Bounds
-from workbench.declared import written
+from workbench.arithmetic.lifting import dependent_row, solve_whole
+from workbench.arithmetic.rationals import product
+from workbench.backends.solvers import BACKENDS, solve_cvxpy
+from workbench.contracts import CutForm, Cuts, Majorized, Search, SmoothForm, enumerated
 from workbench.errors import BackendFailed, BadInput, MissingCapability, NotSeparable, checked_whole
-from workbench.exact import ExactBounds, exact_bounds, exact_optimum, optimum
-from workbench.lifting import dependent_row, solve_whole
-from workbench.rationals import product
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.exact import ExactBounds, exact_bounds, exact_optimum, optimum
 from workbench.registries import misfit, registry, settings_of
-from workbench.solving import solve
-from workbench.structures import CutForm, Cuts, Majorized, Search, SmoothForm, enumerated
+from workbench.solving.masters.declared import written
+from workbench.solving.solve import solve
 
 TOLERANCE = 1e-8
 WITNESSES = ("CLARABEL", "PIQP", "ECOS")

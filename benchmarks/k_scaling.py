@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
-from workbench.registries import load_file, load_problem
-from workbench.solving import Solution, solve
+from workbench.registries import load_file
+from workbench.solving.solve import Solution, solve
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 

@@ -27,10 +27,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from workbench.backends import BACKENDS, backend, solve_cvxpy
+from workbench.backends.solvers import BACKENDS, backend, solve_cvxpy
+from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
-from workbench.lazy import LazyConstraint, LazyProblem
-from workbench.structures import Floats
+from workbench.solving.lazy import LazyConstraint, LazyProblem
 
 REBUILT = ("stacked", "scalar")
 

@@ -1,6 +1,6 @@
 """What a compiled master saves: one loop of cut generation, several ways to hand its rows to a convex solver.
 
-    compiled   the CVXPY program without cuts compiled once, rows appended natively (workbench/declared.py)
+    compiled   the CVXPY program without cuts compiled once, rows appended natively (solving/masters/declared.py)
     gram       the dual over the rows' Gram matrix, no CVXPY at all
     stacked    a CVXPY problem rebuilt each round, all rows in one constraint
     scalar     a CVXPY problem rebuilt each round, one constraint a row, as tutorials do
@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends import backend, solve_cvxpy
-from workbench.bounds import Bounds
-from workbench.cutting_planes import Family, generate
-from workbench.declared import WrittenCuts
+from workbench.backends.solvers import backend, solve_cvxpy
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.master import Master, MasterAnswer
-from workbench.registries import load_problem
-from workbench.solving import make_master
+from workbench.proofs.bounds import Bounds
+from workbench.solving.cutting_planes import Family, generate
+from workbench.solving.masters.declared import WrittenCuts
+from workbench.solving.masters.master import Master, MasterAnswer
+from workbench.solving.solve import make_master
 
 OURS, REBUILT = ("compiled", "gram"), ("stacked", "scalar")
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.certificate import load
-from workbench.datasets import MissingData
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
-from workbench.oracles import MarginRescaling
-from workbench.registries import load_problem
+from workbench.objectives.oracles import MarginRescaling
+from workbench.proofs.certificate import load
 
-COMMAND = "from workbench.cli import main; main()"
+COMMAND = "from workbench.command.cli import main; main()"
 
 
 def ocr(n: int = 200, lam: float = 0.01, gap: float = 1e-6, repeats: int = 1) -> dict[str, Any]:

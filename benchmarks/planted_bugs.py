@@ -16,7 +16,7 @@ learners are judged on the same problems and on harder ones (λ from 1e-4 to 1e2
 passes); `disagrees` or `failed` on one of them is a false alarm.
 
 **Evidence.** Each fault says what it amounts to (`_faults.py`): conventions and audits, or nothing beyond its excess. A
-run is explained by workbench/conventions.py from its weights and by workbench/audits.py from the steps that it lends
+run is explained by judging/conventions.py from its weights and by judging/audits.py from the steps that it lends
 (`_lending.py`). It has a cause to name if its fault amounts to a convention, or to an audit of what it lends, and is
 
     named        one of its own is said;    told  with confidence: audits are certain, conventions may be
@@ -44,20 +44,20 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from workbench.audits import audit, hooks_of
-from workbench.conventions import Detective
+from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.judging.audits import audit, hooks_of
+from workbench.judging.conventions import Detective
+from workbench.judging.verdicts import Report, crosscheck
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file, registry
-from workbench.solving import solve
-from workbench.structures import Floats
-from workbench.verdicts import Report, crosscheck
+from workbench.solving.solve import solve
 
 HERE = Path(__file__)
 plain, lending, settings = (

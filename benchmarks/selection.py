@@ -24,16 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends import solve_cvxpy
-from workbench.branch_and_bound import CappedTerms, alternation
+from workbench.backends.solvers import solve_cvxpy
+from workbench.contracts import Floats
 from workbench.errors import BackendFailed, checked_whole
 from workbench.formulations._novelty import least_change_program
 from workbench.formulations.self_paced import SelfPaced
-from workbench.least_change import floor, novelties
+from workbench.objectives.least_change import floor, novelties
 from workbench.outputs.multiclass import Multiclass
-from workbench.solving import solve
-from workbench.structures import Floats
-from workbench.trees import CappedBounds
+from workbench.proofs.capped import CappedBounds
+from workbench.solving.branch_and_bound import CappedTerms, alternation
+from workbench.solving.solve import solve
 
 AGREED = 1e-6
 

@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 cutbench bench speed
     cutbench bench speed --set only=digits --set n=100 --set gap=1e-2
 
-The races, how they are timed and judged: `workbench/racing.py`. The times of a method that reaches no gap are
+The races, how they are timed and judged: `judging/racing.py`. The times of a method that reaches no gap are
 None, with what it reached in the time as `best`; one that cannot take part, or is absent, says why in `refusal`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.errors import BadInput, UnknownName
-from workbench.racing import RACES, race, unit
+from workbench.judging.racing import RACES, race, unit
 
 GAPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 

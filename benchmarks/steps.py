@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.bounds import Bounds
-from workbench.datasets import MissingData
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.registries import load_problem
+from workbench.proofs.bounds import Bounds
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient
-from workbench.stochastic import prepared
+from workbench.solving.stochastic import prepared
 
 SOLVERS = (Subgradient(), BCFW())
 START = """
 import json, time
 import workbench as wb
-from workbench.registries import load_problem
+from workbench.data.loading import load_problem
 problem = load_problem("synthetic-chain")(n=4)
 began = time.perf_counter()
 traces = [wb.run(solver, wb.SoftMargin(), problem, passes=1) for solver in (wb.Subgradient(), wb.BCFW())]

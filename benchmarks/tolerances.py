@@ -22,15 +22,15 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from workbench.backends import BACKENDS
-from workbench.bounds import Bounds
-from workbench.declared import written
+from workbench.backends.solvers import BACKENDS
+from workbench.contracts import Cuts, enumerated
 from workbench.errors import BadInput
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
-from workbench.structures import Cuts, enumerated
+from workbench.proofs.bounds import Bounds
+from workbench.solving.masters.declared import written
 
 
 def cases() -> dict[str, tuple[Any, Any]]:

@@ -1,6 +1,6 @@
 """Vowpal Wabbit's Python wheel and ours on the same text file: CPU time, and 0/1 loss on held-out pairs.
 
-Planted pairs in two classes (workbench/dyads.py, `simulated`), a quarter held out; hinge loss. Two models:
+Planted pairs in two classes (dyads/pairs.py, `simulated`), a quarter held out; hinge loss. Two models:
 
     linear    both sides and a constant                     VW: its default updates (normalized, adaptive, invariant)
     dyadic    with one latent dimension besides             VW: --lrq rt1, gradient steps on each factor in turn
@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
-from workbench import vowpal
-from workbench.dyadic import Dyadic
-from workbench.dyads import Dyads, simulated, split
+from workbench.dyads import vowpal
+from workbench.dyads.dyadic import Dyadic
+from workbench.dyads.pairs import Dyads, simulated, split
 from workbench.errors import checked_whole
 
 MODELS = {"linear": 0, "dyadic": 1}

@@ -2,7 +2,7 @@
 
     x = [e_rater, e_task, 1],      score of label c = α_{rater, c} + β_{task, c} + γ_c
 
-face-sentiment (4 classes) and bluebird (2) are real; simulated ratings are drawn as workbench/dyads.py says.
+face-sentiment (4 classes) and bluebird (2) are real; simulated ratings are drawn as workbench/dyads/pairs.py says.
 Its certified optimum is the linear row's reference in `cutbench bench dyadic-table`, whose other rows are bilinear.
 """
 

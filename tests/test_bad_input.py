@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import workbench.terminal as terminal
-from workbench.cli import cli
+import workbench.command.terminal as terminal
+from workbench.command.cli import cli
 from workbench.errors import BadInput
 from workbench.registries import present
 
@@ -156,7 +156,7 @@ def test_too_little_memory(monkeypatch):
 
     monkeypatch.setattr("workbench.solve", starved, raising=False)
     refused(*SOFT, says="memory does not suffice (θ has 12 entries, 8.9e-08 GiB, several times over)")
-    monkeypatch.setattr("workbench.cli.load_problem", starved)
+    monkeypatch.setattr("workbench.command.cli.load_problem", starved)
     refused(*SOFT, says="memory does not suffice (Unable to allocate 14.9 GiB); take fewer")
 
 
@@ -198,7 +198,7 @@ def test_an_unwritable_folder_is_found_before_any_work(words, monkeypatch):
     if words == ("figures",) and not present("figure"):
         pytest.skip("this installation has no figures")
     Path("file").write_text("in the way")
-    monkeypatch.setattr("workbench.cli.solved", lambda *_, **__: pytest.fail("solved before looking at --out"))
+    monkeypatch.setattr("workbench.command.cli.solved", lambda *_, **__: pytest.fail("solved before looking at --out"))
     refused(*words, "--out", "file/below", says="Cannot write to file/below (Not a directory)")
     refused(*words, "--out", "file", says="Cannot write to file (")
 

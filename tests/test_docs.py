@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -10,16 +9,16 @@ import shutil
 import subprocess
 import sys
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import tower
 from click.testing import CliRunner
 
 from workbench import __version__
-from workbench.cli import cli
+from workbench.command.cli import cli
+from workbench.contracts import CutForm
 from workbench.registries import CHECKOUT, load_file, present, registry
-from workbench.structures import CutForm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md", "docs/peers.md"]
@@ -201,29 +200,9 @@ def test_pictures_are_small():
         assert path.stat().st_size < 250_000, f"{path.name} is too large for a repository"
 
 
-def floors_told() -> list[list[str]]:
-    """The floors in docs/architecture.md, top first."""
-    tower = next(text for _, text in blocks("docs/architecture.md") if text.startswith("cli "))
-    return [re.split(r" {2,}", line)[0].split() for line in tower.splitlines()]
-
-
-def test_the_architecture_names_every_room_on_its_floor():
-    tree = ast.parse((ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8"))
-    value = next(
-        n.value for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "FLOORS"
-    )
-    level = {room: k for k, rooms in enumerate(ast.literal_eval(value)) for room in rooms}
-    told = floors_told()[::-1]
-    named = {room for rooms in told for room in rooms}
-    picture = page("docs/images/layers.svg")
-    for room in level:
-        assert room in named, f"docs/architecture.md does not show {room}"
-        assert re.search(rf"\b{room}\b", picture), f"docs/images/layers.svg does not show {room}"
-    known = [[level[room] for room in rooms if room in level] for rooms in told]
-    for below, above in pairwise(known):
-        assert max(below, default=0) <= min(above, default=99), (
-            "a room stands on another floor than tests/test_layers.py"
-        )
+def test_the_tower_is_made_from_the_list_of_wings():
+    assert page("docs/architecture.md") == tower.page(), "run python tests/support/tower.py"
+    assert page("docs/images/layers.svg") == tower.picture(), "run python tests/support/tower.py"
 
 
 # ── CONTRIBUTING: recipes ─────────────────────────────────────────────────────────────────────────
@@ -260,7 +239,7 @@ def house(tmp_path_factory):
     backends = copy / "workbench" / "backends.py"
     content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
     backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
-    for name, path in (("_ALL", "workbench/backends.py"), ("DELIVERED", "tests/test_backends.py")):
+    for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
         inserted(copy / path, name, LINES[name, path])
     profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
@@ -270,7 +249,7 @@ def house(tmp_path_factory):
 
 SCRIPT = """
 import pytest
-from workbench.cli import cli
+from workbench.command.cli import cli
 if pytest.main({words}):
     raise SystemExit("the examples fail their tests")
 for line in {runs}:

@@ -10,7 +10,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from workbench.cli import entry
+from workbench.command.cli import entry
+from workbench.contracts import Problem
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, UnknownName
 from workbench.registries import (
     KINDS,
@@ -19,14 +21,12 @@ from workbench.registries import (
     Setting,
     build,
     compatibility,
-    load_problem,
     load_user_file,
     parse_settings,
     present,
     registry,
     settings_of,
 )
-from workbench.structures import Problem
 
 # Which solvers refuse a formulation, with words from their refusals; first what several refuse alike.
 IMPORTANCE = {"importance-aware": "minimise weighted-risk"}

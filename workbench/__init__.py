@@ -17,47 +17,53 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "solve": "solving",
-    "Solution": "solving",
-    "LazyProblem": "lazy",
-    "LazyConstraint": "lazy",
-    "run": "stochastic",
-    "Trace": "structures",
-    "crosscheck": "verdicts",
-    "Verdict": "verdicts",
-    "judge": "judging",
-    "Judgement": "judging",
-    "race": "racing",
-    "RACES": "racing",
-    "verify": "certificate",
-    "Certificate": "certificate",
-    "Bounds": "bounds",
+    "solve": "solving.solve",
+    "Solution": "solving.solve",
+    "LazyProblem": "solving.lazy",
+    "LazyConstraint": "solving.lazy",
+    "run": "solving.stochastic",
+    "Trace": "contracts",
+    "crosscheck": "judging.verdicts",
+    "Verdict": "judging.verdicts",
+    "judge": "judging.judge",
+    "Judgement": "judging.judge",
+    "race": "judging.racing",
+    "RACES": "judging.racing",
+    "verify": "proofs.certificate",
+    "Certificate": "proofs.certificate",
+    "Bounds": "proofs.door",
     "registry": "registries",
-    "load_problem": "registries",
+    "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",
-    "baseline_counts": "costs",
-    "alternation": "branch_and_bound",
-    "Dyads": "dyads",
-    "Dyadic": "dyadic",
-    "nuclear_bound": "nuclear",
-    "novelty": "least_change",
-    "novelties": "least_change",
-    "uncertainty": "criteria",
-    "BACKENDS": "backends",
+    "baseline_counts": "objectives.costs",
+    "alternation": "solving.branch_and_bound",
+    "Dyads": "dyads.pairs",
+    "Dyadic": "dyads.dyadic",
+    "nuclear_bound": "dyads.nuclear",
+    "novelty": "objectives.least_change",
+    "novelties": "objectives.least_change",
+    "uncertainty": "objectives.criteria",
+    "BACKENDS": "backends.solvers",
     "CutbenchError": "errors",
     "BadInput": "errors",
     "MissingCapability": "errors",
     "NotSeparable": "errors",
     "UnknownName": "errors",
 }
-_MODULES = ("datasets", "dyads", "flows", "pictures", "vowpal")
+_MODULES = {
+    "datasets": "data.datasets",
+    "dyads": "dyads",
+    "flows": "dyads.flows",
+    "pictures": "command.pictures",
+    "vowpal": "dyads.vowpal",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"workbench.{_HOMES[name]}"), name)
     if name in _MODULES:
-        return import_module(f"workbench.{name}")
+        return import_module(f"workbench.{_MODULES[name]}")
     if name[:1].isupper():
         from workbench.registries import registry
 

@@ -44,6 +44,12 @@ class BackendFailed(CutbenchError):
     exit_code = 3
 
 
+class Contradiction(CutbenchError):
+    """A proven lower bound above a proven upper one: a bug in an oracle, in features or losses, or in our bounds."""
+
+    exit_code = 70
+
+
 class NotSeparable(CutbenchError):
     """Hard margin on data that no weights separate; carries the Farkas ray.
 

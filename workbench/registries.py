@@ -19,7 +19,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -165,25 +165,6 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     if not hasattr(module, "NAMES"):
         raise BadInput(f"{path} defines neither NAMES nor {lone!r}; define one of them.")
     return dict(exported(module, path))
-
-
-def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
-    """What builds a problem: a registered name's function, or that of a user's .py or data file.
-
-    A Python file runs with the user's rights. It exports NAMES with one entry, or one function or
-    class called `problem`.
-    """
-    if isinstance(name_or_path, str) and not is_path(name_or_path):
-        return registry("problem").get(name_or_path)
-    path = Path(name_or_path)
-    if path.suffix.lower() != ".py":
-        from workbench.readers import data_problem
-
-        return data_problem(path)
-    found = load_user_file(path, "problem", "problem")
-    if len(found) > 1:
-        raise BadInput(f"{path} registers {len(found)} problems ({', '.join(sorted(found))}); leave one in NAMES.")
-    return next(iter(found.values()))
 
 
 # ── typed settings ────────────────────────────────────────────────────────────────────────────────
@@ -341,7 +322,7 @@ def compatibility() -> list[Pair]:
 
 def misfit(formulation: Any, problem: Any) -> str | None:
     """Why the formulation cannot work on the problem, or None."""
-    from workbench.structures import Majorized, SmoothForm
+    from workbench.contracts import Majorized, SmoothForm
 
     ask = formulation.terms if isinstance(formulation, SmoothForm) else None
     ask = formulation.start if isinstance(formulation, Majorized) else ask or formulation.oracle

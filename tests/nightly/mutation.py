@@ -62,10 +62,12 @@ class Target(NamedTuple):
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
 FEW = ("-k", "not (inside or solved or most_tiny or decoders) or multiclass-soft and not (solved or 1- or 2- or 3-)")
 TARGETS = {
-    "intervals": Target(("intervals",)),
-    "bounds": Target(("bounds",), ("*.balanced", "BALANCING")),
-    "regularizers": Target(("regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
-    "exact": Target(("exact",), (*SEARCH, "differences"), FEW),
+    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
+    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
+    "objectives/regularizers": Target(
+        ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
+    ),
+    "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
 }
 
 
@@ -216,8 +218,9 @@ def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
     if not loud:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
-    sys.meta_path.insert(0, Altered(f"workbench.{module}", Path("workbench", f"{module}.py").resolve(), code))
-    files = [f"tests/test_{each}.py" for each in TARGETS[module].tests]
+    path = Path("workbench", f"{module}.py")
+    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
+    files = [f"tests/{each}.py" for each in TARGETS[module].tests]
     options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     return pytest.main([*options, *TARGETS[module].words, *files])

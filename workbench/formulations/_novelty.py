@@ -1,10 +1,10 @@
-"""The program behind novelty, declared (docs/mathematics.md §6); solved in batches by workbench/least_change.py."""
+"""The program behind novelty, declared (docs/mathematics.md §6); solved in batches by objectives/least_change.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.structures import Floats
+from workbench.contracts import Floats
 
 
 def least_change_program(rows: Floats, needs: Floats) -> tuple[Any, Any]:

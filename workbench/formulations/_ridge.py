@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.contracts import Blocks, Prices
 from workbench.errors import checked_positive
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Prices
+from workbench.objectives.regularizers import SquaredNorm
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.costs import COUNTS, Classes, LearnedCost, classes_of, label_counts, reachable
+from workbench.contracts import Blocks, Floats, Prices
 from workbench.errors import BadInput, checked_positive
-from workbench.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
-from workbench.structures import Blocks, Floats, Prices
+from workbench.objectives.costs import COUNTS, Classes, LearnedCost, classes_of, label_counts, reachable
+from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
 Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
 Counts = Literal["expected", "logical", "logical-max", "none", "total", "baseline"]

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.contracts import Marginals, Terms
 from workbench.formulations._ridge import Ridge
-from workbench.likelihoods import Enumerated
-from workbench.structures import Marginals, Terms
+from workbench.objectives.likelihoods import Enumerated
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from workbench.costs import FixedCost, folds_of, label_counts
+from workbench.contracts import Blocks, Prices
 from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
-from workbench.regularizers import ElasticNet, Stacked
-from workbench.structures import Blocks, Prices
+from workbench.objectives.costs import FixedCost, folds_of, label_counts
+from workbench.objectives.regularizers import ElasticNet, Stacked
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.arithmetic.intervals import down, up
+from workbench.contracts import Prices
 from workbench.formulations._ridge import Ridge
-from workbench.intervals import down, up
-from workbench.oracles import MarginRescaling
-from workbench.structures import Prices
+from workbench.objectives.oracles import MarginRescaling
 
 
 @dataclass(frozen=True)

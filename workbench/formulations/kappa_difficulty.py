@@ -4,7 +4,7 @@
     v ← step(D(w, b), v)
 
 for a measure D of how hard each error class is and a step that turns it into costs on the simplex
-(workbench/difficulty.py): the source's 3 steps × 3 measures, and its two further leads as measures. There is
+(objectives/difficulty.py): the source's 3 steps × 3 measures, and its two further leads as measures. There is
 no joint objective, hence no certificate of the whole; each inner program has one.
 """
 
@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from workbench.costs import reachable
-from workbench.difficulty import FOLDS, MEASURES, STEPS, Model
+from workbench.contracts import Blocks, Floats
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
-from workbench.structures import Blocks, Floats
+from workbench.objectives.costs import reachable
+from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
 
 Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
 Step = Literal["cosine", "dot", "inverted"]

@@ -9,7 +9,7 @@ F is a difference of convex functions. At fixed states h the second maximum is b
 
 z running over the rivals (ŷ, ĥ), ŷ ≠ y_i, with equality at w if h = argmax: a majorant. (The usual one has ŷ = y_i
 among its z as well; it is tight at the same w but lies above this one.) CCCP minimises F(·; h) (`completed-ssvm`,
-certified), then sets h to the argmax, and again. F never rises; the loop in workbench/majorize.py holds it to that. The
+certified), then sets h to the argmax, and again. F never rises; the loop in solving/majorize.py holds it to that. The
 end is stationary: no states are better than h for the w that h leads to. That proves nothing about min F, hence several
 seeded starts: the best states for random weights. (Random states say nothing that a window of a negative sample would
 not contradict, and w = 0 is where they lead.)
@@ -32,11 +32,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import Blocks, Floats, Ints, Latent, Prices
 from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
-from workbench.oracles import MarginRescaling
-from workbench.pacing import costs, hinges, rivals
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Floats, Ints, Latent, Prices
+from workbench.objectives.oracles import MarginRescaling
+from workbench.objectives.pacing import costs, hinges, rivals
+from workbench.objectives.regularizers import SquaredNorm
 
 KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 

@@ -1,6 +1,6 @@
 """The structured perceptron's reference: weights that separate the truth from every other output.
 
-The perceptron (workbench/solvers/perceptron.py) is a subgradient method on
+The perceptron (solvers/perceptron.py) is a subgradient method on
 
     (1/n) Σ_i [max_y ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩]
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.formulations.hard_margin import HardMargin
-from workbench.oracles import UnitMargin
+from workbench.objectives.oracles import UnitMargin
 
 
 @dataclass(frozen=True)

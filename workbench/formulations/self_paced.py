@@ -9,7 +9,7 @@ whose slack costs less than leaving it out, v_i = 1[(C/n) ξ_i < 1/K], which lea
     min over w   F(w) = ½‖w‖² + Σ_i min(c_i ξ_i(w), κ_i),          c_i = C s_i/Σs,   κ_i = s_i/K,
 
 s_i the sample weights, 1 unless given. F is not convex. It is solved exactly, by branch and bound
-(workbench/branch_and_bound.py). Declared, with M_i above every c_i ξ_i(w) that matters, as
+(solving/branch_and_bound.py). Declared, with M_i above every c_i ξ_i(w) that matters, as
 
     min ½‖w‖² + Σ_i t_i + κ_i (1 − v_i)    s.t.  t_i ≥ c_i (ℓ_i(y) − ⟨w, ψ_i(y)⟩) − M_i (1 − v_i),  t ≥ 0,  v ∈ {0, 1}ⁿ,
 
@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from workbench.contracts import Blocks, Enumerable, Floats, Ints, Prices
 from workbench.errors import BadInput, MissingCapability
-from workbench.oracles import MarginRescaling
-from workbench.regularizers import SquaredNorm
-from workbench.structures import Blocks, Enumerable, Floats, Ints, Prices
+from workbench.objectives.oracles import MarginRescaling
+from workbench.objectives.regularizers import SquaredNorm
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Same F(w) as `latent-ssvm`; what differs is the way there. Each round solves a convex program (`completed-ssvm`) over
 the samples that are easy enough, and a step of the state follows: of the states h, the selection v and the thresholds
-κ = 1/K (workbench/pacing.py).
+κ = 1/K (objectives/pacing.py).
 
     warm-up   two rounds of CCCP on all samples give w₀; K₀ lets half of the samples enter
     stage t   h ← argmax, κ ← μκ until h or v has changed, v by the criterion;
@@ -26,10 +26,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, latent, objective
-from workbench.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
-from workbench.structures import Floats, Ints
+from workbench.objectives.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
 
 WARM, LAST = -2, 1_000_000  # stages; 0, 1, … are those of Algorithm 1
 MOST_STAGES = 100
@@ -60,7 +60,7 @@ class SelfPacedLatent(Restarted):
     Shares are relative, and slack's is 1 unless given: novelty=1 mixes both halves, novelty=1 with slack=0 is novelty
     alone.
 
-    combine : mix or all, see workbench/pacing.py;  steepness : k of the uncertainty's σ
+    combine : mix or all, see objectives/pacing.py;  steepness : k of the uncertainty's σ
     tolerance : relative decrease of A below which a stage ends
     """
 

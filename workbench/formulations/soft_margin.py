@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from workbench.contracts import Compact
 from workbench.errors import MissingCapability
 from workbench.formulations._ridge import Ridge
-from workbench.oracles import MarginRescaling, SlackRescaling
-from workbench.structures import Compact
+from workbench.objectives.oracles import MarginRescaling, SlackRescaling
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.arithmetic.intervals import TINY, gamma
+from workbench.contracts import Floats, Ints, Kernel, LinearScores
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations._ridge import Ridge
-from workbench.intervals import TINY, gamma
-from workbench.likelihoods import KAPPA, ULPS
-from workbench.oracles import MarginRescaling
-from workbench.structures import Floats, Ints, Kernel, LinearScores
+from workbench.objectives.likelihoods import KAPPA, ULPS
+from workbench.objectives.oracles import MarginRescaling
 
 UNIT = 2.0**-53
 

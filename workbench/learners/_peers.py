@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.contracts import CutForm, Floats, Ints, Labelled, LinearScores, SmoothForm
 from workbench.errors import MissingCapability
-from workbench.likelihoods import Likelihood
-from workbench.oracles import MarginRescaling, SlackRescaling
-from workbench.regularizers import SquaredNorm
-from workbench.structures import CutForm, Floats, Ints, Labelled, LinearScores, SmoothForm
+from workbench.objectives.likelihoods import Likelihood
+from workbench.objectives.oracles import MarginRescaling, SlackRescaling
+from workbench.objectives.regularizers import SquaredNorm
 
 
 class Risk(NamedTuple):

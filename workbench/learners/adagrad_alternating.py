@@ -1,11 +1,11 @@
 """Costs by difficulty with AdaGrad, as the source's author ran it: steps on (w, b), and a step of v once a pass.
 
-    n times   (w, b) ← an AdaGrad step on F(w, b, v) at fixed v     (workbench/solvers/adagrad.py, last iterate)
-    once      v ← step(D(w, b), v)                                  (workbench/difficulty.py)
+    n times   (w, b) ← an AdaGrad step on F(w, b, v) at fixed v     (solvers/adagrad.py, last iterate)
+    once      v ← step(D(w, b), v)                                  (objectives/difficulty.py)
 
 F is the inner objective of the formulation kappa-difficulty; `budget` counts passes, each in a new random order.
 The metric G stays when v moves, since the features stay. What comes back is (w, b, v) as one array (d + k + m,).
-There is no joint objective. Two residuals judge the answer (workbench/verdicts.py): F(w, b, v) less its certified
+There is no joint objective. Two residuals judge the answer (judging/verdicts.py): F(w, b, v) less its certified
 minimum over (w, b), and ‖v − step(D(w, b), v)‖ (docs/mathematics.md §5).
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.compiled import available
+from workbench.arithmetic.compiled import available
 from workbench.errors import MissingCapability
 from workbench.solvers.adagrad import AdaGrad
 

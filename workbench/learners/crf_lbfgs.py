@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.contracts import SmoothForm
 from workbench.errors import MissingCapability
-from workbench.structures import SmoothForm
 
 
 def fit(problem, formulation, budget, rng, start=None):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.compiled import available, compiled, entry_types
+from workbench.arithmetic.compiled import available, compiled, entry_types
 from workbench.errors import MissingCapability
 from workbench.learners._peers import needs, ridge
 

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
+from workbench.contracts import Labelled
 from workbench.errors import MissingCapability
 from workbench.learners._peers import likelihood, needs
-from workbench.structures import Labelled
 
 SETTINGS = {"c1": 0.0, "epsilon": 1e-9, "delta": 0.0}  # the budget ends most runs before
 EVERY_PAIR = {"feature.possible_states": True, "feature.possible_transitions": True, "feature.minfreq": -1e300}

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import warnings
 
+from workbench.contracts import LinearScores
 from workbench.learners._peers import labels_of, likelihood, needs, rows_of, signs_of
-from workbench.structures import LinearScores
 
 TOLERANCE = 1e-12  # on the largest entry of the gradient; the budget ends most runs before
 

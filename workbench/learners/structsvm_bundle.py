@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.contracts import CutForm
 from workbench.errors import MissingCapability
 from workbench.learners._peers import needs, ridge
-from workbench.structures import CutForm
 
 EPSILON = 1e-6  # nearer, SCIP's own tolerance decides
 

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from workbench.contracts import CutForm, LinearScores
 from workbench.errors import MissingCapability
 from workbench.learners._peers import hinge, likelihood, needs, ridge
-from workbench.structures import CutForm, LinearScores
 
 LOSSES = {"hinge": 1.0, "logistic": 1.0, "squared": 2.0}  # their loss is so many times ours
 FAR = 1e30

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.rationals import Entries, Ratios, Rows, ratios
-from workbench.structures import Ints
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.contracts import Ints
 
 
 class Scores(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.rationals import Entries, Ratios, Rows
-from workbench.structures import Ints
+from workbench.arithmetic.rationals import Entries, Ratios, Rows
+from workbench.contracts import Ints
 
 
 class ExactLinear:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.rationals import Entries, Ratios, Rows, ratios
-from workbench.structures import Ints
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.contracts import Ints
 
 
 class ExactMatching:

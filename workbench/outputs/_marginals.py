@@ -15,7 +15,7 @@ exponential. The classical messages β_t appear nowhere (Rabiner 1989 has both p
 
 Each is written twice: in NumPy over a whole batch, sequences longest first, and as the kernel's loop over
 one sample, in numba's subset; on words both take about the same time, so the batch needs no compiling.
-The rounding errors of either are bounded in workbench/likelihoods.py.
+The rounding errors of either are bounded in objectives/likelihoods.py.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import taken
-from workbench.intervals import TINY, gamma
-from workbench.likelihoods import Likelihood, Sizes
-from workbench.structures import Floats, Ints, Kernel, LogPartition
+from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.intervals import TINY, gamma
+from workbench.contracts import Floats, Ints, Kernel, LogPartition
+from workbench.objectives.likelihoods import Likelihood, Sizes
 
 CHUNK = 4_000_000  # shares that a batch may hold at once
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import checked_entries, numbers
+from workbench.arithmetic.arrays import checked_entries, numbers
+from workbench.contracts import Ints
 from workbench.errors import BadInput
-from workbench.structures import Ints
 
 
 def checked_edges(edge_features: Any, shapes: Any) -> tuple[sparse.csr_array, Ints, Ints]:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from workbench.structures import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints
 
 
 def compact(problem: Any, w: Any) -> CompactHinge:

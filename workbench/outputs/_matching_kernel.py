@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

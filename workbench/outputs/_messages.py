@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.structures import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints
 
 
 def compact(chain: Any, w: Any) -> CompactHinge:

@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import checked_cost, checked_learned, checked_weights, saved_rows, taken
-from workbench.compiled import available, compiled
+from workbench.arithmetic.arrays import checked_cost, checked_learned, checked_weights, saved_rows, taken
+from workbench.arithmetic.compiled import available, compiled
+from workbench.arithmetic.intervals import gamma, up
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.intervals import gamma, up
 from workbench.outputs import _messages, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._sequences import checked_labels, checked_sequences
-from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
 MOST_LEVELS = 10_000

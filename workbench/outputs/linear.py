@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows, taken
+from workbench.arithmetic.arrays import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows, taken
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
-from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

@@ -28,13 +28,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from workbench.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.intervals import gamma, up
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.intervals import gamma, up
 from workbench.outputs import _matching_compact, _matching_kernel
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
-from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 MOST_OUTPUTS = 100_000
 

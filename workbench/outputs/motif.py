@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.compiled import available, compiled_function
+from workbench.arithmetic.compiled import available, compiled_function
+from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_motif import ExactMotif
 from workbench.outputs.multiclass import checked_weights
-from workbench.structures import Floats, Ints, Kernel
 
 ALPHABET = "ACGT"
 NONE = -1  # the position of a negative sample, and of a positive one while it is hidden

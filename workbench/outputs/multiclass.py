@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import (
+from workbench.arithmetic.arrays import (
     checked_cost,
     checked_inputs,
     checked_learned,
@@ -22,10 +22,10 @@ from workbench.arrays import (
     saved_rows,
     taken,
 )
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
-from workbench.structures import CompactHinge, Floats, Ints, Kernel
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
@@ -97,7 +97,7 @@ class Multiclass:
     oracle_kind = "exact"
     exact_features = exact_loss = True
     width = 1
-    columns: int | list[str] | None = None  # how the file it was read from names its inputs (workbench/readers.py)
+    columns: int | list[str] | None = None  # how the file it was read from names its inputs (data/readers.py)
 
     def __init__(
         self,

@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
 from workbench.errors import BadInput, MissingCapability
-from workbench.intervals import gamma
+from workbench.arithmetic.intervals import gamma
 from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, shown
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
 from workbench.outputs._structured.table import Exactly, Listing, Table, misplaced
 from workbench.outputs._structured.texts import NoText, key_of, read, written
-from workbench.structures import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel
 
 MOST_LISTED = 50_000  # outputs of all samples together that are listed
 ROOM = 1000  # names of features that may come up besides four times those of the true outputs

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding

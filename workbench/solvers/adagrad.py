@@ -6,7 +6,7 @@ With F = r + Σ p_i h_i, P = Σ p_i, i uniform among the n samples of positive p
     θ ← argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)/P,     u = θ − η g/H
 
 so F/P is minimised, by the regularizer's own proximal step in the metric H *of the step*, after g has entered it
-(workbench/regularizers.py): L1 shrinks by ηλ₁/(P H_j), L2 divides by 1 + 2ηλ₂/(P H_j) (the exact step of both;
+(objectives/regularizers.py): L1 shrinks by ηλ₁/(P H_j), L2 divides by 1 + 2ηλ₂/(P H_j) (the exact step of both;
 a gradient step on λ₂‖w‖² would enter G and has to be small against H/λ₂), costs v are projected onto the
 simplex in the metric H or drawn towards 1 and clipped at 0, biases b are free.
 
@@ -34,10 +34,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench import compiled as machine
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import CutForm, Floats, Ints, Kernel
 from workbench.errors import BadInput, checked_positive
-from workbench.regularizers import Shape, projected, separated
-from workbench.structures import CutForm, Floats, Ints, Kernel
+from workbench.objectives.regularizers import Shape, projected, separated
 
 SHORT = 1e-8  # k(y − 1) below which Σ y^{−i} is taken for k
 

@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import CutForm, Floats, Ints
 from workbench.errors import BadInput
-from workbench.regularizers import SquaredNorm
-from workbench.structures import CutForm, Floats, Ints
+from workbench.objectives.regularizers import SquaredNorm
 
 LARGEST = 2 << 30  # bytes of w_i, (n, d): 2 GiB
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.structures import Floats, SmoothForm
+from workbench.contracts import Floats, SmoothForm
 
 LARGEST = 2 << 30  # bytes of the table, (n, d): 2 GiB
 TELLING = 1e-8  # a predicted fall of h_i, in nats, that rounding cannot hide

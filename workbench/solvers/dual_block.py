@@ -34,12 +34,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench import compiled as machine
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import CutForm, Floats, Ints, Kernel
 from workbench.errors import BadInput
-from workbench.regularizers import SquaredNorm
+from workbench.objectives.regularizers import SquaredNorm
 from workbench.solvers import _dual_block as loops
 from workbench.solvers._dual_block import Desk, Point, Pool
-from workbench.structures import CutForm, Floats, Ints, Kernel
 
 FACTOR = 2  # by which the pool outgrows what it holds
 

@@ -1,7 +1,7 @@
 """Importance-aware stochastic steps for `weighted-risk` (Karampatziakis & Langford 2011).
 
 A visit follows two gradient flows, one after the other, for time η_t = log((t + 1)/t)/λ: that of λ/2‖w‖², which
-scales w by t/(t + 1), and that of n p_i ℓ(⟨w, x_i⟩, y_i), in closed form (workbench/flows.py, `TRAVEL`):
+scales w by t/(t + 1), and that of n p_i ℓ(⟨w, x_i⟩, y_i), in closed form (dyads/flows.py, `TRAVEL`):
 
     w ← t/(t + 1) · w,      w ← w − s x_i,      s = (p − p(τ))/‖x_i‖²,  τ = η_t n p_i ‖x_i‖²
 
@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import Floats, Ints, Kernel, LinearScores
 from workbench.errors import BadInput
-from workbench.structures import Floats, Ints, Kernel, LinearScores
 
 LOSSES = ("hinge", "squared", "logistic")
 
@@ -71,7 +71,7 @@ class State(NamedTuple):
 
 
 def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: State) -> None:
-    """Visits the samples in `order`; the travels are those of workbench/flows.py, inlined."""
+    """Visits the samples in `order`; the travels are those of dyads/flows.py, inlined."""
     v, late, visits, targets, squares, lam, n, loss, averaged = state
     nothing = np.empty(0, np.int64)  # a score has no witness
     for k in range(len(order)):

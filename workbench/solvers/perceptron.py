@@ -23,9 +23,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import CutForm, Floats, Ints
 from workbench.errors import BadInput
-from workbench.oracles import Decoding, UnitMargin
-from workbench.structures import CutForm, Floats, Ints
+from workbench.objectives.oracles import Decoding, UnitMargin
 
 
 class State(NamedTuple):

@@ -27,9 +27,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from workbench.contracts import CutForm, Floats, Ints, SmoothForm
 from workbench.errors import BadInput
-from workbench.regularizers import SquaredNorm
-from workbench.structures import CutForm, Floats, Ints, SmoothForm
+from workbench.objectives.regularizers import SquaredNorm
 
 
 class State(NamedTuple):

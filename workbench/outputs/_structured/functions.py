@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.arrays import LARGEST
+from workbench.arithmetic.arrays import LARGEST
 from workbench.errors import BadInput, CutbenchError
-from workbench.structures import Floats, Ints
+from workbench.contracts import Floats, Ints
 
 Function = Callable[..., Any]
 

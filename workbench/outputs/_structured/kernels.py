@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.structures import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

@@ -3,7 +3,7 @@
     h_i(w) = log Z_i(w) − ⟨w, φ(x_i, y_i)⟩,        ∇h_i(w) = E φ(x_i, ŷ) − φ(x_i, y_i)
 
 Nothing is known of how the function computes, so its rounding is assumed: that of a recursion of d steps over d
-numbers each (workbench/likelihoods.py), d the number of features.
+numbers each (workbench/objectives/likelihoods.py), d the number of features.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import BadInput, MissingCapability
-from workbench.intervals import gamma
-from workbench.likelihoods import ULPS, Likelihood, Sizes
+from workbench.arithmetic.intervals import gamma
+from workbench.objectives.likelihoods import ULPS, Likelihood, Sizes
 from workbench.outputs._structured.functions import entries_of, numeric
-from workbench.structures import Floats, Ints, Kernel, LogPartition
+from workbench.contracts import Floats, Ints, Kernel, LogPartition
 
 
 class Supplied(Likelihood):

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.intervals import U
-from workbench.rationals import Entries, Ratios, Rows, ratios
-from workbench.structures import Floats, Grown, Ints
+from workbench.arithmetic.intervals import U
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.contracts import Floats, Grown, Ints
 
 FINEST = 48  # bits behind the point up to which entries are tried as whole multiples
 

@@ -1,0 +1,182 @@
+"""Interval arithmetic encloses the exact rational result, always."""
+
+from __future__ import annotations
+
+import operator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from workbench.arithmetic.intervals import TINY, Interval, U, gamma, matvec, positive
+from workbench.objectives.regularizers import SquaredNorm
+
+number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
+vectors = st.integers(1, 8).flatmap(
+    lambda n: st.tuples(arrays(float, n, elements=number), arrays(float, n, elements=number))
+)
+
+
+def exact(x):
+    return np.array([Fraction(float(v)) for v in np.ravel(x)], dtype=object)
+
+
+def encloses(interval, value):
+    pairs = zip(np.ravel(interval.lo), np.ravel(interval.hi), np.ravel(value), strict=True)
+    return all(Fraction(float(lo)) <= v <= Fraction(float(hi)) for lo, hi, v in pairs)
+
+
+@given(vectors)
+def test_elementwise_operations_enclose(pair):
+    x, y = pair
+    a, b = exact(x), exact(y)
+    assert encloses(Interval(x) + y, a + b)
+    assert encloses(x - Interval(y), a - b)
+    assert encloses(Interval(x) * Interval(y), a * b)
+    assert encloses(abs(Interval(x) - y), abs(a - b))
+    assert encloses(positive(Interval(x) * y), np.array([max(v, Fraction(0)) for v in a * b]))
+    assert encloses((Interval(x) * y).sum(), np.array([(a * b).sum()]))
+    if (y != 0).all():
+        assert encloses(Interval(x) / y, np.array([u / v for u, v in zip(a, b, strict=True)]))
+
+
+def test_division_by_zero_is_refused():
+    with pytest.raises(ZeroDivisionError):
+        Interval(1.0) / Interval(-1.0, 1.0)
+    for divisor in (Interval(0.0), Interval(0.0, 0.5), Interval(-0.5, 0.0), Interval([1.0, -0.5], [2.0, 0.5])):
+        with pytest.raises(ZeroDivisionError):
+            1.0 / divisor
+    assert float((1.0 / Interval(0.5, 4.0)).hi) == pytest.approx(2.0)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_matvec_encloses(seed):
+    rng = np.random.default_rng(seed)
+    matrix = sparse.random_array((rng.integers(1, 6), rng.integers(1, 30)), density=0.5, rng=rng, format="csr")
+    matrix.data = rng.normal(size=matrix.nnz) * 10.0 ** rng.integers(-8, 8, matrix.nnz)
+    x = rng.normal(size=matrix.shape[1])
+    dense = matrix.toarray()
+    value = [sum((Fraction(a) * Fraction(b) for a, b in zip(row, x, strict=True)), Fraction(0)) for row in dense]
+    result = matvec(matrix, Interval(x))
+    assert encloses(result, np.array(value))
+    assert (result.hi - result.lo <= 1e-12 * (abs(dense) @ abs(x)) + 1e-300).all()
+
+
+@given(vectors, st.floats(1e-3, 1e3))
+def test_regularizers_agree_in_three_arithmetics(pair, lam):
+    x, s = pair
+    r = SquaredNorm(lam)
+    rational = r.over(Fraction)
+    for name, point in (("value", x), ("conjugate", s)):
+        value = getattr(rational, name)(exact(point))
+        assert encloses(getattr(r, name)(Interval(point)), np.array([value]))
+        assert float(value) == pytest.approx(getattr(r, name)(point), rel=1e-12, abs=1e-300)
+    # Fenchel–Young, with equality at the argmin, exactly.
+    slack = rational.value(exact(x)) + rational.conjugate(exact(s)) - (exact(x) * exact(s)).sum()
+    assert slack >= 0
+    at = rational.argmin(exact(s))
+    assert rational.value(at) + rational.conjugate(exact(s)) == (at * exact(s)).sum()
+
+
+# ── intervals with an inside ──────────────────────────────────────────────────────────────────────
+
+some = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]) | number
+ends = st.tuples(some, some).map(sorted)
+OPERATIONS = {"+": operator.add, "−": operator.sub, "×": operator.mul, "÷": operator.truediv}
+
+
+def just_encloses(interval, least, greatest):
+    """The interval holds [least, greatest], and each of its ends is one of the two floats next to what it encloses."""
+    lo, hi = float(interval.lo), float(interval.hi)
+    near = np.nextafter(np.nextafter([float(least), float(greatest)], [-np.inf, np.inf]), [-np.inf, np.inf])
+    return near[0] <= lo <= least and greatest <= hi <= near[1]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@given(x=ends, y=ends)
+def test_operations_enclose_what_is_inside_and_little_more(name, x, y):
+    assume(name != "÷" or not y[0] <= 0 <= y[1])
+    operation = OPERATIONS[name]
+    corners = [operation(Fraction(a), Fraction(b)) for a in x for b in y]
+    assert just_encloses(operation(Interval(*x), Interval(*y)), min(corners), max(corners))
+    point = [operation(Fraction(x[0]), Fraction(b)) for b in y]  # from the left, a plain number
+    assert just_encloses(operation(x[0], Interval(*y)), min(point), max(point))
+
+
+@given(ends, ends)
+def test_signs_sums_and_parts_of_what_is_inside(x, y):
+    both = Interval(*np.array([x, y]).T)
+    assert both.shape == (2,)
+    one, other, minus, size, plus = both[0], both[1], -both, abs(both), positive(both)
+    assert [float(one.lo), float(one.hi), float(other.lo), float(other.hi)] == [*x, *y]
+    for j, (lo, hi) in enumerate((x, y)):
+        sizes = (abs(lo), abs(hi))
+        assert (minus.lo[j], minus.hi[j]) == (-hi, -lo)
+        assert (size.lo[j], size.hi[j]) == (0 if lo <= 0 <= hi else min(sizes), max(sizes))
+        assert (plus.lo[j], plus.hi[j]) == (max(lo, 0), max(hi, 0))
+    assert just_encloses(both.sum(), Fraction(x[0]) + Fraction(y[0]), Fraction(x[1]) + Fraction(y[1]))
+    assert Interval(np.array([x, y])).shape == (2, 2)
+
+
+def test_positive_keeps_the_kind_of_its_numbers():
+    found = positive(np.array([Fraction(-1, 3), Fraction(0), Fraction(2)]))
+    assert all(type(x) is Fraction for x in found)
+    assert found.tolist() == [0, 0, 2]
+    assert positive(np.array([-np.inf, np.inf])).tolist() == [0, np.inf]
+    assert (positive(-1.5), positive(1.5)) == (0, 1.5)
+
+
+def test_units_and_gamma_are_rounded_up_from_their_definitions():
+    u = Fraction(float(np.finfo(float).eps)) / 2
+    assert (Fraction(U), TINY) == (u, np.finfo(float).tiny)
+    for k in (1, 2, 3, 7, 1000, 12345, 10**6, 10**9):
+        assert k * u / (1 - k * u) <= Fraction(float(gamma(k))) <= k * u / (1 - k * u) * (1 + 8 * u)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_matvec_encloses_the_farthest_matrix_and_point_and_little_more(kind, seed):
+    """M ± e and x at the corners that make row i largest and smallest: Σ_j M_ij x_j ± Σ_j (|M_ij| ρ_j + e_j |x_j|)."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(1, 4), rng.integers(1, 12)
+    matrix = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
+    middle = rng.integers(-8, 9, n) * 10.0 ** rng.integers(-3, 4, n)
+    radius, error = (
+        rng.integers(0, 2, n) * 2.0 ** rng.integers(-9, 3),
+        rng.integers(0, 2, n) * 2.0 ** rng.integers(-9, 3),
+    )
+    x = Interval(middle - radius, middle + radius)
+    result = matvec(kind(matrix), x, error)
+    lo, hi = exact(x.lo), exact(x.hi)
+    for row, low, high in zip(matrix, result.lo, result.hi, strict=True):
+        spread = sum(Fraction(e) * max(abs(a), abs(b)) for e, a, b in zip(error, lo, hi, strict=True))
+        pairs = [(Fraction(c) * a, Fraction(c) * b) for c, a, b in zip(row, lo, hi, strict=True)]
+        least, greatest = sum(map(min, pairs)) - spread, sum(map(max, pairs)) + spread
+        room = Fraction(1, 10**13) * (sum(max(map(abs, pair)) for pair in pairs) + spread) + Fraction(1, 10**300)
+        assert least - room <= Fraction(low) <= least
+        assert greatest <= Fraction(high) <= greatest + room
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_matvec_counts_the_roundings_of_its_longest_row(kind):
+    """4,000 equal terms err to one side; the other row has one."""
+    matrix = np.zeros((2, 4000))
+    matrix[0], matrix[1, 0] = 0.1, 0.1
+    for x in np.linspace(0.1, 0.9, 9):
+        result = matvec(kind(matrix), Interval(np.full(4000, x)))
+        for terms, lo, hi in zip((4000, 1), result.lo, result.hi, strict=True):
+            assert Fraction(lo) <= terms * Fraction(0.1) * Fraction(x) <= Fraction(hi)
+
+
+def test_matvec_counts_what_underflows():
+    """Each product is 0.4 of the least float and vanishes; forty of them are sixteen of it."""
+    least = 2.0**-1074
+    result = matvec(np.full((1, 40), 0.4), Interval(np.full(40, least)))
+    assert Fraction(float(result.lo[0])) <= 40 * Fraction(0.4) * Fraction(least) <= Fraction(float(result.hi[0]))
+    empty = matvec(sparse.csr_array((2, 0)), Interval(np.zeros(0)))
+    assert empty.shape == (2,)
+    assert ((empty.lo <= 0) & (empty.hi >= 0)).all()

@@ -1,0 +1,150 @@
+"""Every benchmark runs, small, and returns what its docstring promises; how fast it is, is not tested."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.optimize import linprog
+
+from workbench.command.cli import cli
+from workbench.registries import registry, settings_of
+
+SMALL = {
+    "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
+    "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
+    "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
+    "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
+    "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
+    "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
+    "flows": {"n": 20, "passes": 1, "repeats": 1},
+    "vowpal-wabbit": {"tasks": 6, "passes": 2},
+    "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
+    "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
+    "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
+    "alignment": {"n": 9, "folds": 3, "gap": 0.1},
+    "instances": {"n": 3, "pair": "multiclass:soft-margin"},
+    "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
+    "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
+    "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 2.0},
+    "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
+    "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
+    "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
+    "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
+    "hidden-states": {"count": 2, "starts": 2, "most": 5},
+}
+DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
+WAYS = ("lazy", "stacked", "scalar")
+KEYS = {
+    "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
+    "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
+    "dyadic-table": {"rows", "steps", "active", "bounds", *DYADIC},
+    "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
+    "vowpal-wabbit": {"vowpal_wabbit", "rows"},
+    "masters": {
+        *(f"{what}_{way}_piqp" for what in ("cpu", "rounds") for way in ("compiled", "gram", "stacked", "scalar")),
+        *(f"{way}_{key}" for way in ("stacked", "scalar") for key in ("over_ours_piqp", "ratio", "over_default")),
+        *("cpu_ascent", "rounds_ascent", "best_backend"),
+    },
+    "steps": {
+        *(f"{data}_oracle_us" for data in ("words", "digits")),
+        *(
+            f"{data}_{solver}_{key}"
+            for data in ("words", "digits")
+            for solver in ("subgradient", "bcfw")
+            for key in ("us", "over_oracle")
+        ),
+        "words",
+    },
+    "ocr": {
+        *("words", "status", "upper", "lower", "gap", "rounds", "cuts", "cpu_seconds", "process_cpu_seconds"),
+        *("oracle_share", "master_share", "oracle_pass_ms", "oracle_passes"),
+    },
+    "alignment": {
+        *(f"{m}_{key}" for m in ("learned", "dice", "ones", "centred") for key in ("aer", "precision", "recall")),
+        *("limit_aer", "words", "pairs", "folds", "gap", "chosen_lams", "chosen_prices", "chosen_thresholds", "rows"),
+    },
+    "instances": {"tried", "agreed", "failed", "rows", "failures"},
+    "lazy": {
+        *(f"{key}_{way}" for key in ("value", "rounds", "cpu", "solver", "round_ms") for way in WAYS),
+        *(f"{way}_{key}" for key in ("ratio", "overhead") for way in WAYS[1:]),
+        "backend",
+    },
+    "dual-block": {
+        *(f"{what}_1e-01" for what in ("seconds", "units", "passes")),
+        *("words", "unit_ms", "upper", "lower", "digits_upper", "digits_lower"),
+        *("digits_seconds", "liblinear_seconds", "digits_ratio"),
+    },
+    "routes": {
+        f"{case}_{key}"
+        for case in ("digits_small", "digits_large", "words_few", "words_many", "words_rough")
+        for key in ("ratio", *(f"{m}_{key}" for m in ("dual_block", "ascent") for key in ("cpu", "status", "gap")))
+    },
+    "planted-bugs": {
+        *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
+        *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
+    },
+    "selection": {
+        *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
+        *("scip_instances", "alternation_worse", "alternation_worst", "large_cpu", "rows", "small"),
+        *(f"novelty_{key}" for key in ("difference", "width", "several_active", "cpu", "cvxpy_cpu", "ratio")),
+    },
+    "hidden-states": {"instances", "width", "scip_instances", "scip_agreed", "below", "rows", "cases"},
+    "adagrad": {"rows", "failed"},
+    "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
+    "alternations": {"rows", "failed"},
+    "cost-table": {"rows", "findings", "seconds", "failed"},
+    "k-scaling": {"rows", "failed"},
+    "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
+}
+
+
+@pytest.mark.parametrize("name", registry("benchmark").names())
+def test_a_benchmark_returns_its_keys(name, monkeypatch):
+    benchmark = registry("benchmark").get(name)
+    assert name in SMALL, "give the new benchmark small settings and its keys here"
+    assert SMALL[name].keys() <= settings_of(benchmark).keys()
+    options = [word for key, value in SMALL[name].items() for word in ("--set", f"{key}={value}")]
+    done = CliRunner().invoke(cli, ["bench", name, *options, "--json"])
+    assert done.exit_code == 0, done.stderr or done.exception
+    record = json.loads(done.stdout)
+    assert KEYS[name] <= record.keys()
+    for key, value in record.items():
+        assert isinstance(value, (str, list)) or math.isfinite(value), key
+        if isinstance(value, float) and any(word in key for word in ("cpu", "_us", "_over_", "ratio", "passes")):
+            assert value >= 0, key
+
+
+def test_the_exchange_ends_where_the_rebuilt_one_does():
+    """The same best polynomial, found from points in numbers that differ little: vertices may tie, rows be dropped."""
+    record = registry("benchmark").get("lazy")(degree=8, points=401, gap=1e-7, repeats=1)
+    for way in ("stacked", "scalar"):
+        assert record[f"value_{way}"] == pytest.approx(record["value_lazy"], rel=2e-7)
+        assert record[f"rounds_{way}"] == pytest.approx(record["rounds_lazy"], rel=0.5)
+    task = registry("benchmark").modules["lazy"].Exchange(8, 401)
+    m, p = task.V.shape
+    A = np.block([[task.V, -np.ones((m, 1))], [-task.V, -np.ones((m, 1))]])
+    whole = linprog(np.r_[np.zeros(p), 1], A, np.r_[task.f, -task.f], bounds=(None, None))
+    assert record["value_lazy"] == pytest.approx(whole.fun, rel=1e-6)
+
+
+def test_default_tolerances_certify_less_than_statuses_say():
+    """Facts of the installed versions; a backend that improves changes its line here."""
+    pytest.importorskip("daqp")
+    record = registry("benchmark").get("tolerances")(backends="CLARABEL,OSQP,SCS,PIQP,DAQP")
+    rows = {(row["program"], row["backend"]): row for row in record["rows"]}
+    assert len(rows) == 30
+    assert all(row["gap"] >= 0 for row in rows.values()), "a certified gap is negative only by contradiction"
+    for name in ("CLARABEL", "PIQP", "DAQP"):
+        assert all(rows[case, name]["says"] == "optimal" for case, each in rows if each == name)
+        assert record[f"worst_{name.lower()}"] <= 1e-6
+    assert rows["chain", "OSQP"]["says"] == "optimal"
+    assert rows["chain", "OSQP"]["gap"] > 1e-6
+    assert rows["hard-tight", "OSQP"]["gap"] > 1e-3
+    boasts = [key for key, row in rows.items() if row["says"] == "optimal" and row["gap"] > 1e-6]
+    assert record["boasts"] == len(boasts) >= 1
+    assert {name for _, name in boasts} <= {"OSQP", "SCS"}

@@ -1,0 +1,253 @@
+"""A user's data files: what is read, and one sentence with file and line for what cannot be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import sparse
+
+from workbench.command.cli import cli
+from workbench.data.readers import data_problem, read
+from workbench.errors import BadInput
+from workbench.outputs.linear import Linear
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name: str, content: str | bytes):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+CSV = {
+    "header, label last": "a,b,label\n1,2,x\n3,4,y\n",
+    "header, label first, quoted": '"label","a","b"\n"x",1,2\n"y",3,4\n',
+    "named target among words": "a;target;b\n1;x;2\n3;y;4\n",
+    "no header, words last": "1,2,x\n3,4,y\n",
+    "no header, words first, tabs": "x\t1\t2\ny\t3\t4\n",
+    "numbers as column names": "0,1,y\n1,2,x\n3,4,y\n",
+    "byte-order mark, blank lines, spaces": "\ufeffa, b, label\n\n1, 2, x\n3, 4, y\n\n",
+    "windows lines": "a,b,label\r\n1,2,x\r\n3,4,y\r\n",
+}
+
+
+@pytest.mark.parametrize("text", CSV.values(), ids=CSV)
+def test_csv_finds_header_and_labels(file, text):
+    X, y, _ = read(file("data.csv", text))
+    np.testing.assert_array_equal(X, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(y, ["x", "y"])
+
+
+def test_csv_takes_the_last_column_of_whole_numbers(file):
+    X, y, _ = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
+    np.testing.assert_array_equal(X, [[0.5, 1], [0.25, 3]])
+    np.testing.assert_array_equal(y, [2, 0])
+    assert y.dtype == np.int64
+
+
+def test_a_file_without_labels_is_known_by_its_width(file):
+    path = file("data.csv", "1,2,0\n3,4,1\n")
+    assert read(path, n_inputs=3).y is None
+    np.testing.assert_array_equal(read(path, n_inputs=2).y, [0, 1])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_svmlight_counts_from_zero_or_one(file, first):
+    text = f"# a comment\n+1 {first}:0.5 {first + 2}:-2 # more\n\n-1 qid:3 {first + 1}:1e-1\n"
+    X, y, columns = read(file("data.svm", text))
+    assert columns == first
+    np.testing.assert_array_equal(dense(X), [[0.5, 0, -2], [0, 0.1, 0]])
+    np.testing.assert_array_equal(y, [1, -1])
+    assert dense(read(file("data.svm", text), n_inputs=5).X).shape == (2, 5)
+
+
+def test_svmlight_is_read_by_the_index_that_the_weights_know(file):
+    path = file("new.svm", "1 1:0.2 2:5\n")
+    np.testing.assert_array_equal(dense(read(path, n_inputs=3, columns=0).X), [[0, 0.2, 5]])
+    np.testing.assert_array_equal(dense(read(path, n_inputs=3, columns=1).X), [[0.2, 5, 0]])
+    with pytest.raises(BadInput, match="line 2: index 0, but the weights count from 1"):
+        read(file("zero.svm", "1 1:3\n1 0:3\n"), n_inputs=3, columns=1)
+
+
+def test_csv_columns_are_matched_by_name(file):
+    learned = read(file("train.csv", "a,kind,b\n1,x,2\n3,y,4\n")).columns
+    assert learned == ["a", "b"]
+    for text in ("b,a,label\n2,1,x\n", "kind,b,a\nx,2,1\n", "b,a\n2,1\n", "1,2\n"):
+        np.testing.assert_array_equal(read(file("new.csv", text), n_inputs=2, columns=learned).X, [[1, 2]])
+    with pytest.raises(BadInput, match="has no column b, which the weights were learned on"):
+        read(file("new.csv", "a,c\n1,2\n"), n_inputs=2, columns=learned)
+    for strange in (["a"], [1, 2], 7, "ab", {"a": 1}):
+        with pytest.raises(BadInput, match="not learned on 2 named columns"):
+            read(file("new.csv", "a,b\n1,2\n"), n_inputs=2, columns=strange)
+
+
+def test_svmlight_equals_scikit_learns_reader(file, tmp_path):
+    datasets = pytest.importorskip("sklearn.datasets")
+    rng = np.random.default_rng(0)
+    X, y = sparse.random_array((40, 12), density=0.3, rng=rng).tocsr(), rng.integers(0, 3, 40)
+    datasets.dump_svmlight_file(X, y, str(tmp_path / "data.svmlight"), zero_based=False)
+    theirs, labels = datasets.load_svmlight_file(str(tmp_path / "data.svmlight"))
+    ours = read(tmp_path / "data.svmlight")
+    np.testing.assert_array_equal(dense(ours.X), theirs.toarray())
+    np.testing.assert_array_equal(ours.y, labels)
+
+
+def test_npz_holds_X_and_y(tmp_path):
+    np.savez(tmp_path / "data.npz", X=np.eye(3), y=["a", "b", "a"])
+    problem = data_problem(tmp_path / "data.npz")()
+    np.testing.assert_array_equal(problem.X.toarray(), np.eye(3))
+    assert problem.classes.tolist() == ["a", "b"]
+    np.savez(tmp_path / "bare.npz", X=np.eye(3))
+    assert read(tmp_path / "bare.npz").y is None
+    with pytest.raises(BadInput, match="holds no labels"):
+        data_problem(tmp_path / "bare.npz")()
+
+
+def test_vowpal_wabbits_text_with_signs_or_reals_is_linear(file):
+    text = "1 2 |r ann |t x:0.5\n-1 |r bob |t x\n\n1 'tag|r ann |t ann\n"
+    problem = data_problem(file("pairs.vw", text))()
+    assert isinstance(problem, Linear)
+    columns = [[1, 0.5, 0, 0, 1], [0, 1, 1, 0, 1], [1, 0, 0, 1, 1]]  # (r, ann), (t, x), (r, bob), (t, ann), constant
+    np.testing.assert_array_equal(problem.X.toarray(), columns)
+    np.testing.assert_array_equal(problem.targets, [1, -1, 1])
+    np.testing.assert_array_equal(problem.weights, [2, 1, 1])
+    assert data_problem(file("reals.vw", "2 |a f\n0.5 |a g\n"))().targets.tolist() == [2, 0.5]
+
+
+def test_vowpal_wabbits_text_with_other_labels_is_multiclass(file):
+    problem = data_problem(file("pairs.vw", "2 |r ann\n0 |r bob\n3 0.5 |r ann\n"))()
+    assert problem.classes.tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(problem.weights, [1, 1, 0.5])
+    assert data_problem(file("words.vw", "yes |a f\nno |a g\n"))().classes.tolist() == ["no", "yes"]
+    with pytest.raises(BadInput, match="weights do not keep names"):
+        read(file("pairs.vw", "1 |r ann\n"))
+
+
+def test_a_text_of_vowpal_wabbit_from_the_command_line(file):
+    """Certified, and the importance-aware learner agrees with the certificate."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{1 if j % 3 else -1} {rng.integers(1, 4)} |r r{j % 7} |t t{j % 5}:{rng.uniform(0.5, 2)}" for j in range(60)
+    ]
+    words = ["crosscheck", str(file("pairs.vw", "\n".join(lines))), "weighted-risk", "--learners", "importance-aware"]
+    done = CliRunner().invoke(cli, [*words, "--passes", "2000", "--tolerance", "1e-3", "--json"])
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["reference"]["status"] == "optimal"
+    assert record["learners"][0]["verdict"] == "agrees"
+
+
+FAULTY = {
+    ("a.vw", ""): "holds no example",
+    ("a.vw", "1 |a f\n\n-1 f\n"): "Line 3 of",
+    ("a.vw", "1 |a f\n|a g\n"): "has no label",
+    ("a.vw", "1 |a f\n-1 1 0.3 |a g\n"): "has the base 0.3",
+    ("a.vw", "3 |a f\n3 |a g\n"): "All labels are 3",
+    ("a.vw", "1 |a f\nnan |a g\n"): "target of sample 1 is nan",
+    ("a.vw", b"1 |a \xff\n"): "is not UTF-8",
+    ("a.csv", ""): "holds no samples",
+    ("a.csv", "a,b,label\n"): "holds no samples",
+    ("a.csv", "a,b,label\n1,2,x\n3,y\n"): "line 3 has 2 cells where 3 are expected",
+    ("a.csv", "a,b,label\n1,two,x\n3,4,y\n"): "line 2: column b is 'two'",
+    ("a.csv", "a,b,label\n1,2,x\n3,,y\n"): "line 3: column b is empty",
+    ("a.csv", "a,b,label\n1,nan,x\n3,4,y\n"): "line 2: column b is 'nan'",
+    ("a.csv", "a,b,label\n1,inf,x\n3,4,y\n"): "line 2: column b is 'inf'",
+    ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
+    ("a.csv", "1,2,0.5\n3,4,1\n"): "line 1: the last column holds 0.5, no class",
+    ("a.csv", ",a,label\n0,2,x\n1,4,y\n"): "column 1 has no name",
+    ("a.csv", "a,a,label\n0,2,x\n1,4,y\n"): "two columns are called a",
+    ("a.csv", 'a,b,label\n1,2,"x\n3,4,y\n'): "line 3: unexpected end of data",
+    ("a.csv", "1,2,x\n3,4,x\n"): "All labels are x",
+    ("a.csv", b"a,b,label\n\xff,2,x\n"): "not text in UTF-8",
+    ("a.csv", b"\x00\x01\x02"): "a.csv",
+    ("a.svm", ""): "holds no samples",
+    ("a.svm", "1 1:2\nx 1:2\n"): "line 2: the label 'x' is not a number",
+    ("a.svm", "1 1:2\n0 2:three\n"): "line 2: '2:three' is not index:value",
+    ("a.svm", "1 1:2\n0 -1:3\n"): "line 2: '-1:3' is not index:value",
+    ("a.svm", "1 1:2\n0 1\n"): "line 2: '1' is not index:value",
+    ("a.svm", "1 1:2\n0 999999999:3\n"): "line 2: index 999999999 exceeds 100000000",
+    ("a.svm", "1 1:2\n0 1:nan\n"): "line 2: feature 1 is nan",
+    ("a.svm", "1 1:2\n0 2:1 2:1\n"): "line 2: index 2 follows 2",
+    ("a.svm", "1 1:2\n1 2:1\n"): "All labels are 1",
+    ("a.npz", b"not a zip"): "not an npz file",
+    ("a.npz", b""): "not an npz file",
+    ("a.parquet", "x"): "no data file known here",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), FAULTY.items(), ids=[f"{m[:40]} {c[0]}" for c, m in FAULTY.items()])
+def test_a_faulty_file_is_one_sentence(file, content, message):
+    path = file(*content)
+    with pytest.raises(BadInput) as caught:
+        data_problem(path)()
+    assert str(path) in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_npz_is_never_unpickled(tmp_path):
+    trap = []
+
+    class Trap:
+        def __reduce__(self):
+            return trap.append, (1,)
+
+    np.savez(tmp_path / "a.npz", X=np.array([[Trap()]], dtype=object), y=[0])
+    with pytest.raises(BadInput, match="not an npz file of plain arrays"):
+        read(tmp_path / "a.npz")
+    assert not trap
+
+
+def test_npz_with_other_arrays_names_them(tmp_path):
+    np.savez(tmp_path / "a.npz", Z=[1])
+    with pytest.raises(BadInput, match="holds the arrays Z, but X is missing"):
+        read(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1, 2])
+    with pytest.raises(BadInput, match="2 rows but y has shape"):
+        data_problem(tmp_path / "a.npz")()
+
+
+def test_npz_of_other_shapes_or_no_archive_is_told_in_our_words(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.ones((2, 2, 2)), y=[0, 1])
+    with pytest.raises(BadInput, match=r"inputs have shape \(2, 2, 2\); give an \(n, p\) array"):
+        data_problem(tmp_path / "a.npz")()
+    with (tmp_path / "b.npz").open("wb") as raw:
+        np.save(raw, np.eye(2))
+    with pytest.raises(BadInput, match=r"not an npz file of plain arrays \(File is not a zip file\)"):
+        read(tmp_path / "b.npz")
+
+
+def test_truncated_npz(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(50, 50)), y=np.arange(50) % 2)
+    whole = (tmp_path / "a.npz").read_bytes()
+    damaged = bytearray(whole)
+    damaged[200:220] = bytes(20)
+    for content in (whole[: len(whole) // 2], bytes(damaged)):
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(BadInput, match="not an npz file"):
+            read(tmp_path / "a.npz")
+
+
+def test_other_widths_than_the_weights(file):
+    with pytest.raises(BadInput, match="has 4 columns but the weights were learned on 2"):
+        read(file("a.csv", "1,2,3,4\n"), n_inputs=2)
+    with pytest.raises(BadInput, match="features up to 4 but the weights know 2"):
+        read(file("a.svm", "0 4:1\n"), n_inputs=2)
+
+
+def test_a_column_called_label_wins_over_one_called_y(tmp_path):
+    path = tmp_path / "both.csv"
+    path.write_text("x,y,label\n1,2,a\n3,4,b\n5,6,a\n")
+    problem = data_problem(path)()
+    assert list(problem.classes) == ["a", "b"]
+    assert problem.n_inputs == 2

@@ -1,0 +1,177 @@
+"""Certificates verify without any solver, and damage does not pass."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_iris
+
+import workbench as wb
+from workbench.command.cli import cli
+from workbench.proofs.certificate import data_sha256, verify
+
+
+@pytest.fixture(scope="module")
+def solution():
+    X, y = load_iris(return_X_y=True)
+    return wb.solve(wb.SoftMargin(lam=0.01), wb.Multiclass(X, np.array(["setosa", "versicolor", "virginica"])[y]))
+
+
+@pytest.fixture
+def path(solution, tmp_path):
+    return solution.certificate.save(tmp_path / "iris")
+
+
+def test_verifies_where_no_solver_can_be_imported(path):
+    solvers = ("cvxpy", "clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy", "numba")
+    block = f"import sys\nfor m in {solvers}: sys.modules[m] = None\n"
+    script = block + f"import json, workbench as wb\nprint(json.dumps(wb.verify({str(path)!r})))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    proof = json.loads(out)
+    assert proof["proven"]
+    assert proof["gap"] <= 1e-9
+    assert len(proof["data_sha256"]) == 64
+
+
+def test_numpys_numbers_are_settings_like_others(solution, tmp_path):
+    form, data = wb.SoftMargin(lam=np.float32(0.25)), solution.problem
+    run = wb.solve(form, data, gap=np.float32(1e-3), max_rounds=np.int64(50), journal=tmp_path / "run")
+    assert run.certificate.formulation == wb.SoftMargin(lam=0.25)
+    assert verify(run.certificate.save(tmp_path / "single"))["proven"]
+
+
+def rewrite(path, **changes):
+    """Change arrays of the npz or keys of the header in place."""
+    with np.load(path.with_suffix(".npz")) as archive:
+        arrays = dict(archive)
+    header = json.loads(path.read_text())
+    for name, change in changes.items():
+        target = arrays if name in arrays else header
+        target[name] = change(target[name])
+    np.savez(path.with_suffix(".npz"), **arrays)
+    path.write_text(json.dumps(header))
+
+
+def bumped(array):
+    array = array.copy()
+    array.flat[0] += 1
+    return array
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"theta": bumped},
+        {"witnesses": lambda w: (w + 1) % 3},
+        {"weights": lambda w: w * np.linspace(0.1, 2, len(w))},
+        {"data_data": bumped},
+        {"data_labels": lambda y: np.roll(y, 1)},
+        {"lower": lambda x: x * 1.01},
+        {"upper": lambda x: x * 0.99},
+    ],
+    ids=lambda c: next(iter(c)),
+)
+def test_a_changed_certificate_is_not_proven(path, changes):
+    assert verify(path)["proven"]
+    rewrite(path, **changes)
+    result = verify(path)
+    assert not result["proven"]
+    assert re.search("the claimed|the data in the certificate differ", result["reason"])
+
+
+def test_a_weaker_claim_is_still_proven(path):
+    rewrite(path, lower=lambda x: x * 0.9, upper=lambda x: x * 1.1)
+    assert verify(path)["proven"]
+
+
+def test_other_data_do_not_match(path, solution):
+    assert verify(path, data=solution.problem)["proven"]
+    other = wb.Multiclass(solution.problem.X.toarray() + 1e-9, solution.problem.classes[solution.problem.labels])
+    result = verify(path, other, "the data in other.csv")
+    assert (result["proven"], result["data_matches"]) == (False, False)
+    digests = data_sha256(other.arrays()), data_sha256(solution.problem.arrays())
+    assert result["reason"] == "the data in other.csv differ: sha256 {} instead of {}".format(*digests)
+
+
+def test_the_command_says_why_data_do_not_match(path, tmp_path):
+    (tmp_path / "other.csv").write_text("x,label\n1,setosa\n2,virginica\n")
+    words = ["verify", str(path), "--data", str(tmp_path / "other.csv")]
+    for extra in ([], ["--json"]):
+        result = CliRunner().invoke(cli, words + extra)
+        assert result.exit_code == 1
+        assert re.search(r"the data in \S*other.csv differ: sha256 \w{64} instead of \w{64}", result.stdout)
+
+
+@pytest.mark.parametrize("damage", ["json", "npz", "missing", "format"])
+def test_damage_is_one_sentence(path, damage):
+    if damage == "json":
+        path.write_text(path.read_text()[:-40])
+    elif damage == "npz":
+        path.with_suffix(".npz").write_bytes(path.with_suffix(".npz").read_bytes()[:-200])
+    elif damage == "missing":
+        path.with_suffix(".npz").unlink()
+    else:
+        rewrite(path, format=lambda _: "something-else")
+    with pytest.raises(wb.BadInput) as caught:
+        verify(path)
+    assert "\n" not in str(caught.value)
+    assert str(path.parent) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["iris", "iris.json", "iris.npz", "iris.2"])
+def test_a_name_with_or_without_its_endings(solution, tmp_path, name):
+    stem = name.removesuffix(".json").removesuffix(".npz")
+    assert solution.certificate.save(tmp_path / name) == tmp_path / f"{stem}.json"
+    assert {each.name for each in tmp_path.iterdir()} == {f"{stem}.json", f"{stem}.npz"}
+    for again in (stem, f"{stem}.json", f"{stem}.npz"):
+        assert verify(tmp_path / again)["proven"]
+        assert CliRunner().invoke(cli, ["verify", str(tmp_path / again)]).exit_code == 0
+
+
+def test_no_name_at_all(solution):
+    for use in (solution.certificate.save, verify):
+        with pytest.raises(wb.BadInput, match="names no certificate"):
+            use("")
+
+
+def test_nothing_half_written(solution, tmp_path):
+    target = tmp_path / "file"
+    target.write_text("in the way")
+    with pytest.raises((wb.BadInput, OSError)):
+        solution.certificate.save(target / "sub" / "iris")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_negative_lower_bound_verifies(tmp_path):
+    """Early certificates have one; the exact interval is narrower and its relative gap can still be larger."""
+    X, y = load_iris(return_X_y=True)
+    s = wb.solve(wb.SoftMargin(lam=0.01), wb.Multiclass(X, y), max_rounds=2)
+    assert s.lower < 0 < s.upper
+    assert verify(s.certificate.save(tmp_path / "early"))["proven"]
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7])
+def test_a_theta_far_out_lends_the_lower_end_nothing(tmp_path, size):
+    """Intervals have an allowance of their own size: a huge upper end must not carry a false lower one, nor a gap."""
+    X = np.array([[1.0, 0], [-1, 0.2], [2, 1], [-2, 1.0]])
+    problem = wb.Multiclass(X, [0, 1, 0, 1])
+    best = wb.solve(wb.CRF(lam=0.1), problem, gap=1e-9).certificate
+    theta = best.theta / np.linalg.norm(best.theta) * size
+    honest = replace(best, theta=theta)
+    lower, upper = honest.recheck()
+    for claim in (
+        {"lower": 0.9e-12 * upper, "gap": 1.0},
+        {"lower": lower, "gap": 1e-9},
+        {"lower": lower, "gap": -1e-14},
+    ):
+        false = replace(honest, upper=upper * (1 + 1e-9), **claim)
+        assert not verify(false.save(tmp_path / "false"))["proven"]
+    true = replace(honest, upper=upper, lower=lower, gap=2.0)
+    assert verify(true.save(tmp_path / "true"))["proven"]

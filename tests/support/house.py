@@ -1,0 +1,55 @@
+"""The one ordered list of wings: `test_layers.py` tests it, docs/architecture.md and its picture are made from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "workbench"
+
+# Bottom floor first. A wing imports from itself and from the floors below it, never from its neighbours on one floor.
+FLOORS: list[dict[str, str]] = [
+    {"errors": "one sentence each"},
+    {"contracts": "nouns and protocols: cuts, oracles, problems, formulations, solvers"},
+    {
+        "arithmetic": "intervals, rationals, exact linear systems, compiled code, checked arrays",
+        "system": "processes with an alarm, the journal of a run",
+        "registries": "a folder is a registry; typed settings; what fits what",
+    },
+    {"backends": "the cone program, its answer, and one adapter for each convex solver"},
+    {
+        "objectives": "pieces of F: regularizers, oracles, likelihoods, costs, novelty, pacing",
+        "dyads": "pairs of two kinds with labels: flows, the bilinear learner, its bound",
+    },
+    {
+        "outputs": "output structures: features, loss, argmax",
+        "formulations": "objectives, each as closed forms and as CVXPY text",
+        "solvers": "stochastic methods of ours",
+    },
+    {"learners": "functions that return weights, ours and other people's"},
+    {"proofs": "both bounds of every kind, exact optima, certificates"},
+    {
+        "data": "users' files, public data sets",
+        "solving": "solve, run, LazyProblem: one loop of each kind, and the masters",
+    },
+    {"judging": "a learner's answer against the proven optimum: verdicts, audits, causes, races"},
+    {"command": "the command line, tables, figures, the demo"},
+    {"__init__": "the public names"},
+]
+
+HEAVY = {
+    "cvxpy": ["solving/masters/declared", "solving/lazy", "backends", "objectives", "dyads/nuclear", "outputs"],
+    "numba": ["arithmetic/compiled"],
+}
+SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
+HEAVY["cvxpy"] += ["formulations", "command/doctor"]
+HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
+
+
+def modules() -> list[Path]:
+    """Every module of the package, an empty `__init__.py` aside."""
+    return sorted(p for p in PACKAGE.rglob("*.py") if p.name != "__init__.py" or p.read_text().strip())
+
+
+def wing_of(path: Path) -> str:
+    """The first folder below the package, or the module's own name."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")

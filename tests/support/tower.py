@@ -1,0 +1,68 @@
+"""Draws the house from its one list of wings: `python tests/support/tower.py` rewrites docs/architecture.md's tower
+and docs/images/layers.svg; `tests/test_docs.py` fails if either is out of date."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+
+from house import FLOORS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, PICTURE = DOCS / "architecture.md", DOCS / "images" / "layers.svg"
+BEGIN, END = "<!-- tower: begin -->", "<!-- tower: end -->"
+OPEN = {"outputs", "formulations", "solvers", "learners"}  # front doors: one new file is one new entry
+STYLE = """
+    text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1a1a1a; }
+    .room { font-size: 14px; font-weight: bold; }
+    .what { font-size: 12px; fill: #444444; }
+    .head { font-size: 15px; font-weight: bold; }
+    .floor { fill: #ffffff; stroke: #1a1a1a; stroke-width: 1; }
+    .open { fill: #dddddd; stroke: #1a1a1a; stroke-width: 2; }
+"""
+
+
+def shown() -> list[dict[str, str]]:
+    """The floors, top first, without the package's own `__init__`."""
+    return [floor for floor in reversed(FLOORS) if "__init__" not in floor]
+
+
+def tower() -> str:
+    """The floors as text: a line for each wing, an empty line between floors."""
+    floors = ["\n".join(f"{wing:<14}{what}" for wing, what in floor.items()) for floor in shown()]
+    return "```text\n" + "\n\n".join(floors) + "\n```"
+
+
+def picture() -> str:
+    """The floors as SVG: a box for each wing, grey where a new file is a new entry."""
+    lines, y = [], 64
+    for floor in shown():
+        for wing, what in floor.items():
+            kind = "open" if wing in OPEN else "floor"
+            lines.append(f'  <rect class="{kind}" x="20" y="{y}" width="160" height="30" rx="3"/>')
+            lines.append(f'  <text class="room" x="100" y="{y + 20}" text-anchor="middle">{wing}</text>')
+            lines.append(f'  <text class="what" x="196" y="{y + 20}">{escape(what)}</text>')
+            y += 34
+        y += 12
+    size = f'viewBox="0 0 760 {y}" width="760" height="{y}"'
+    head = f"""<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">
+  <title id="title">The floors of the package workbench</title>
+  <desc id="desc">{len(shown())} floors, the command at the top, errors at the bottom. Each wing imports only from \
+floors below its own.</desc>
+  <style>{STYLE}  </style>
+  <rect width="760" height="{y}" fill="#ffffff"/>
+  <text class="head" x="20" y="28">workbench: imports run downwards only</text>
+  <text class="what" x="20" y="48">Grey: folders where one new file is one new entry.</text>"""
+    return "\n".join([head, *lines, "</svg>", ""])
+
+
+def page() -> str:
+    """docs/architecture.md with its tower renewed."""
+    text = PAGE.read_text()
+    return re.sub(f"{BEGIN}.*{END}", f"{BEGIN}\n{tower()}\n{END}", text, flags=re.S)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    PICTURE.write_text(picture())

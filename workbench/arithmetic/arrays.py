@@ -1,0 +1,141 @@
+"""Arrays of users and files, checked: every fault is one sentence that names its place; and rows of sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from workbench.contracts import Floats, Ints
+from workbench.errors import BadInput
+
+LARGEST = 1e100  # numbers whose squares and sums stay far from overflow
+
+
+def numbers(values: Any, what: str, remedy: str) -> Floats:
+    """`values` as a real float array, or `BadInput`: "`what` are …; `remedy`."."""
+    try:
+        if np.iscomplexobj(values):
+            raise BadInput(f"{what} are complex; give real ones, such as their real and imaginary parts.")
+        return np.asarray(values, float)
+    except (TypeError, ValueError) as error:
+        fault = str(error).splitlines()[0].rstrip(".")
+        raise BadInput(f"{what} are ragged or not numbers ({fault}); {remedy}.") from None
+
+
+def checked_entries(matrix: sparse.csr_array, place: Callable[[int], str]) -> None:
+    """`BadInput` unless all entries are numbers of sane size; `place` names a row."""
+    data = matrix.data
+    wrong = ~(np.abs(data) <= LARGEST)
+    if not wrong.any():
+        return
+    entry = int(np.argmax(wrong))
+    row = int(np.searchsorted(matrix.indptr, entry, side="right") - 1)
+    remedy = "sums of such squares overflow; rescale the data" if np.isfinite(data[entry]) else "replace or remove it"
+    separator = ", " if np.isfinite(data[entry]) else "; "
+    raise BadInput(f"Feature {matrix.indices[entry]} {place(row)} is {data[entry]:.3g}{separator}{remedy}.")
+
+
+def named_labels(labels: ArrayLike) -> NDArray:
+    """Labels as an array; what is ragged has no shape, objects are named by their text."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:
+        return np.array(None)
+    if found.dtype.kind == "O" and not missing_labels(found).size:
+        found = found.astype(str)
+    return found
+
+
+def missing_labels(labels: NDArray) -> Ints:
+    """Where labels are None, not a number or infinite."""
+    if labels.dtype.kind == "f":
+        return np.flatnonzero(~np.isfinite(labels))
+    if labels.dtype.kind == "O":
+        return np.flatnonzero([each is None or each != each for each in labels.flat])
+    return np.empty(0, np.int64)
+
+
+def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
+    """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
+    if sparse.issparse(X) and X.dtype.kind == "c":
+        raise BadInput("The inputs are complex; give real ones, such as their real and imaginary parts.")
+    if np.ma.is_masked(X):
+        raise BadInput("The inputs have masked entries; fill them in or drop their samples.")
+    if not sparse.issparse(X):
+        X = np.atleast_2d(numbers(X, "The inputs", "give an (n, p) array"))
+        if X.ndim != 2:
+            raise BadInput(f"The inputs have shape {X.shape}; give an (n, p) array, one row a sample.")
+    try:
+        X = sparse.csr_array(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"The inputs are not a numeric matrix ({error}); give an (n, p) array.") from None
+    X.sum_duplicates()
+    if 0 in X.shape:
+        raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
+    checked_entries(X, "of sample {}".format)
+    return X
+
+
+def saved_rows(arrays: dict[str, NDArray], shape: tuple[int, int]) -> sparse.csr_array:
+    """The CSR matrix that a file holds as `data`, `indices` and `indptr`, or `BadInput`.
+
+    SciPy's loops trust these arrays with the memory of the process, so they are looked at before SciPy sees them.
+    """
+    data, indices, ends = (arrays[name] for name in ("data", "indices", "indptr"))
+    kinds = data.dtype.kind in "biuf" and indices.dtype.kind in "iu" and ends.dtype.kind in "iu"
+    if not kinds or not data.ndim == indices.ndim == ends.ndim == 1:
+        raise BadInput("data, indices and indptr are not one row of numbers and two of whole ones")
+    if len(ends) != shape[0] + 1 or ends[0] != 0 or (ends[1:] < ends[:-1]).any():
+        raise BadInput(f"indptr does not say where the {shape[0]} rows end")
+    if not int(ends[-1]) == len(data) == len(indices):
+        raise BadInput(f"indptr ends at {ends[-1]} but there are {len(data)} data and {len(indices)} indices")
+    if ((indices < 0) | (indices >= shape[1])).any():
+        raise BadInput(f"an index names a column that the matrix lacks, it has {shape[1]}")
+    return sparse.csr_array((data, indices, ends), shape=shape)
+
+
+def taken(matrix: sparse.csr_array, rows: Ints) -> sparse.csr_array:
+    """matrix[rows], to be read only: where these are all rows in order, the matrix itself.
+
+    SciPy takes 0.1 ms to pick rows, which is most of what an oracle costs on a small problem.
+    """
+    whole = len(rows) == matrix.shape[0] and (rows == np.arange(len(rows))).all()
+    return matrix if whole else matrix[rows]
+
+
+def checked_cost(cost: ArrayLike | None, k: int) -> Floats:
+    if cost is None:
+        return 1.0 - np.eye(k)
+    matrix = numbers(cost, "The entries of the cost matrix", f"make it ({k}, {k})")
+    if matrix.shape != (k, k):
+        raise BadInput(f"The cost matrix has shape {matrix.shape} but there are {k} classes; make it ({k}, {k}).")
+    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
+        raise BadInput("The cost matrix must be finite and non-negative with a zero diagonal; correct its entries.")
+    if matrix.max() > LARGEST:
+        raise BadInput(f"A cost is as large as {matrix.max():.1e}, which overflows in sums; rescale the cost matrix.")
+    return matrix
+
+
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    if weights is None:
+        return np.ones(n)
+    checked = numbers(weights, "The sample weights", "give one number each")
+    if checked.shape != (n,):
+        raise BadInput(f"There are {n} samples but the weights have shape {checked.shape}; give one weight each.")
+    if not np.isfinite(checked).all() or (checked < 0).any() or not checked.any():
+        raise BadInput("Sample weights must be finite, non-negative and not all zero; correct them.")
+    if checked.max() > LARGEST:
+        raise BadInput(f"A sample weight is as large as {checked.max():.1e}; only ratios matter, divide them all.")
+    return checked
+
+
+def checked_learned(w: ArrayLike, d: int) -> Floats:
+    """Learned weights to predict by, (d,) finite numbers, or `BadInput`."""
+    checked = numbers(w, "The learned weights", f"give {d} of them")
+    if checked.shape != (d,) or not np.isfinite(checked).all():
+        raise BadInput(f"The learned weights have shape {checked.shape}, or are not finite; give {d} numbers.")
+    return checked

@@ -1,0 +1,130 @@
+"""numba, used in this file only: ahead-of-time signatures, so that compilation happens once per machine.
+
+A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
+typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on
+types alone, numba's disk cache finds it, and a second process starts in milliseconds. Never
+`fastmath`: the compiled arithmetic is the interpreted one, to the last bit.
+
+What is compiled may call nothing but its arguments, builtins and numpy; no other Python function.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from workbench.contracts import Kernel
+
+
+def available() -> bool:
+    """Whether numba can be imported (without importing it)."""
+    return find_spec("numba") is not None
+
+
+def compiled_kernel(kernel: Kernel) -> Kernel:
+    """The kernel with its functions compiled for the types of its data, the kernels in its data first."""
+    kernel = nested(kernel)
+    slope, argmax = kernel_types(kernel)
+    found, added = compiled(kernel.argmax_into, argmax), compiled(kernel.add_slope, slope)
+    return kernel._replace(argmax_into=found, add_slope=added)
+
+
+def nested(kernel: Kernel) -> Kernel:
+    """The kernel with the kernels in its data compiled entirely; numba knows them as plain tuples."""
+    if not any(isinstance(each, Kernel) for each in kernel.data):
+        return kernel
+    data = tuple(tuple(entirely(each)) if isinstance(each, Kernel) else each for each in kernel.data)
+    return kernel._replace(data=data)
+
+
+def entirely(kernel: Kernel) -> Kernel:
+    """The kernel with all functions that it has compiled."""
+    kernel = compiled_kernel(kernel)
+    slope = kernel.slope_into and compiled(kernel.slope_into, entry_types(kernel)[0])
+    reads = kernel.reads_into and compiled(kernel.reads_into, reads_type(kernel))
+    return kernel._replace(slope_into=slope, reads_into=reads)
+
+
+def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
+    """sweep(argmax_into, add_slope, data, *arguments), compiled for the types of the arguments."""
+    from numba import typeof, types
+
+    slope, argmax = kernel_types(kernel)
+    functions = types.FunctionType(argmax), types.FunctionType(slope)
+    return compiled(sweep, types.void(*functions, kind(kernel.data), *map(typeof, arguments)))
+
+
+def compiled_function(
+    function: Callable[..., Any], arguments: tuple[Any, ...], returns: str = "float64"
+) -> Callable[..., Any]:
+    """A function to one number, or to "floats", compiled for the types of its arguments, functions among them, too."""
+    from numba import types
+
+    result = types.float64[::1] if returns == "floats" else getattr(types, returns)
+    return compiled(function, result(*map(kind, arguments)))
+
+
+def kind(argument: Any) -> Any:
+    """The type of an argument; of a compiled function, its signature, also inside of tuples."""
+    from numba import typeof, types
+
+    if type(argument) is tuple:
+        return types.Tuple(tuple(map(kind, argument)))
+    signatures = getattr(argument, "nopython_signatures", None)
+    return types.FunctionType(signatures[0]) if signatures else typeof(argument)
+
+
+def signed(result: Any, *examples: Any) -> Any:
+    """The signature of a function of such arguments and of such a result; a signature stands for a function."""
+    from numba import typeof, types
+    from numba.core.typing.templates import Signature
+
+    arguments = [types.FunctionType(each) if isinstance(each, Signature) else typeof(each) for each in examples]
+    return (types.void if result is None else typeof(result))(*arguments)
+
+
+def kernel_types(kernel: Kernel) -> tuple[Any, Any]:
+    """Signatures of (add_slope, argmax_into), see `structures.Kernel`."""
+    from numba import types
+
+    data, theta, witness = kind(kernel.data), types.float64[::1], types.int64[::1]
+    slope = types.void(data, types.int64, witness, types.float64, theta)
+    return slope, types.float64(data, theta, types.int64, witness)
+
+
+def entry_types(kernel: Kernel) -> tuple[Any, Any]:
+    """Signatures of (slope_into, argmax_into), see `structures.Kernel`."""
+    from numba import types
+
+    ints = types.int64[::1]
+    entries = types.int64(kind(kernel.data), types.int64, ints, ints, types.float64[::1])
+    return entries, kernel_types(kernel)[1]
+
+
+def reads_type(kernel: Kernel) -> Any:
+    """Signature of reads_into, see `structures.Kernel`."""
+    from numba import types
+
+    return types.int64(kind(kernel.data), types.int64, types.int64[::1])
+
+
+@cache
+def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    """njit with one explicit signature, on disk where the function has a file, once per process."""
+    import numba
+    from numba.core.sigutils import normalize_signature
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
+        try:
+            found = numba.njit(signature, cache=True)(function)
+            if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
+                return found
+            # Two processes that save at once may leave numba's index naming the other's code.
+        except RuntimeError as error:  # typed at a prompt, or nowhere to write
+            if "cannot cache" not in str(error):
+                raise
+        return numba.njit(signature)(function)  # for this process

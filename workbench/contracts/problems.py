@@ -1,0 +1,208 @@
+"""The contract of a problem: data with an output structure, and what it may be able to do besides (its capabilities).
+
+`Problem` is what every output structure provides. Each further protocol is one capability: a formulation that needs
+one asks `isinstance(problem, Capability)` and refuses in one sentence otherwise.
+
+Letters: n samples, d features, m rows of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.oracles import Kernel, Terms
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """Data with an output structure. Outputs are int64 rows of fixed width (padded with −1).
+
+    n_samples, n_features, width : n, d and the width of an output row
+    truth : (n, width) the true outputs;  weights : (n,) sample weights, 1 unless given
+    magnitude : (n,) bound on max_y ‖φ(x_i, y)‖₁;  max_loss : (n,) bound on max_y ℓ_i(y)
+    least_loss : the least positive loss of any output of any sample
+    free_outputs : whether an output other than the truth can have zero loss
+    terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
+    exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
+    exact_loss : whether ℓ is (optional; without it losses are taken to be rounded)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, where it is known better
+        than by `terms`; its losses are exact)
+    conditions : sentences that proofs about the problem take for granted (optional)
+    oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
+    """
+
+    n_samples: int
+    n_features: int
+    width: int
+    truth: Ints
+    weights: Floats
+    magnitude: Floats
+    max_loss: Floats
+    least_loss: float
+    free_outputs: bool
+    terms: int
+    exact_features: bool
+    oracle_kind: str
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        """φ(x_i, y) for a batch, (m, d)."""
+        ...
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        """ℓ_i(y) ≥ 0 for a batch, (m,); zero at the truth."""
+        ...
+
+    def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
+        """argmax_y ⟨w, φ(x_i, y)⟩ [+ ℓ_i(y) if augment] for a batch, (m, width).
+
+        A `Labelled` problem also takes a table in place of the loss, see there.
+        """
+        ...
+
+    def describe(self, sample: int, output: Ints) -> str:
+        """An output in the user's words, for messages."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray]:
+        """All that rebuilds the problem (`from_arrays`), for certificates; no object arrays."""
+        ...
+
+
+@runtime_checkable
+class Enumerable(Protocol):
+    """A problem whose outputs can be listed."""
+
+    def outputs(self, sample: int) -> Ints:
+        """All of 𝒴_i, (|𝒴_i|, width)."""
+        ...
+
+
+def enumerated(problem: Enumerable, samples: Ints) -> tuple[Ints, Ints]:
+    """All (sample, output) pairs, sample by sample: (m,) and (m, width)."""
+    outputs = [problem.outputs(i) for i in samples]
+    return np.repeat(samples, [len(each) for each in outputs]), np.concatenate(outputs)
+
+
+@runtime_checkable
+class SlackArgmax(Protocol):
+    """A problem with an oracle for slack rescaling."""
+
+    def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
+        """argmax_y ℓ_i(y)(1 − ⟨w, ψ_i(y)⟩) for a batch, (m, width)."""
+        ...
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """A problem whose outputs are labels at places: one place a sample, or one a position of a sequence.
+
+    Row r of `inputs` (N, p) is the input at place r, labels[r] its true label as an index into `classes`.
+    An output row holds the labels of its sample's places in order, then padding. `argmax` takes for
+    `augment` also a table (P, k): what each label at each place of the batch adds to the score; `kernel` takes
+    one (k, k) for all places, by true label, which it reads anew at every visit.
+    """
+
+    classes: NDArray
+    labels: Ints
+    inputs: sparse.csr_array
+
+    def places(self, samples: Ints) -> tuple[Ints, Ints]:
+        """(number in the batch, place) of all P places of a batch, in order."""
+        ...
+
+
+@runtime_checkable
+class RunnerUp(Protocol):
+    """A problem that finds the best output other than the truth (every sample has another output)."""
+
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        """argmax over y ≠ y_i of ⟨w, φ(x_i, y)⟩ for a batch, (m, width)."""
+        ...
+
+
+@runtime_checkable
+class Compact(Protocol):
+    """A problem that can state its loss-augmented maximum as a convex program of polynomial size."""
+
+    def compact(self, w: Any) -> CompactHinge:
+        """The hinge terms h_i as a CVXPY program in the variable w (d,)."""
+        ...
+
+
+class CompactHinge(NamedTuple):
+    """max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ written out: minimising over `constraints` makes `hinge` equal to it.
+
+    `atoms()` reads, after the solve, dual weights over outputs: (samples, witnesses, weights ≥ 0).
+    """
+
+    hinge: Any
+    constraints: list[Any]
+    atoms: Callable[[], tuple[Ints, Ints, Floats]]
+
+
+@runtime_checkable
+class Marginals(Protocol):
+    """A problem that sums over all its outputs without listing them.
+
+    One that cannot may say why in a few words, as a class attribute `no_marginals`.
+    """
+
+    def marginals(self) -> Terms:
+        """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (objectives/likelihoods.py)."""
+        ...
+
+
+class LogPartition(NamedTuple):
+    """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
+
+    values: Any
+    constraints: list[Any]
+
+
+@runtime_checkable
+class LinearScores(Protocol):
+    """A problem with one score ⟨w, x⟩ a sample: rows of X (n, d), real `targets` (n,) and their `signs` ±1 (n,)."""
+
+    X: sparse.csr_array
+    targets: Floats
+    signs: Floats
+
+
+@runtime_checkable
+class Latent(Protocol):
+    """A problem whose samples hide a variable h_i, so that φ is φ(x, y, h); a state is one whole number a sample.
+
+    n_hidden : (n,) the numbers |H_i| of states
+    An output names a label and a state; outputs of zero loss are the truth in its different states.
+    """
+
+    n_hidden: Ints
+
+    def hidden(self, sample: int) -> Ints:
+        """H_i, (|H_i|,)."""
+        ...
+
+    def impute(self, w: Floats, states: Ints | None = None) -> Ints:
+        """argmax_h ⟨w, φ(x_i, y_i, h)⟩ (n,); of equal ones the one in `states`, else the first."""
+        ...
+
+    def hidden_scores(self, w: Floats, samples: Ints) -> list[Floats]:
+        """⟨w, φ(x_i, y_i, h)⟩ over H_i for each of a batch."""
+        ...
+
+    def completed(self, states: Ints, weights: Floats | None = None) -> Problem:
+        """The problem whose truth has these states, and perhaps other sample weights, which may all be 0."""
+        ...
+
+
+@runtime_checkable
+class Kernelled(Protocol):
+    """A problem that brings its argmax, loss-augmented or not, as a `Kernel`."""
+
+    def kernel(self, augment: bool = True) -> Kernel: ...

@@ -1,0 +1,222 @@
+"""A lower bound on the regularised risk of dyadic models, by a semidefinite program and its dual.
+
+    R(A, B, w) = λ/2 (‖A‖² + ‖B‖² + ‖w‖²) + Σ π_i ℓ(p_i, y_i),      π_i = h_i/n,  k dimensions,
+    p_i = l_iᵀABᵀr_i + l_iᵀA1 + 1ᵀBᵀr_i + ⟨w, x_i⟩
+
+is not convex. All of it but the rank depends on the Gram matrix G of the rows of A, of B, and of 1ᵀ only:
+
+    min over G ⪰ 0, G_cc = k, w     λ/2 (tr G_aa + tr G_bb + ‖w‖²) + Σ π_i ℓ(p_i, y_i)
+                                    p_i = ⟨l_i r_iᵀ, G_ab⟩ + ⟨l_i, G_ac⟩ + ⟨r_i, G_bc⟩ + ⟨w, x_i⟩
+
+is convex and no higher, and no lower either if its G has rank at most k. The nuclear norm of M = ABᵀ is the least
+½(‖A‖² + ‖B‖²) (Fazel, Hindi & Boyd 2001; Srebro, Rennie & Jaakkola 2005); here the shift by 1 brings linear terms
+along. Its dual takes any slopes g with ℓ*(g_i) finite. With S = Σ π_i g_i l_i r_iᵀ, c = ½ Σ π_i g_i (l_i, r_i),
+Q = ½ [[λI, S], [Sᵀ, λI]] and ‖S‖₂ < λ,
+
+    lower(g) = −Σ π_i ℓ*(g_i) − k cᵀQ⁻¹c − ‖Σ π_i g_i x_i‖²/(2λ),
+
+since −k cᵀQ⁻¹c is the least ⟨C, G⟩ of C = [[Q, c], [cᵀ, 0]]. The program's own g need not be feasible: they are
+scaled by the τ ≤ 1 that gives the highest bound (docs/mathematics.md §7).
+
+What is proven. `lower` is the value at these g, each part rounded outward: sums by a-priori bounds γ_n, ‖S‖₂ by the
+Frobenius norm of a high power of SᵀS, cᵀQ⁻¹c by cᵀz + ‖c‖ ‖c − Qz‖/σ with σ = ½(λ − ‖S‖₂) ≤ λ_min(Q), for the z of a
+linear solver. Neither the backend's value nor its status enters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from workbench.arithmetic.intervals import gamma
+from workbench.backends.solvers import solve_cvxpy
+from workbench.contracts import Floats
+from workbench.dyads.pairs import Dyads, Factors
+from workbench.errors import BackendFailed, BadInput
+
+POWERS = 12  # squarings of SᵀS
+MARGIN = 1e-9  # of ‖S‖₂ below λ
+LARGEST = 200  # rows of G
+
+
+class Lower(NamedTuple):
+    """`lower` is proven; `value` is what the backend says of the convex program; slopes (n,) prove the first."""
+
+    lower: float
+    value: float
+    slopes: Floats
+
+
+class Parts(NamedTuple):
+    """Dense arrays of small dyads: sides, linear features, targets ±1, prices π."""
+
+    left: Floats
+    right: Floats
+    linear: Floats
+    y: Floats
+    prices: Floats
+
+
+def parts_of(dyads: Dyads) -> Parts:
+    sides = (part.toarray() for part in (dyads.left, dyads.right, dyads.linear))
+    return Parts(*sides, dyads.targets, dyads.importance / dyads.n_samples)
+
+
+def nuclear_bound(dyads: Dyads, lam: float, k: int, loss: str = "hinge", backend: str = "CLARABEL") -> Lower:
+    """The bound for k dimensions, λ = `lam` > 0 and two classes; loss hinge or squared.
+
+    Raises `BadInput` for more than 200 features on both sides, `BackendFailed` if the backend returns no point.
+    """
+    import cvxpy as cp
+
+    check(dyads, lam, loss)
+    L, R, X, y, prices = parts = parts_of(dyads)
+    f, size = L.shape[1], L.shape[1] + R.shape[1] + 1
+    if size > LARGEST:
+        raise BadInput(f"The semidefinite program has {size} rows; take a part with at most {LARGEST}.")
+    G, w = cp.Variable((size, size), PSD=True), cp.Variable(X.shape[1])
+    p = cp.sum(cp.multiply(L @ G[:f, f:-1], R), axis=1) + L @ G[:f, -1] + R @ G[f:-1, -1] + X @ w
+    penalty = lam / 2 * (cp.trace(G) - k + cp.sum_squares(w))
+    value, slopes = solved(penalty, p, y, prices, [G[-1, -1] == k], loss, backend)
+
+    def scaled(tau: float) -> float:
+        return lower_at(parts, lam, k, loss, tau * slopes)
+
+    S = (L * (prices * slopes)[:, None]).T @ R
+    most = min(1.0, (1 - MARGIN) * lam / max(spectral(S), 1e-300))
+    tau = minimize_scalar(lambda tau: -scaled(tau), bounds=(0, most), method="bounded", options={"xatol": 1e-10}).x
+    best = max((most, tau, 0.0), key=scaled)
+    return Lower(scaled(best), value, best * slopes)
+
+
+def given_left(
+    dyads: Dyads, A: Floats, lam: float, loss: str = "hinge", backend: str = "CLARABEL"
+) -> tuple[Factors, Lower]:
+    """The best B and w for a fixed A (f_left, k), a convex program, and a proven bound on its optimum.
+
+    p_i = ⟨B, r_i ãᵢᵀ⟩ + ⟨a_i, 1⟩ + ⟨w, x_i⟩ with ã = a + 1; with features z_i = (r_i ⊗ ã_i, x_i) and offsets
+    e_i = ⟨a_i, 1⟩ the dual is λ/2‖A‖² + Σ π_i (g_i e_i − ℓ*(g_i)) − ‖Σ π_i g_i z_i‖²/(2λ), finite at every g.
+    """
+    import cvxpy as cp
+
+    check(dyads, lam, loss)
+    L, R, X, y, prices = parts_of(dyads)
+    a = L @ A
+    Z = np.hstack([(R[:, :, None] * (a + 1)[:, None, :]).reshape(len(y), R.shape[1] * a.shape[1]), X])
+    theta = cp.Variable(Z.shape[1])
+    penalty = lam / 2 * (cp.sum_squares(theta) + float((A**2).sum()))
+    value, g = solved(penalty, Z @ theta + a.sum(axis=1), y, prices, [], loss, backend)
+    cut = R.shape[1] * A.shape[1]
+    factors = Factors(A[:, None, :], theta.value[:cut].reshape(-1, 1, A.shape[1]), theta.value[cut:, None])
+    slack = gamma(2 * len(y) + A.size + 16)
+    push, size = Z.T @ (prices * g), np.abs(Z).T @ (prices * np.abs(g))
+    terms = prices * (g * a.sum(axis=1) + negative_conjugate(g, y, loss))
+    around = prices * (np.abs(g) * np.abs(a).sum(axis=1) + np.abs(negative_conjugate(g, y, loss)) + 1e-300)
+    square = float(((np.abs(push) + slack * size) ** 2).sum())
+    lower = lam / 2 * (A**2).sum() * (1 - slack) + terms.sum() - slack * around.sum() - square / (2 * lam) * (1 + slack)
+    return factors, Lower(float(lower), value, g)
+
+
+def swapped(dyads: Dyads) -> Dyads:
+    """The same pairs with sides exchanged, for the best A given B."""
+    part = dyads.take(slice(None))
+    part.left, part.right = dyads.right, dyads.left
+    part.left_names, part.right_names = dyads.right_names, dyads.left_names
+    return part
+
+
+def alternate(dyads: Dyads, factors: Factors, lam: float, rounds: int = 5, loss: str = "hinge") -> list[Factors]:
+    """Best B and w given A, then best A and w given B, `rounds` times; the risks do not rise."""
+    found = []
+    for _ in range(rounds):
+        factors, _ = given_left(dyads, factors.A[:, 0], lam, loss)
+        turned, _ = given_left(swapped(dyads), factors.B[:, 0], lam, loss)
+        factors = Factors(turned.B, turned.A, turned.W)
+        found.append(factors)
+    return found
+
+
+def solved(
+    penalty: Any, p: Any, y: Floats, prices: Floats, constraints: list[Any], loss: str, backend: str
+) -> tuple[float, Floats]:
+    """The program's value and the slopes g at its solution: multipliers of the hinge, derivatives of the square."""
+    import cvxpy as cp
+
+    if loss == "squared":
+        program = cp.Problem(cp.Minimize(penalty + prices @ cp.square(p - y) / 2), constraints)
+    else:
+        xi = cp.Variable(len(y), nonneg=True)
+        above = xi >= 1 - cp.multiply(y, p)
+        program = cp.Problem(cp.Minimize(penalty + prices @ xi), [*constraints, above])
+    status = solve_cvxpy(program, backend)
+    if p.value is None or (loss == "hinge" and above.dual_value is None):
+        raise BackendFailed(f"{backend} ended the program with {status!r}; try another backend.")
+    if loss == "squared":
+        return float(program.value), p.value - y
+    held = np.where(prices > 0, prices, 1.0)
+    return float(program.value), -y * np.clip(above.dual_value / held, 0, 1)
+
+
+def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
+    """−ℓ*(g): −yg for the hinge, −∞ unless 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
+    if loss == "squared":
+        return -g * y - g * g / 2
+    gains = -y * g
+    return np.where((gains >= 0) & (gains <= 1), gains, -np.inf)
+
+
+def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
+    """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain, or a slope has ℓ*(g_i) = ∞."""
+    L, R, X, y, prices = parts
+    gains = negative_conjugate(g, y, loss)
+    if not np.isfinite(gains).all():
+        return -np.inf
+    slack, weights = gamma(len(y) + L.shape[1] + R.shape[1] + 16), prices * g
+    S, around = (L * weights[:, None]).T @ R, (np.abs(L) * np.abs(weights)[:, None]).T @ np.abs(R)
+    error = slack * float(np.linalg.norm(around)) * (1 + slack)
+    sigma = 0.5 * (lam - spectral(S) - error) * (1 - slack)
+    if not sigma > 0:
+        return -np.inf
+    sides = np.hstack([L, R])
+    c, around_c = 0.5 * (sides.T @ weights), slack * (np.abs(sides).T @ np.abs(weights))
+    Q = 0.5 * np.block([[lam * np.eye(L.shape[1]), S], [S.T, lam * np.eye(R.shape[1])]])
+    z = np.linalg.solve(Q, c)
+    rounding = slack * float(np.linalg.norm(np.abs(Q) @ np.abs(z))) + error * float(np.linalg.norm(z))
+    residual = float(np.linalg.norm(c - Q @ z)) + rounding + float(np.linalg.norm(around_c))
+    size = float(np.linalg.norm(c)) + float(np.linalg.norm(around_c))
+    bent = float(c @ z) + slack * float(np.abs(c) @ np.abs(z)) + float(around_c @ np.abs(z)) + size * residual / sigma
+    push = np.abs(X.T @ weights) + slack * (np.abs(X).T @ np.abs(weights))
+    total = (prices * gains).sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
+    sizes = prices @ (np.abs(g * y) + g * g) + k * abs(bent) + push @ push / (2 * lam)
+    return float(total - 4 * slack * sizes)
+
+
+def spectral(S: Floats) -> float:
+    """An upper bound on ‖S‖₂: with T₀ = SᵀS, T_{j+1} = T_j², ‖T_j‖₂ = ‖T_{j+1}‖₂^½, and at last ‖T‖₂ ≤ ‖T‖_F.
+
+    Matrices are scaled to norm 1, and a product's rounding is at most γ_n ‖·‖_F ‖·‖_F.
+    """
+    first = float(np.linalg.norm(S))
+    if first == 0:
+        return 0.0
+    unit, slack = S / first, gamma(max(S.shape) + 16)
+    T = unit.T @ unit
+    scales = [float(np.linalg.norm(T))]
+    for _ in range(POWERS):
+        T = T / scales[-1]
+        T = T @ T
+        scales.append(float(np.linalg.norm(T)))
+    bound = scales[-1] * (1 + slack)
+    for scale in reversed(scales[:-1]):
+        bound = scale * np.sqrt(bound + slack) * (1 + slack)
+    return float(first * np.sqrt(bound + slack) * (1 + slack))
+
+
+def check(dyads: Dyads, lam: float, loss: str) -> None:
+    if not 0 < lam < np.inf:
+        raise BadInput(f"lam is {lam}; the bound needs a positive number, e.g. lam=0.1.")
+    if loss not in ("hinge", "squared"):
+        raise BadInput(f"loss is {loss!r}; choose hinge or squared.")
+    dyads.targets  # noqa: B018  refuses more than two classes

@@ -1,0 +1,205 @@
+"""Dyads: pairs of two kinds of things with a label for each pair, as raters and tasks.
+
+Sample i pairs a left and a right side, both given by sparse features, in the simplest case one identity each:
+
+    l_i (f_left,), r_i (f_right,) ≥ one non-zero each,     x_i linear features,     y_i its label
+
+The dyadic model scores label c with k latent dimensions, A_c (f_left, k), B_c (f_right, k), w_c:
+
+    p_c(i) = ⟨a, b⟩ + ⟨a, 1⟩ + ⟨1, b⟩ + ⟨w_c, x_i⟩ = ⟨a + 1, b + 1⟩ − k + ⟨w_c, x_i⟩,     a = A_cᵀ l_i,  b = B_cᵀ r_i
+
+k = 0 is the linear model (docs/mathematics.md §7). With two classes one score is enough: above 0 it says the second.
+This is no output structure for `solve`: the score is not linear in the parameters. dyads/dyadic.py learns
+it, dyads/nuclear.py bounds its risk from below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from workbench.arithmetic.arrays import checked_inputs, checked_weights
+from workbench.contracts import Floats, Ints
+from workbench.dyads import vowpal
+from workbench.errors import BadInput
+
+
+class Factors(NamedTuple):
+    """Parameters: A (f_left, L, k), B (f_right, L, k), W (f_linear, L); L scores a pair, one or one a class."""
+
+    A: Floats
+    B: Floats
+    W: Floats
+
+
+class Dyads:
+    """Pairs with labels.
+
+    Parameters
+    ----------
+    left, right : (n,) identities of any sortable kind, or (n, f) features, dense or sparse
+    labels : (n,) of any sortable kind; `classes` holds the distinct ones in order
+    linear : (n, f) features of the linear part; default: those of both sides and a constant 1
+    importance : (n,) h_i ≥ 0, not all zero; default 1
+    classes : labels to admit besides those seen; likewise `left_names`, `right_names` for identities
+
+    Raises
+    ------
+    BadInput : lengths that differ, a pair without features on a side, fewer than two classes, NaN
+    """
+
+    def __init__(
+        self,
+        left: ArrayLike | Any,
+        right: ArrayLike | Any,
+        labels: ArrayLike,
+        linear: ArrayLike | Any | None = None,
+        importance: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        left_names: ArrayLike | None = None,
+        right_names: ArrayLike | None = None,
+    ):
+        given = np.asarray(labels)
+        self.classes = np.unique(given if classes is None else np.asarray(classes))
+        if given.ndim != 1 or len(self.classes) < 2:
+            raise BadInput(f"The labels have shape {given.shape} and {len(self.classes)} classes; give (n,) and two.")
+        if len(unknown := np.setdiff1d(given, self.classes)):
+            raise BadInput(f"Label {unknown[0].item()!r} is not among the given classes; add it to `classes`.")
+        self.n_samples = len(given)
+        self.labels: Ints = np.searchsorted(self.classes, given).astype(np.int64)
+        self.importance = checked_weights(importance, self.n_samples)
+        self.left, self.left_names = self.side("left", left, left_names)
+        self.right, self.right_names = self.side("right", right, right_names)
+        ones = sparse.csr_array(np.ones((self.n_samples, 1)))
+        both = sparse.hstack([self.left, self.right, ones]).tocsr()
+        self.linear = sparse.csr_array(both if linear is None else checked_inputs(linear))
+        if self.linear.shape[0] != self.n_samples:
+            raise BadInput(f"There are {self.n_samples} labels but {self.linear.shape[0]} rows of linear features.")
+
+    @classmethod
+    def of_examples(
+        cls, examples: Sequence[vowpal.Example], left: str, right: str, linear: Sequence[str] | None = None
+    ) -> Dyads:
+        """Lines of the Vowpal Wabbit format with the namespaces `left` and `right` as sides.
+
+        Columns come in order of first appearance. linear : namespaces of the linear part, a constant 1 is added; by
+        default both sides and the constant, so nothing is to be written twice.
+
+        Raises `BadInput` for an example without a label or one of the sides, or with a base.
+        """
+        for at, example in enumerate(examples, 1):
+            missing = [name for name in (left, right) if not example.namespaces.get(name)]
+            if missing:
+                raise BadInput(
+                    f"Example {at} has no features in the namespace {missing[0]!r}; every pair needs two sides."
+                )
+            vowpal.taught(example, f"Example {at}")
+        sides = [vowpal.columns([each.namespaces[name] for each in examples]) for name in (left, right)]
+        extra = None
+        if linear is not None:
+            parts = [vowpal.columns([each.namespaces.get(name, {}) for each in examples]) for name in linear]
+            extra = sparse.hstack([*parts, sparse.csr_array(np.ones((len(examples), 1)))]).tocsr()
+        labels = np.array([each.label for each in examples])
+        return cls(*sides, labels, extra, np.array([each.importance for each in examples]))
+
+    def examples(self, left: str = "left", right: str = "right") -> list[vowpal.Example]:
+        """The pairs as lines of that format: identities by name, other features by number."""
+        sides = ((left, self.left, self.left_names), (right, self.right, self.right_names))
+        found = []
+        for i in range(self.n_samples):
+            spaces = {}
+            for name, matrix, names in sides:
+                held = slice(matrix.indptr[i], matrix.indptr[i + 1])
+                pairs = zip(matrix.indices[held], matrix.data[held], strict=True)
+                spaces[name] = {str(at if names is None else names[at]): float(value) for at, value in pairs}
+            found.append(vowpal.Example(str(self.classes[self.labels[i]]), spaces, float(self.importance[i])))
+        return found
+
+    def side(self, name: str, given: Any, names: ArrayLike | None) -> tuple[sparse.csr_array, NDArray | None]:
+        """A side's features, and the identities they stand for if it was given as such."""
+        if sparse.issparse(given) or np.ndim(given) == 2:
+            features = checked_inputs(given)
+            known = None
+        else:
+            identities = np.asarray(given)
+            known = np.unique(identities if names is None else np.asarray(names))
+            if len(unknown := np.setdiff1d(identities, known)):
+                raise BadInput(f"{unknown[0].item()!r} is not among the given {name}_names; add it.")
+            where = (np.arange(len(identities)), np.searchsorted(known, identities))
+            features = sparse.csr_array((np.ones(len(identities)), where), shape=(len(identities), len(known)))
+        if features.shape[0] != self.n_samples:
+            raise BadInput(f"There are {self.n_samples} labels but {features.shape[0]} pairs on the {name}.")
+        empty = np.flatnonzero(features.multiply(features).sum(axis=1) == 0)
+        if len(empty):
+            raise BadInput(f"Pair {empty[0]} has no {name} features; give it at least one, such as an identity.")
+        return features, known
+
+    @property
+    def targets(self) -> Floats:
+        """(n,) −1 for the first of two classes, +1 for the second."""
+        if len(self.classes) != 2:
+            raise BadInput(f"{len(self.classes)} classes have no ±1 targets; use a reduction to binary problems.")
+        return 2.0 * self.labels - 1
+
+    @property
+    def scores_per_pair(self) -> int:
+        """L: one for two classes, else one per class."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def take(self, index: Any) -> Dyads:
+        """Some of the pairs, in the order of `index`; names, classes and features stay what they are."""
+        part = object.__new__(Dyads)
+        part.__dict__ |= self.__dict__
+        for name in ("labels", "importance", "left", "right", "linear"):
+            setattr(part, name, getattr(self, name)[index])
+        part.n_samples = len(part.labels)
+        return part
+
+    def scores(self, factors: Factors) -> Floats:
+        """p_c(i) for every pair and score, (n, L)."""
+        f_left, count, k = factors.A.shape
+        a = (self.left @ factors.A.reshape(f_left, count * k)).reshape(self.n_samples, count, k) + 1
+        b = (self.right @ factors.B.reshape(len(factors.B), count * k)).reshape(self.n_samples, count, k) + 1
+        return (a * b).sum(axis=2) - k + self.linear @ factors.W
+
+    def decide(self, scores: Floats) -> Ints:
+        """The index of the class with the highest score (n,)."""
+        return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+    def error(self, decided: Ints) -> float:
+        """0/1 loss, weighted by importance."""
+        return float(self.importance @ (decided != self.labels) / self.importance.sum())
+
+
+def split(n: int, share: float, rng: int | np.random.Generator) -> tuple[Ints, Ints]:
+    """A random split of n samples: (training, test), the latter a `share` of them."""
+    order = np.random.default_rng(rng).permutation(n)
+    held = round(share * n)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def simulated(
+    tasks: int = 10_000, per_task: int = 5, raters: int = 300, classes: int = 4, rank: int = 1, seed: int = 0
+) -> Dyads:
+    """Raters who each label some tasks, each pair at most once.
+
+    Rater u sees task t as class argmax_c [v_tc + ⟨s_u, q_t⟩ γ_c + noise]: v normal of size 1.5 around normal
+    class means of size 0.5, s_u and q_t in ℝ^rank standard normal, γ_c spread over [−1, 1], Gumbel noise of size
+    0.3. Tasks have a true class, and raters weigh hidden sides of a task differently, which no sum of rater and
+    task terms can say.
+    """
+    if not 1 <= per_task <= raters or tasks < 1 or classes < 2 or rank < 0:
+        raise BadInput(f"{per_task} of {raters} raters for each of {tasks} tasks in {classes} classes cannot be.")
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(tasks), per_task)
+    rater = rng.random((tasks, raters)).argpartition(per_task - 1, axis=1)[:, :per_task].ravel()
+    seen = 1.5 * rng.normal(size=(tasks, classes)) + 0.5 * rng.normal(size=classes)
+    hidden, weight = rng.normal(size=(tasks, rank)), rng.normal(size=(raters, rank))
+    swing = (hidden[task] * weight[rater]).sum(axis=1)[:, None] * np.linspace(-1, 1, classes)
+    utility = seen[task] + swing + 0.3 * rng.gumbel(size=(len(task), classes))
+    names = {"classes": np.arange(classes), "left_names": np.arange(raters), "right_names": np.arange(tasks)}
+    return Dyads(rater, task, utility.argmax(axis=1), **names)

@@ -1,0 +1,337 @@
+"""Audits of single steps: a learner lends a function, and what it does once is compared with what it must do.
+
+    oracle        ⟨a_i(z), θ⟩ + o_i(z) = h_i(θ) for its answer z, by score, so that ties are no fault
+    subgradient   h_i(θ′) ≥ h_i(θ) + ⟨g, θ′ − θ⟩ for its g at θ, at the optimum and at random points
+    stationarity  ‖∇r(θ*) + Σ_k μ_k g_k‖ ≤ 2 √(λ · gap) for its directions g_k at the certified cuts and weights μ
+    prox          its x lies in r's domain, and ½ Σ_j H_j (x_j − u_j)² + η r(x) is not above the least value
+    averaging     the weights it reports are Σ_t s_t θ_t / Σ_t s_t of the iterates and shares that it reports
+    fixed point   a dual method that starts from the certified dual weights is no worse after a pass than they are
+
+All are deterministic statements, so that a fault is certain: rounding is allowed for by SLACK times the size of the
+numbers that enter. They see what a history of objectives cannot, also in stochastic methods, which do not stay at an
+optimum (docs/mathematics.md §9): there each direction is a subgradient, and some mean of them vanishes.
+
+*Stationarity.* For r = λ/2‖θ‖² the dual's θ(μ) = −Σ μ_k a_k/λ and the reference's θ* lie within √(2ε/λ) and √(2δ/λ)
+of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap).
+
+*Fixed point.* D never falls from D ≥ F* − ε, also at means of its points, so ‖θ − θ_opt‖ ≤ √(2ε/λ) for θ = θ(α). With
+G = Σ p_i max ‖a_i‖ every subgradient of F there is at most G + λ‖θ‖ ≤ 2G, hence F(θ) − F* ≤ 2G √(2ε/λ).
+
+A solver of ours lends its kernel, and two copies of itself: with `average=last` one shows the iterates that the other
+averages, visit by visit. `start(formulation, problem, samples, witnesses, weights) -> state` promises that it stays
+(contracts/): bcfw and dual-block do, subgradients do not stay anywhere. `AUDITS` holds the audits by
+name; each takes hooks and a reference and returns findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.contracts import Floats, Ints, Search
+from workbench.proofs.bounds import SmoothBounds
+from workbench.proofs.door import bounds_for
+from workbench.solving.stochastic import slope_norms, visitor
+
+SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not
+SAMPLES = 10  # of each audit
+VISITS = 60  # of two copies of a solver
+POINTS = 4  # besides the optimum
+
+
+class Finding(NamedTuple):
+    """The worst relative violation of one audit, what is allowed, and a sentence if that is less."""
+
+    name: str
+    worst: float
+    allowed: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a learner lends; None where it lends nothing. `asked` is the oracle it asks, if not the formulation's.
+
+    oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  slope(i, z) -> a_i(z) (p,);  prox(u, H, η) -> x (p,)
+    iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
+    """
+
+    oracle: Callable[[Floats, int], Ints] | None = None
+    subgradient: Callable[[Floats, int], Floats] | None = None
+    slope: Callable[[int, Ints], Floats] | None = None
+    prox: Callable[[Floats, Floats, float], Floats] | None = None
+    iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
+    solver: Any = None
+    asked: Any = None
+
+
+def hooks_of(learner: Any, formulation: Any, problem: Any) -> Hooks:
+    """What a solver of ours, or an object or function with these attributes, lends on this pair."""
+    if hasattr(learner, "sweep"):
+        return hooks_of_solver(learner, formulation, problem)
+
+    def lent(name: str) -> Any:
+        function = getattr(learner, name, None)
+        return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
+
+    shown = getattr(learner, "iterates", None)
+    steps = {name: lent(name) for name in ("oracle", "subgradient", "prox")}
+    return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
+
+
+def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
+    """The kernel of what a solver asks, as oracle and subgradient."""
+    if solver.misfit(formulation, problem):
+        return Hooks()
+    bounds = bounds_for(formulation, problem)
+    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
+    if not hasattr(asked, "dim"):  # it asks for scores, there is no maximum
+        return Hooks(solver=solver, asked=None if smooth else asked)
+
+    def oracle(theta: Floats, i: int) -> Ints:
+        found = np.zeros(asked.width, np.int64)
+        kernel.argmax_into(kernel.data, theta, i, found)
+        return found
+
+    def slope(i: int, witness: Ints) -> Floats:
+        found = np.zeros(asked.dim)
+        kernel.add_slope(kernel.data, i, witness, 1.0, found)
+        return found
+
+    def subgradient(theta: Floats, i: int) -> Floats:
+        return slope(i, oracle(theta, i))
+
+    if smooth:
+        return Hooks(subgradient=subgradient, solver=solver)
+    return Hooks(oracle, subgradient, slope, solver=solver, asked=asked)
+
+
+def audit(hooks: Hooks, reference: Any) -> list[Finding]:
+    """All findings about what is lent; none about alternations and searches, whose terms are no maxima to follow."""
+    if isinstance(reference.formulation, Search):
+        return []
+    return [finding for each in AUDITS.values() for finding in each(hooks, reference)]
+
+
+# ── the audits ────────────────────────────────────────────────────────────────────────────────────
+
+
+def audit_oracle(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """Its answers against the best ones, by score."""
+    bounds = bounds_for(reference.formulation, reference.problem)
+    oracle = hooks.asked or bounds.oracle
+    if hooks.oracle is None or isinstance(bounds, SmoothBounds):
+        return
+    worst, where = 0.0, ""
+    for theta in points(reference, bounds):
+        for i in chosen(bounds.samples):
+            sample, answer = np.array([i]), np.asarray(hooks.oracle(theta, i), np.int64).reshape(1, -1)
+            if answer.shape[1] != oracle.width:
+                told = f"Its oracle answers sample {i} with {answer.shape[1]} numbers, an output has {oracle.width}."
+                yield Finding("oracle", np.inf, SLACK, told)
+                return
+            best, size = score(oracle, theta, sample, oracle.argmax(theta, sample))
+            value, _ = score(oracle, theta, sample, answer)
+            short = (best - value - oracle.rounding(theta)[i]) / max(size, 1e-300)
+            if short > worst:
+                worst = short
+                found = reference.problem.describe(int(i), answer[0]) if short > SLACK else ""
+                where = f"Its oracle misses the maximum of sample {i} by {best - value:.3g}, with {found}."
+    yield Finding("oracle", worst, SLACK, where if worst > SLACK else "")
+
+
+def audit_subgradient(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """The subgradient inequality between the optimum and random points, for single terms h_i."""
+    if hooks.subgradient is None:
+        return
+    bounds = bounds_for(reference.formulation, reference.problem)
+    places, worst, where = points(reference, bounds), 0.0, ""
+    for i in chosen(bounds.samples):
+        oracle = hooks.asked or bounds.oracle
+        heights = [height(oracle, theta, i) for theta in places]
+        for theta, here in zip(places, heights, strict=True):
+            unsure, slant = rounding(oracle, theta, i)
+            g = np.asarray(hooks.subgradient(theta, i), float)
+            if g.shape != theta.shape:
+                told = f"Its subgradient of sample {i} has shape {g.shape}, the weights have {theta.shape}."
+                yield Finding("subgradient", np.inf, SLACK, told)
+                return
+            for other, there in zip(places, heights, strict=True):
+                change = g * (other - theta)
+                size = abs(here) + abs(there) + float(np.abs(change).sum())
+                lost = unsure + rounding(oracle, other, i)[0] + slant * float(np.abs(other - theta).sum())
+                over = max(here + float(change.sum()) - there - lost, 0.0) / max(size, 1e-300)
+                if not over <= worst:
+                    worst = over if np.isfinite(over) else np.inf
+                    where = f"What it follows at sample {i} is no subgradient: the inequality fails by {over:.2g}."
+    yield Finding("subgradient", worst, SLACK, where if worst > SLACK else "")
+
+
+def audit_stationarity(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """∇r + Σ μ_k g_k at the optimum, for the directions that it takes at the certified cuts."""
+    bounds = bounds_for(reference.formulation, reference.problem)
+    mu = bounds.regularizer.curvature
+    if hooks.slope is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
+        return
+    certificate, theta = reference.certificate, reference.certificate.theta
+    if bounds.prices.hard:
+        return
+    push, size = np.zeros(len(theta)), 1e-300
+    for i, witness, weight in zip(certificate.samples, certificate.witnesses, certificate.weights, strict=True):
+        slope = hooks.slope(int(i), witness)
+        push += weight * slope
+        size += weight * float(np.linalg.norm(slope))
+    gap = max(reference.upper - reference.lower, 0.0)
+    worst = float(np.linalg.norm(mu * theta + push))
+    allowed = 2 * float(np.sqrt(mu * gap)) + SLACK * (size + mu * float(np.linalg.norm(theta)))
+    told = f"The mean of its directions at the optimum is {worst:.2g} instead of 0 (at most {allowed:.1g})."
+    yield Finding("stationarity", worst, allowed, told if worst > allowed else "")
+
+
+def audit_prox(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """Its proximal steps against r's own, by value, in metrics of several sizes."""
+    if hooks.prox is None:
+        return
+    r = reference.formulation.regularizer(reference.problem)
+    rng, theta, worst, where = np.random.default_rng(0), reference.theta_flat, 0.0, ""
+    for scale in (0.1, 1.0, 10.0):
+        u, step = theta + scale * rng.normal(size=len(theta)), float(rng.uniform(0.1, 2))
+        metric = rng.uniform(0.2, 5, len(theta))
+        x, best = np.asarray(hooks.prox(u, metric, step), float), r.prox(u, metric, step)
+        if x.shape != u.shape:
+            yield Finding("prox", np.inf, SLACK, f"Its prox returns shape {x.shape}, the weights have {u.shape}.")
+            return
+        value, least = (float(metric @ (each - u) ** 2 / 2 + step * r.value(each)) for each in (x, best))
+        outside = float(np.linalg.norm(x - r.feasible(x)))
+        over = max(outside / max(np.linalg.norm(x), 1.0), (value - least) / max(abs(least), abs(value), 1e-300))
+        if not over <= worst:
+            worst = over if np.isfinite(over) else np.inf
+            where = f"Its proximal step is {value - least:.2g} above the least value"
+            where += f" and {outside:.2g} outside of the domain." if outside > SLACK else "."
+    yield Finding("prox", worst, SLACK, where if worst > SLACK else "")
+
+
+def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """The average that a solver of ours reports against averages of the iterates of its twin; or those it lends."""
+    solver = hooks.solver
+    if hooks.iterates is not None:
+        yield replayed(islice(hooks.iterates(), VISITS), "visits")
+    if solver is None or not any(each.name == "average" for each in fields(solver)) or solver.average == "last":
+        return
+    form, problem = reference.formulation, reference.problem
+    order = np.random.default_rng(0).choice(bounds_for(form, problem).samples, VISITS)
+    twin = iterates(replace(solver, average="last"), form, problem, order)
+    reported = iterates(solver, form, problem, order)[-1]
+    n = int(np.count_nonzero(form.prices(problem).weights))
+    ends, at = np.arange(n - 1, VISITS, n), np.arange(1, VISITS + 1)
+    schemes = [(twin, np.ones(VISITS)), (twin, at + 0.0), (twin, at + 1.0)]
+    schemes += [(twin[ends], np.arange(1, len(ends) + 1.0))] if len(ends) else [(twin[-1:], np.ones(1))]
+    away = min(relative(reported, share @ some / share.sum()) for some, share in schemes)
+    told = f"The average it reports is {away:.1e} (relative) away from any average of its iterates."
+    yield Finding("averaging", away, SLACK, told if away > SLACK else "")
+
+
+def audit_fixed_point(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+    """A pass from the certified dual weights; there are none of smooth terms, whose solvers have no `start`."""
+    if not hasattr(hooks.solver, "start"):
+        return
+    form, problem, certificate = reference.formulation, reference.problem, reference.certificate
+    bounds = bounds_for(form, problem)
+    state = hooks.solver.start(form, problem, certificate.samples, certificate.witnesses, certificate.weights)
+    visit = visitor(hooks.solver, bounds.oracle.kernel(), bounds.oracle.width, bounds.prices.floats(), state, False)
+    order = np.random.default_rng(0).permutation(bounds.samples)[:VISITS]
+    visit(order, np.zeros((len(order), bounds.oracle.width), np.int64), np.zeros((len(order), 2)))
+    mu, epsilon = bounds.regularizer.curvature, max(reference.upper - reference.lower, 0.0)
+    steepest = float(bounds.prices.floats() @ slope_norms(bounds))
+    allowed = 2 * steepest * float(np.sqrt(2 * epsilon / mu)) + epsilon + SLACK * abs(reference.upper)
+    away = bounds.upper(hooks.solver.report(state)) - reference.lower
+    told = f"Started at the proven optimum it moves away, to {away:.1e} above it (at most {allowed:.1e})."
+    yield Finding("fixed point", away, allowed, told if away > allowed else "")
+
+
+AUDITS: dict[str, Callable[[Hooks, Any], Iterator[Finding]]] = {
+    "oracle": audit_oracle,
+    "subgradient": audit_subgradient,
+    "stationarity": audit_stationarity,
+    "prox": audit_prox,
+    "averaging": audit_average,
+    "fixed point": audit_fixed_point,
+}
+
+
+def audit_reports(reports: list[Any]) -> list[Finding]:
+    """The averaging audit of learners that report an `iterate`, and perhaps its `share`, with each checkpoint."""
+    if len(reports) < 2 or not all("iterate" in each.claims for each in reports):
+        return []
+    return [replayed((each.theta, each.claims["iterate"], each.claims.get("share", 1.0)) for each in reports)]
+
+
+def replayed(steps: Iterable[tuple[Floats, Floats, float]], unit: str = "checkpoints") -> Finding:
+    """(θ̄_t, θ_t, s_t), t = 1, 2, …: how far θ̄_t is from Σ s θ/Σ s."""
+    total, sum_, worst, when = 0.0, 0.0, 0.0, 0
+    for t, (average, iterate, share) in enumerate(steps, 1):
+        total, sum_ = total + share, sum_ + share * np.asarray(iterate, float)
+        away = relative(average, sum_ / total)
+        worst, when = (away, t) if not away <= worst else (worst, when)
+    told = f"Its weights after {when} {unit} are {worst:.1e} (relative) away from the average of its iterates."
+    return Finding("averaging", worst, SLACK, told if not worst <= SLACK else "")
+
+
+# ── where and by what ─────────────────────────────────────────────────────────────────────────────
+
+
+def points(reference: Any, bounds: Any) -> list[Floats]:
+    """The optimum, 0, and random points as far from the optimum as it is from 0; all in r's domain."""
+    rng, theta = np.random.default_rng(0), reference.theta_flat
+    far = max(float(np.linalg.norm(theta)), 1e-3) / np.sqrt(len(theta))
+    places = [theta, 0 * theta, *(theta + far * rng.normal(size=len(theta)) for _ in range(POINTS - 1))]
+    return [bounds.regularizer.feasible(each) for each in places]
+
+
+def chosen(samples: Ints) -> list[int]:
+    """Up to SAMPLES of them, the same ones each time."""
+    return np.random.default_rng(1).permutation(samples)[:SAMPLES].tolist()
+
+
+def score(oracle: Any, theta: Floats, sample: Ints, witness: Ints) -> tuple[float, float]:
+    """The height of one cut at θ, and the size of the numbers in it."""
+    slopes, offsets = oracle.rows(sample, witness)
+    return float((slopes @ theta + offsets)[0]), float((abs(slopes) @ np.abs(theta) + np.abs(offsets))[0])
+
+
+def height(oracle: Any, theta: Floats, i: int) -> float:
+    """h_i(θ)."""
+    sample = np.array([i])
+    if hasattr(oracle, "evaluate"):
+        return float(oracle.evaluate(theta, sample, np.zeros(1))[0][0])
+    return score(oracle, theta, sample, oracle.argmax(theta, sample))[0]
+
+
+def rounding(oracle: Any, theta: Floats, i: int) -> tuple[float, float]:
+    """How far h_i(θ), and each entry of a slope of it, may be off."""
+    sample = np.array([i])
+    if hasattr(oracle, "evaluate"):
+        values, slope = oracle.errors(theta, sample, np.ones(1))
+        return float(values[0]), float(slope)
+    return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
+
+
+def iterates(solver: Any, formulation: Any, problem: Any, order: Ints) -> Floats:
+    """(visits, p): what the solver reports after each visit."""
+    bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
+    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    visit = visitor(solver, asked.kernel(), asked.width, bounds.prices.floats(), state, False)
+    found = []
+    for one in order[:, None]:
+        visit(one, np.zeros((1, asked.width), np.int64), np.zeros((1, 2)))
+        found.append(solver.report(state))
+    return np.array(found)
+
+
+def relative(theta: Floats, expected: Floats) -> float:
+    return float(np.linalg.norm(theta - expected) / max(np.linalg.norm(expected), 1e-300))

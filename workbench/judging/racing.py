@@ -1,0 +1,276 @@
+"""Races: CPU seconds to a certified gap, methods of ours and of others on one problem, one after the other in one run.
+
+    gap(w) = (F(w) − L)/size                (`Bounds.gap`)
+
+F(w) is recomputed by `Bounds` from the weights w that a method shows, rounded up; L is the best lower bound that
+`solve` proved beforehand. Nothing that a method says of itself enters, its own lower bound included.
+
+The clock counts CPU seconds of this process, all threads, so that nobody gains by threads or loses by neighbours.
+It stands still while we grade, and starts after a rehearsal on a tiny problem: imports and numba's compilation are
+nobody's. The unit is one exact pass of the compiled oracle (or of the sums, for smooth terms) over all samples, a
+median of passes in between: machines differ, ratios less.
+
+How a method is timed depends on what it can show:
+
+    solvers of ours    their passes, graded in between; certifying is not on the clock
+    dlib, structsvm    runs from scratch that end by themselves at gaps of 1e-1, 1e-2, …; each w at which one asks
+                       the oracle is graded, by the learner's own `observed`
+    other learners     fits from scratch with 1, 2, 4, … passes, each by a clock of its own
+    solve, one-slack   solves from scratch to 1e-1, 1e-2, …; certifying is on the clock, it is part of the job
+    cvxpy              the program with every constraint written out, and CLARABEL as CVXPY calls it
+
+A method that cannot take part has its sentence in `refusal`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.solvers import solve_cvxpy
+from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
+from workbench.errors import MissingCapability
+from workbench.proofs.door import bounds_for
+from workbench.registries import registry
+from workbench.solving.solve import solve
+from workbench.solving.stochastic import compilable, visitor
+
+LOOKS = 1.15  # every how much more work a solver shows its weights
+PASSES = 10**9  # more than anybody makes; the seconds end a race
+WRITTEN = 6000  # constraints that are written out for CVXPY at most
+TOLERANCE = 1e-8  # of CLARABEL, its own default
+UNITS = 3  # oracle passes measured at every showing
+
+
+@dataclass(frozen=True)
+class Case:
+    """A race that is run again and again: a problem, what stands in where its data are not at hand, and the field.
+
+    n : samples, None for all;  lam : 0 stands for 1/n
+    """
+
+    problem: str
+    standby: str
+    formulation: str
+    n: int | None
+    lam: float
+    methods: tuple[str, ...]
+
+    def built(self, n: int | None = None) -> tuple[str, Any, Any]:
+        """(name of the data, formulation, problem) with n samples."""
+        settings = {} if (n or self.n) is None else {"n": n or self.n}
+        try:
+            name, problem = self.problem, load_problem(self.problem)(**settings)
+        except MissingData:
+            name, problem = self.standby, load_problem(self.standby)(**settings)
+        form = registry("formulation").get(self.formulation)
+        return name, form(lam=self.lam or 1 / problem.n_samples), problem
+
+
+OURS = ("dual-block", "bcfw", "solve", "one-slack")
+PEERS = ("sklearn-crammer-singer", "dlib")
+CRF = ("solve", "crf-lbfgs", "crf-stochastic")
+RACES = {
+    "digits": Case("digits", "digits", "soft-margin", 1797, 0, (*OURS, *PEERS, "cvxpy")),
+    "few-digits": Case("digits", "digits", "soft-margin", 300, 0.1, (*OURS, *PEERS, "structsvm", "cvxpy")),
+    "words": Case("ocr", "synthetic-chain", "soft-margin", 626, 0.01, (*OURS, "dlib", "cvxpy")),
+    "rough-words": Case("ocr", "synthetic-chain", "soft-margin", 626, 0, (*OURS, "dlib", "cvxpy")),
+    "bitext": Case("hansards", "synthetic-bitext", "soft-margin", None, 0.01, (*OURS, "dlib", "cvxpy")),
+    "text": Case("reuters", "synthetic-text", "soft-margin", None, 0.01, (*OURS, *PEERS)),
+    "word-crf": Case("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
+    "digit-crf": Case("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),
+}
+
+
+class Enough(Exception):
+    """The goal is reached, or the seconds are spent."""
+
+
+@dataclass
+class Track:
+    """One method's run: the clock, and (seconds, gap) of every w it showed.
+
+    goal : the gap at which it ends;  seconds : CPU after which it ends;  units : seconds of oracle passes
+    """
+
+    bounds: Any
+    lower: float
+    goal: float
+    seconds: float
+    laps: list[tuple[float, float]] = field(default_factory=list)
+    units: list[float] = field(default_factory=list)
+    refusal: str = ""
+    spent: float = 0.0
+    began: float = field(default_factory=time.process_time)
+
+    def again(self) -> None:
+        """The next w is found from scratch."""
+        self.spent, self.began = 0.0, time.process_time()
+
+    def show(self, w: Floats) -> None:
+        """Grade w with the clock stopped; `Enough` if this ends the run."""
+        self.spent += time.process_time() - self.began
+        self.laps.append((self.spent, self.bounds.gap(self.bounds.upper(w), self.lower)))
+        for _ in range(UNITS):
+            began = time.process_time()
+            one_pass(self.bounds, w)
+            self.units.append(time.process_time() - began)
+        if self.laps[-1][1] <= self.goal or self.spent >= self.seconds:
+            raise Enough
+        self.began = time.process_time()
+
+    def reached(self, gap: float) -> float | None:
+        """CPU seconds until the gap was first reached, None if it was not."""
+        return next((spent for spent, each in self.laps if each <= gap), None)
+
+
+def race(
+    formulation: Any, problem: Any, methods: Iterable[str], gap: float = 1e-4, seconds: float = 60.0
+) -> dict[str, Track]:
+    """The tracks of these methods by name: solvers, learners, `solve`, `one-slack`, `cvxpy`.
+
+    gap : the gap at which a method has arrived;  seconds : CPU that each may take, one fit or solve more or less
+    """
+    bounds = bounds_for(formulation, problem)
+    lower = solve(formulation, problem, gap=gap / 10, time_limit=4 * seconds).lower
+    tiny = type(problem).tiny(np.random.default_rng(0))
+    rehearsal = bounds_for(formulation, tiny)
+    tracks = {}
+    for name in methods:
+        go = runner(name)
+        with contextlib.suppress(MissingCapability):  # what the tiny problem has and this one lacks is no refusal
+            go(formulation, tiny, Track(rehearsal, 0.0, np.inf, 1.0))
+        tracks[name] = track = Track(bounds, lower, gap, seconds)
+        track.again()
+        try:
+            go(formulation, problem, track)
+        except MissingCapability as refusal:
+            track.refusal = str(refusal)
+    return tracks
+
+
+def unit(tracks: dict[str, Track]) -> float:
+    """CPU seconds of one exact pass, in a race; NaN if nobody took part."""
+    return statistics.median([each for track in tracks.values() for each in track.units] or [np.nan])
+
+
+def one_pass(bounds: Any, w: Floats) -> None:
+    if isinstance(bounds.formulation, SmoothForm):
+        bounds.oracle.evaluate(w, bounds.samples, bounds.prices.weights[bounds.samples])
+    else:
+        bounds.oracle.argmax(w, bounds.samples)
+
+
+# ── how each kind of method runs ──────────────────────────────────────────────────────────────────
+
+
+def runner(name: str) -> Callable[[Any, Any, Track], None]:
+    """go(formulation, problem, track) of a method by name; ends by itself or with the track."""
+    own = {"solve": solves(None), "one-slack": solves("one"), "cvxpy": written_out}
+    solvers = registry("solver")
+    if name in own:
+        go = own[name]
+    elif name in solvers.objects:
+        go = passes(solvers.get(name)())
+    else:
+        learner = registry("learner").get(name)
+        go = watched(learner) if hasattr(learner, "observed") else fits(learner)
+
+    def ended(formulation: Any, problem: Any, track: Track) -> None:
+        with contextlib.suppress(Enough):
+            go(formulation, problem, track)
+
+    return ended
+
+
+def passes(solver: Any) -> Callable[[Any, Any, Track], None]:
+    """Passes of a solver of ours, in new random orders."""
+
+    def go(formulation: Any, problem: Any, track: Track) -> None:
+        if why := solver.misfit(formulation, problem):
+            raise MissingCapability(why)
+        bounds, state = track.bounds, solver.init(formulation, problem)
+        kernel, prices, width = bounds.oracle.kernel(), bounds.prices.floats(), bounds.oracle.width
+        visit = visitor(solver, kernel, width, prices, state, compilable(kernel, None))
+        rng, n = np.random.default_rng(0), len(bounds.samples)
+        witnesses, steps = np.zeros((n, width), np.int64), np.zeros((n, 2))
+        track.again()  # the compilation is over
+        for more in growing(LOOKS):
+            for _ in range(more):
+                visit(rng.permutation(bounds.samples), witnesses, steps)
+            track.show(solver.report(state))
+
+    return go
+
+
+def growing(factor: float) -> Iterator[int]:
+    """How many passes until the next look: the sums grow by the factor."""
+    done = 0
+    while True:
+        more = max(1, int(done * (factor - 1)))
+        done += more
+        yield more
+
+
+def fits(learner: Any) -> Callable[[Any, Any, Track], None]:
+    """Fits from scratch with doubled budgets, while the next may end in time and the last has changed anything."""
+
+    def go(formulation: Any, problem: Any, track: Track) -> None:
+        budget, w, before = 1, np.zeros(0), None
+        while 2 * track.spent <= track.seconds and not np.array_equal(w, before):
+            track.again()
+            before, w = w, learner(problem, formulation, budget, 0)
+            track.show(w)
+            budget *= 2
+
+    return go
+
+
+def watched(learner: Any) -> Callable[[Any, Any, Track], None]:
+    """Fits from scratch that end by themselves at 1e-1, 1e-2, …, and show their weights on the way.
+
+    What a method is told to reach changes how it goes there: dlib, asked for 1e-9, spends its time on cached cuts.
+    """
+
+    def go(formulation: Any, problem: Any, track: Track) -> None:
+        size = max(abs(track.lower), 1e-6 * abs(track.bounds.scale))
+        for k in range(1, 17):
+            track.again()
+            track.show(learner.observed(problem, formulation, PASSES, track.show, epsilon=10.0**-k * size))
+
+    return go
+
+
+def solves(groups: str | None) -> Callable[[Any, Any, Track], None]:
+    """Solves from scratch to 1e-1, 1e-2, …, down to the goal."""
+
+    def go(formulation: Any, problem: Any, track: Track) -> None:
+        if groups and not isinstance(formulation, CutForm):
+            raise MissingCapability("one-slack needs cuts; use solve.")
+        for k in range(1, 17):
+            track.again()
+            track.show(solve(formulation, problem, gap=10.0**-k, groups=groups, time_limit=track.seconds).theta_flat)
+
+    return go
+
+
+def written_out(formulation: Any, problem: Any, track: Track) -> None:
+    """The whole program, compiled and solved by CVXPY."""
+    from workbench.solving.masters.declared import written
+
+    if not isinstance(formulation, CutForm) or not isinstance(problem, Enumerable):
+        raise MissingCapability("cvxpy writes out cuts of outputs that can be listed; use solve.")
+    if any(rows > WRITTEN for rows in accumulate(len(problem.outputs(i)) for i in track.bounds.samples)):
+        raise MissingCapability(f"cvxpy would get more than {WRITTEN} constraints; take fewer samples, or solve.")
+    program, cuts = written(formulation, problem)
+    solve_cvxpy(program, "CLARABEL", TOLERANCE, track.seconds)
+    track.show(np.concatenate([np.ravel(each.value) for each in cuts.theta]))

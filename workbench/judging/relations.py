@@ -1,0 +1,280 @@
+"""Metamorphic relations: what a change of the data must do to the optimum, known without solving again.
+
+A relation changes a problem, and says for each formulation which settings change with it so that the optima correspond:
+
+    min F′ = c^q · min F,      settings s′ = c^{p_s} s,      θ′* = the map of θ*
+
+    duplicate   every sample twice, c = 2          split    each sample as two of half its weight ("weight 2 is twice")
+    permute     samples in another order           rename   labels by other numbers
+    rotate      x → Mᵀx, M orthogonal              features φ → cφ              loss    ℓ → cℓ
+
+`TABLE` holds (p, q) for each pair, `None` where no settings make the optima correspond (docs/mathematics.md §9):
+means do not see a duplicate, sums double (and so must r: λ₁ and λ₂), 1/K halves per sample; a count n_S of 1 stays 1.
+A rotation keeps ‖w‖² and not ‖w‖₁, nor which feature is the largest. φ → cφ wants λ → c²λ, λ₁ → cλ₁; ℓ → cℓ wants
+λ → λ/c, w → cw under margin rescaling and λ → cλ, w → w under slack rescaling; likelihoods, unit margins and
+learned costs do not look at ℓ.
+
+So one certified reference is many: `related` hands them out with their proven bounds, for a learner to be judged by.
+A formulation without a row and an output structure of another layout are checked by no relation.
+
+Where the original has 0/1 losses, or no sample weights, a change may bring others, which not every learner is made for:
+such a reference has `beyond`, with the changed problem as it would be without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from workbench.contracts import Floats, Ints
+from workbench.registries import registry
+
+Arrays = dict[str, NDArray]
+COSTS = ("cost", "false_positive", "false_negative")
+LAYOUTS = ("multiclass", "chain", "matching", "linear")  # output structures whose `arrays` are understood here
+SCALE = 2.0  # c of `features` and `loss`
+
+
+class Change(NamedTuple):
+    """The powers of c by which settings change, the power q of the value, and that of the weights w."""
+
+    settings: Mapping[str, float] = {}
+    value: float = 0.0
+    weights: float = 0.0
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A changed problem with its c, and what becomes of the blocks of θ."""
+
+    problem: Any
+    c: float = 1.0
+    moves: Mapping[str, Callable[[Floats], Floats]] = field(default_factory=dict)
+
+
+class Beyond(NamedTuple):
+    """What a changed problem has and the original had not, and the changed problem without it."""
+
+    what: str
+    without: Any
+
+
+# ── changes of the data ───────────────────────────────────────────────────────────────────────────
+
+
+def duplicate(problem: Any) -> Changed | None:
+    return Changed(taken(problem, np.tile(np.arange(problem.n_samples), 2)), 2.0)
+
+
+def split(problem: Any) -> Changed | None:
+    return Changed(taken(problem, np.tile(np.arange(problem.n_samples), 2), 0.5))
+
+
+def permute(problem: Any) -> Changed | None:
+    return Changed(taken(problem, np.random.default_rng(0).permutation(problem.n_samples)))
+
+
+def rename(problem: Any) -> Changed | None:
+    """Label y becomes π(y), a cyclic shift."""
+    arrays = problem.arrays()
+    if "classes" not in arrays:
+        return None
+    k = len(arrays["classes"])
+    to = np.roll(np.arange(k), 1)  # π
+    back = np.argsort(to)
+    arrays |= {"labels": to[arrays["labels"]], "cost": arrays["cost"][np.ix_(back, back)]}
+    edges = k * int(arrays["n_inputs"])
+
+    def renamed(w: Floats) -> Floats:
+        unary, pairs = w[:edges].reshape(k, -1)[back], w[edges:]
+        return np.append(unary, pairs.reshape(k, k)[np.ix_(back, back)] if len(pairs) else pairs)
+
+    moves = {"w": renamed, "b": lambda b: b[back]}
+    return Changed(rebuilt(problem, arrays), moves=moves)
+
+
+def rotate(problem: Any) -> Changed | None:
+    """x → Mᵀx with a random orthogonal M, w → Mᵀw for each label."""
+    arrays = problem.arrays()
+    X = inputs(arrays)
+    M = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1],) * 2))[0]
+    edges = len(arrays["classes"]) * X.shape[1] if "classes" in arrays else X.shape[1]
+    turned = rebuilt(problem, arrays | csr(sparse.csr_array(X.toarray() @ M)))
+    return Changed(turned, moves={"w": lambda w: np.append((w[:edges].reshape(-1, X.shape[1]) @ M).ravel(), w[edges:])})
+
+
+def features(problem: Any) -> Changed | None:
+    """φ → cφ; the transitions of chains are features that no data scale."""
+    arrays = problem.arrays()
+    if "offsets" in arrays:
+        return None
+    return Changed(rebuilt(problem, arrays | {"data": SCALE * arrays["data"]}), SCALE)
+
+
+def loss(problem: Any) -> Changed | None:
+    """ℓ → cℓ, where the data have costs."""
+    arrays = problem.arrays()
+    costs = {key: SCALE * arrays[key] for key in COSTS if key in arrays}
+    return Changed(rebuilt(problem, arrays | costs), SCALE) if costs else None
+
+
+RELATIONS: dict[str, Callable[[Any], Changed | None]] = {
+    each.__name__: each for each in (duplicate, split, permute, rename, rotate, features, loss)
+}
+
+
+def taken(problem: Any, order: Ints, share: float = 1.0) -> Any:
+    """The problem of the samples in `order`, each with `share` of its weight."""
+    arrays = problem.arrays()
+    n, rows = problem.n_samples, inputs(arrays).shape[0]
+    lengths = np.diff(arrays["offsets"]) if "offsets" in arrays else np.full(n, rows // n)
+    lengths = arrays["shapes"].prod(axis=1) if "shapes" in arrays else lengths
+    ends = np.cumsum(lengths)
+    at = np.concatenate([np.arange(ends[i] - lengths[i], ends[i]) for i in order])
+    per_row = {key: arrays[key][at] for key in ("labels",) if key in arrays}
+    per_sample = {key: arrays[key][order] for key in ("shapes", "truth", "targets") if key in arrays}
+    if "offsets" in arrays:
+        per_row["offsets"] = np.append(0, np.cumsum(lengths[order]))
+    kept = {"weights": share * arrays["weights"][order], **per_row, **per_sample}
+    return rebuilt(problem, arrays | csr(inputs(arrays)[at]) | kept)
+
+
+def rebuilt(problem: Any, arrays: Arrays) -> Any:
+    """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
+    kind = problem if isinstance(problem, type) else type(problem)
+    sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
+    return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
+
+
+PLAIN: dict[str, Callable[[Arrays], Arrays]] = {
+    "losses other than 0/1": lambda arrays: {key: (arrays[key] != 0) * 1.0 for key in COSTS if key in arrays},
+    "sample weights": lambda arrays: {"weights": np.ones_like(arrays["weights"])},
+}
+
+
+def beyond(problem: Any, changed: Any) -> Beyond | None:
+    before, after = problem.arrays(), changed.arrays()
+    for what, plain in PLAIN.items():
+        if alike(before, plain(before)) and not alike(after, plain(after)):
+            return Beyond(what, rebuilt(changed, after | plain(after)))
+    return None
+
+
+def alike(arrays: Arrays, others: Arrays) -> bool:
+    return all(np.array_equal(arrays[key], each) for key, each in others.items())
+
+
+def inputs(arrays: Arrays) -> sparse.csr_array:
+    """The rows of inputs: one a sample, a position or an edge."""
+    width = int(arrays["n_inputs"] if "n_inputs" in arrays else arrays["n_features"])
+    return sparse.csr_array(
+        (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, width)
+    )
+
+
+def csr(X: sparse.csr_array) -> Arrays:
+    return {"data": X.data, "indices": X.indices.astype(np.int64), "indptr": X.indptr.astype(np.int64)}
+
+
+# ── relation × formulation ────────────────────────────────────────────────────────────────────────
+
+SAME = Change()
+MEANS = dict.fromkeys(("duplicate", "split", "permute", "rename", "rotate"), SAME)
+SCALED = Change({"lam": 2.0}, 0.0, -1.0)  # φ → cφ: λ → c²λ, w → w/c
+DEARER = Change({"lam": -1.0}, 1.0, 1.0)  # ℓ → cℓ: λ → λ/c, w → cw, F → cF
+SUMS = {
+    "duplicate": Change({"lam1": 1.0, "lam2": 1.0}, 1.0),
+    "split": SAME,
+    "permute": SAME,
+    "rename": SAME,
+    "features": Change({"lam1": 1.0, "lam2": 2.0}, 0.0, -1.0),
+    "loss": SAME,
+}
+
+
+def of_margins(form: Any) -> dict[str, Change | None]:
+    dearer = Change({"lam": 1.0}, 1.0) if getattr(form, "rescaling", "margin") == "slack" else DEARER
+    return MEANS | {"features": SCALED, "loss": dearer}
+
+
+def of_means(form: Any) -> dict[str, Change | None]:
+    return MEANS | {"features": SCALED, "loss": SAME}
+
+
+def of_costs(form: Any) -> dict[str, Change | None]:
+    """Sums over samples; folds depend on their order, given costs on the names of labels."""
+    row: dict[str, Change | None] = dict(SUMS)
+    row["rotate"] = None if form.lam1 > 0 or form.factoring == "input" else SAME
+    if getattr(form, "counts", "") == "none":
+        row |= dict.fromkeys(("duplicate",))
+    if getattr(form, "v", None) is not None:
+        row |= dict.fromkeys(("rename",))
+    if getattr(form, "parts", 0):
+        row |= dict.fromkeys(("duplicate", "split", "permute"))
+    return row
+
+
+def of_selection(form: Any) -> dict[str, Change | None]:
+    """½‖w‖² + (C/n) Σ v ξ + (1/K) Σ (1 − v): no λ, so scales go into C and K."""
+    row = MEANS | {"duplicate": Change({"K": 1.0}), "features": Change({"C": -2.0, "K": 2.0}, -2.0, -1.0)}
+    return row | {"loss": Change({"C": 1.0, "K": -2.0}, 2.0, 1.0)}
+
+
+TABLE: dict[str, Callable[[Any], dict[str, Change | None]]] = {
+    "soft-margin": of_margins,
+    "hard-margin": of_margins,
+    "perceptron": of_means,
+    "crf": of_means,
+    "weighted-risk": of_means,
+    "simplex-cost-learning": of_costs,
+    "normalized-cost-learning": of_costs,
+    "fixed-cost": of_costs,
+    "self-paced": of_selection,
+}
+
+
+def changes(formulation: Any) -> dict[str, Change | None]:
+    """The formulation's row of the table; empty if it has none."""
+    for family in type(formulation).__mro__:
+        for name, item in registry("formulation").items():
+            if item is family:
+                return TABLE[name](formulation) if name in TABLE else {}
+    return {}
+
+
+def related(reference: Any) -> Iterator[tuple[str, Any]]:
+    """(relation, reference of the changed problem) for all that hold, with the bounds of the original, moved."""
+    problem, formulation = reference.problem, reference.formulation
+    if getattr(problem, "name", "") not in LAYOUTS:
+        return
+    for name, change in changes(formulation).items():
+        changed = RELATIONS[name](problem) if change is not None else None
+        if changed is not None:
+            yield name, moved(reference, changed, change)
+
+
+def moved(reference: Any, changed: Changed, change: Change) -> Any:
+    """The certified reference of the changed problem; its θ is NaN where costs of error classes have new places."""
+    formulation, c = reference.formulation, changed.c
+    settings = {key: getattr(formulation, key) * c**power for key, power in change.settings.items()}
+    factor, blocks = c**change.value, formulation.blocks(reference.problem)
+    parts = blocks.split(reference.theta_flat)
+    parts = {name: changed.moves.get(name, np.copy)(part.ravel()) for name, part in parts.items()}
+    parts["w"] = parts["w"] * c**change.weights
+    if "b" in changed.moves and "v" in parts:
+        parts["v"] = np.full(parts["v"].shape, np.nan)
+    return SimpleNamespace(
+        formulation=replace(formulation, **settings),
+        problem=changed.problem,
+        theta_flat=blocks.join(parts),
+        upper=reference.upper * factor,
+        lower=reference.lower * factor,
+        gap=reference.gap,
+        beyond=beyond(reference.problem, changed.problem),
+    )

@@ -1,0 +1,149 @@
+"""What a learner's `fit` returned, as reports: weights after so many passes, with what it says of them.
+
+It may return
+
+    θ                      weights (p,), dense or sparse
+    (θ, report)            a report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if
+                           false (judging/verdicts.py); `iterate` and `share` let the average be replayed
+                           (judging/audits.py)
+    checkpoints            each (passes, θ) or a report with `weights` and perhaps `passes`
+
+Passes never fall; where none are told, checkpoints are spaced evenly over the budget. None is read after the first that
+exceeds the budget, and after ENDLESS in all. Anything else is `BadAnswer`, one sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.contracts import Floats
+from workbench.errors import BadInput
+from workbench.judging.verdicts import Report
+
+KEPT = 500  # checkpoints that are kept at least, where there are more
+ENDLESS = 100_000  # checkpoints
+KEYS = ("weights", "passes", "objective", "lower", "gap", "dual", "iterate", "share")
+NUMBERS = ("objective", "lower", "gap", "share")
+
+
+class BadAnswer(BadInput):
+    """What a learner returned is nothing that the contract knows."""
+
+
+def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:
+    """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know.
+
+    until : when to stop reading, as `time.perf_counter` has it
+    """
+    if isinstance(returned, Mapping):
+        reports = [report_of(returned)]
+    elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
+        reports = [report_of(returned[1] | {"weights": returned[0]})]
+    elif hasattr(returned, "__next__") or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
+        return checkpoints(returned, budget, until)
+    else:
+        reports = [report_of({"weights": returned})]
+    return [each._replace(passes=float(budget)) if np.isnan(each.passes) else each for each in reports]
+
+
+def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:
+    """Those up to the budget, KEPT or more of them; all if they tell iterates, whose average is to be replayed."""
+    numbered: list[tuple[int, Report]] = []
+    began, ended = time.perf_counter(), True
+    for count, told in enumerate(returned, 1):
+        numbered.append((count, report_of(told)))
+        passes = numbered[-1][1].passes
+        if passes > budget:
+            break
+        if count == ENDLESS or time.perf_counter() > until:
+            ended = False
+            break
+        if len(numbered) == 2 * KEPT and "iterate" not in numbered[-1][1].claims:
+            numbered = numbered[1::2]
+    if not numbered:
+        raise BadAnswer("The learner yielded nothing; yield (passes, weights) at least once.")
+    if not ended and any(np.isnan(each.passes) for _, each in numbered):
+        raise BadAnswer(f"The learner yielded {count} checkpoints and no end, without their passes; tell those.")
+    reports = [e._replace(passes=budget * k / count) if np.isnan(e.passes) else e for k, e in numbered]
+    for before, after in pairwise(reports):
+        if after.passes < before.passes or after.passes == 0:
+            raise BadAnswer(f"The learner's passes go from {before.passes:g} to {after.passes:g}; count them upwards.")
+    if not ended:
+        took = f"{time.perf_counter() - began:.2g} s"
+        told = f"It was stopped after {took} and {count} checkpoints, at pass {passes:g} of {budget}."
+        reports[-1] = reports[-1]._replace(remarks=(*reports[-1].remarks, told))
+    return reports
+
+
+def is_checkpoint(thing: Any) -> bool:
+    pair = isinstance(thing, tuple) and len(thing) == 2 and np.ndim(thing[0]) == 0
+    return isinstance(thing, Mapping) or (pair and not np.isscalar(thing[1]))
+
+
+def report_of(told: Any) -> Report:
+    """One checkpoint; its passes are NaN if they are not told."""
+    if isinstance(told, tuple) and len(told) == 2:
+        told = {"passes": told[0], "weights": told[1]}
+    if not isinstance(told, Mapping):
+        told = {"weights": told}
+    if "weights" not in told:
+        raise BadAnswer(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
+    claims = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
+    if told.get("iterate") is not None:
+        claims["iterate"] = flat(told["iterate"])
+    if told.get("dual") is not None:
+        claims["dual"] = dual_of(told["dual"])
+    passes = np.nan
+    if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
+        raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
+    return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)))
+
+
+def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:
+    """What a report says that nobody reads, in sentences."""
+    for key in sorted(map(str, told.keys() - {*KEYS})):
+        near = get_close_matches(key.lower(), KEYS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KEYS)}."
+        yield f"Its report says {key!r}, which nobody reads; {hint}"
+    for key in ("lower", "gap", "share"):
+        if not np.isfinite(claims.get(key, 0.0)):
+            yield f"The {key} it reports is {claims[key]:g}, which claims nothing; leave it out."
+
+
+def dual_of(told: Any) -> NDArray | tuple[NDArray, ...]:
+    """(samples, outputs, μ), or a table of all outputs."""
+    try:
+        if isinstance(told, tuple | list) and len(told) == 3:
+            samples, outputs, mu = (np.asarray(part) for part in told)
+            return np.asarray(samples, np.int64), np.asarray(outputs, np.int64), np.asarray(mu, float)
+        return np.asarray(told, float)
+    except (TypeError, ValueError):
+        kind = type(told).__name__
+        raise BadAnswer(f"The learner's dual is a {kind}, no weights; give (samples, outputs, μ) or a table.") from None
+
+
+def number(key: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadAnswer(f"The learner's {key} is a {type(value).__name__}, no number; write it as one.") from None
+
+
+def flat(weights: Any) -> Floats:
+    """A copy of the weights as one float array."""
+    if weights is None:
+        raise BadAnswer("The learner returned nothing; end it with `return weights`.")
+    dense = weights.toarray() if hasattr(weights, "toarray") else weights
+    if np.iscomplexobj(dense):
+        raise BadAnswer("The learner returned complex weights; return real ones.")
+    try:
+        return np.array(dense, float).ravel()
+    except (TypeError, ValueError):
+        raise BadAnswer(f"The learner returned a {type(weights).__name__}, no array of weights.") from None

@@ -1,0 +1,264 @@
+"""Oracles: what a formulation asks of a problem, as cuts ⟨a, θ⟩ + o.
+
+    MarginRescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩           a = −ψ_i(y),        o = ℓ_i(y)
+    SlackRescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)       a = −ℓ_i(y) ψ_i(y), o = ℓ_i(y)
+    UnitMargin        h_i(w) = max_y 1[y ≠ y_i] − ⟨w, ψ_i(y)⟩       a = −ψ_i(y),        o = 1[y ≠ y_i]
+    Decoding          h_i(w) = max_y −⟨w, ψ_i(y)⟩                   a = −ψ_i(y),        o = 0
+
+with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from workbench.arithmetic.intervals import gamma
+from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios
+from workbench.contracts import Floats, Ints, Kernel, Kernelled, RunnerUp, SlackArgmax
+from workbench.errors import MissingCapability
+
+
+@dataclass(frozen=True)
+class MarginRescaling:
+    """The structured hinge of a problem; θ is its weight vector w (d,)."""
+
+    problem: Any
+
+    @property
+    def kind(self) -> str:
+        return self.problem.oracle_kind
+
+    @property
+    def n_samples(self) -> int:
+        return self.problem.n_samples
+
+    @property
+    def dim(self) -> int:
+        return self.problem.n_features
+
+    @property
+    def width(self) -> int:
+        return self.problem.width
+
+    @property
+    def least_loss(self) -> float:
+        return self.problem.least_loss
+
+    @property
+    def free_outputs(self) -> bool:
+        return self.problem.free_outputs
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.argmax(theta, samples, augment=True)
+
+    def decode(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.argmax(theta, samples, augment=False)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        truth = self.problem.truth[samples]
+        slopes = self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
+        return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
+
+    def slope_error(self, samples: Ints) -> Floats:
+        if hasattr(self.problem, "feature_error"):
+            return self.problem.feature_error[samples]
+        hidden = 0 if self.problem.exact_features else self.problem.terms
+        return gamma(hidden) * 2 * self.problem.magnitude[samples]
+
+    def offset_error(self, samples: Ints) -> Floats:
+        """A loss is a sum of ≤ k costs, divided once; zero where the problem says `exact_loss`."""
+        hidden = 0 if getattr(self.problem, "exact_loss", False) else self.problem.terms
+        return gamma(hidden) * self.problem.max_loss[samples]
+
+    def exact(self) -> ExactMargin | None:
+        """The same cuts and maxima in rational arithmetic, where the output structure brings them."""
+        return ExactMargin(self.problem.exact()) if hasattr(self.problem, "exact") else None
+
+    def rounding(self, theta: Floats) -> Floats:
+        """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that."""
+        size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
+        return 2 * gamma(2 * self.problem.terms + 8) * size
+
+    def reach(self, samples: Ints) -> Floats:
+        return 2 * self.problem.magnitude[samples]
+
+    def kernel(self) -> Kernel:
+        if isinstance(self.problem, Kernelled):
+            return self.problem.kernel()
+        return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class SlackRescaling(MarginRescaling):
+    """The slack-rescaled hinge; needs the problem's `slack_argmax`."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, SlackArgmax):
+            raise MissingCapability(
+                f"slack rescaling needs slack_argmax and {type(self.problem).__name__} has none; use rescaling=margin."
+            )
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.problem.slack_argmax(theta, samples)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        slopes, loss = super().rows(samples, witnesses)
+        return sparse.csr_array(slopes.multiply(loss[:, None])), loss
+
+    def slope_error(self, samples: Ints) -> Floats:
+        known = hasattr(self.problem, "feature_error")  # then losses are exact, too
+        exact = self.problem.exact_features and getattr(self.problem, "exact_loss", False)
+        size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
+        if known:
+            return super().slope_error(samples) * self.problem.max_loss[samples] * (1 + gamma(4)) + gamma(2) * size
+        return gamma(1 if exact else 2 * self.problem.terms + 1) * size
+
+    def exact(self) -> ExactSlack | None:
+        return ExactSlack(self.problem.exact()) if hasattr(self.problem, "exact") else None
+
+    def rounding(self, theta: Floats) -> Floats:
+        return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)
+
+    def reach(self, samples: Ints) -> Floats:
+        return super().reach(samples) * self.problem.max_loss[samples]
+
+    def kernel(self) -> Kernel:
+        return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class UnitMargin(MarginRescaling):
+    """Every output but the truth at margin 1, whatever its loss; needs the problem's `runner_up`."""
+
+    least_loss: ClassVar[float] = 1.0
+    free_outputs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, RunnerUp):
+            name = type(self.problem).__name__
+            raise MissingCapability(
+                f"unit margins need the best output but the truth and {name} has no runner_up; use hard-margin."
+            )
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        """The runner-up where it comes within 1 of the truth or passes it, else the truth."""
+        rivals, truth = self.problem.runner_up(theta, samples), self.problem.truth[samples]
+        slopes, offsets = self.rows(samples, rivals)
+        return np.where((slopes @ theta + offsets > 0)[:, None], rivals, truth)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        slopes, _ = super().rows(samples, witnesses)
+        return slopes, (witnesses != self.problem.truth[samples]).any(axis=1) + 0.0
+
+    def offset_error(self, samples: Ints) -> Floats:
+        return np.zeros(len(samples))
+
+    def exact(self) -> ExactUnit | None:
+        outputs = self.problem.exact() if hasattr(self.problem, "exact") else None
+        return ExactUnit(outputs, self.problem.truth) if hasattr(outputs, "rival") else None
+
+    def rounding(self, theta: Floats) -> Floats:
+        size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + 1
+        return 4 * gamma(2 * self.problem.terms + 8) * size
+
+    def kernel(self) -> Kernel:
+        return called_kernel(self)
+
+
+@dataclass(frozen=True)
+class Decoding(MarginRescaling):
+    """Prediction: no loss at all."""
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        return self.decode(theta, samples)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        return super().rows(samples, witnesses)[0], np.zeros(len(samples))
+
+    def offset_error(self, samples: Ints) -> Floats:
+        return np.zeros(len(samples))
+
+    def exact(self) -> None:
+        return None
+
+    def kernel(self) -> Kernel:
+        return self.problem.kernel(augment=False) if isinstance(self.problem, Kernelled) else called_kernel(self)
+
+
+@dataclass(frozen=True)
+class ExactMargin:
+    """`MarginRescaling` in rational arithmetic (contract: rationals.ExactOracle)."""
+
+    outputs: ExactOutputs
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        return self.outputs.slopes(samples, witnesses), self.outputs.loss(samples, witnesses)
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.margin(theta, samples)
+
+    @property
+    def least_loss(self) -> Fraction:
+        return self.outputs.least_loss
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.free(theta, samples)
+
+
+@dataclass(frozen=True)
+class ExactSlack(ExactMargin):
+    """`SlackRescaling` in rational arithmetic."""
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        slopes, loss = super().rows(samples, witnesses)
+        values = slopes.values * loss.whole[slopes.rows]
+        return Entries(slopes.rows, slopes.columns, values, slopes.unit * loss.unit), loss
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        return self.outputs.slack(theta, samples)
+
+
+@dataclass(frozen=True)
+class ExactUnit(ExactMargin):
+    """`UnitMargin` in rational arithmetic; truth (n, width)."""
+
+    truth: Ints
+
+    least_loss: ClassVar[Fraction] = Fraction(1)
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
+        other = (witnesses != self.truth[samples]).any(axis=1)
+        return self.outputs.slopes(samples, witnesses), Ratios(other.astype(int).astype(object), 1)
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        gains = self.outputs.rival(theta, samples)
+        return Ratios(np.maximum(gains.whole + gains.unit, 0), gains.unit)
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios:
+        return Ratios(np.zeros(len(samples), object), 1)
+
+
+def called_kernel(oracle: Any) -> Kernel:
+    """A kernel that calls the oracle's own methods: for oracles that bring none (never compiled)."""
+
+    def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+        sample = np.array([i])
+        out[:] = oracle.argmax(theta, sample)[0]
+        slopes, offsets = oracle.rows(sample, out[None, :])
+        return float((slopes @ theta)[0] + offsets[0])
+
+    def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+        slopes, _ = oracle.rows(np.array([i]), out[None, :])
+        theta[slopes.indices] += scale * slopes.data
+
+    def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+        slopes, _ = oracle.rows(np.array([i]), out[None, :])
+        indices[: slopes.nnz], values[: slopes.nnz] = slopes.indices, slopes.data
+        return slopes.nnz
+
+    return Kernel((), argmax_into, add_slope, slope_into, oracle.dim)

@@ -1,0 +1,306 @@
+"""The one place where bounds are computed: from problem data only, rounded outward.
+
+    upper(θ) = r(θ) + Σ_i p_i h_i(θ)                       (a feasible θ and an exact oracle)
+    lower(α) = Σ_i p_i Σ_z α_i(z) o_i(z) − r*(−Σ_i p_i Σ_z α_i(z) a_i(z))   (any α_i in the simplex)
+
+and, where the h_i are smooth and r = μ/2‖θ‖²,
+
+    lower(θ) = F(θ) − ‖∇F(θ)‖²/(2μ).
+
+*Proof.* F is μ-strongly convex: F(θ′) ≥ F(θ) + ⟨∇F(θ), θ′ − θ⟩ + μ/2‖θ′ − θ‖², whose least value over θ′ is
+that number. It is also lower(α) with the tangents of h_i at θ as the only cuts, a = ∇h_i(θ) and
+o = h_i(θ) − ⟨∇h_i(θ), θ⟩: Σ p_i o_i − ‖Σ p_i a_i‖²/(2μ) = F(θ) − ‖μθ + Σ p_i a_i‖²/(2μ). For likelihoods
+o is the entropy of the model's own distribution (docs/mathematics.md §4). ∎
+
+(docs/mathematics.md §1). Weights are passed as μ_k = p_i α_i(z) ≥ 0, one per atom, and renormalised here so
+that Σ_{k∈i} μ_k = p_i holds for the numbers that enter the bound. Both bounds are evaluated in
+interval arithmetic, so `lower ≤ min F ≤ upper` holds for the real numbers, not just for floats.
+Nothing of a backend or of a learner enters but θ and μ.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from workbench.arithmetic.intervals import TINY, Interval, down, gamma, matvec, up
+from workbench.contracts import Cuts, Enumerable, Floats, Ints
+from workbench.errors import BadInput, Contradiction
+
+BALANCING = 4  # rounds of `Bounds.balanced`
+FAR = 1e100  # of θ, beyond which squares and scores overflow
+
+
+class Both(ABC):
+    """What the bounds of both kinds share.
+
+    Attributes
+    ----------
+    oracle : the formulation's view of the problem, an `Oracle` or `Terms`
+    prices, regularizer : as the formulation gives them
+    samples : the samples with a positive price; the others are no part of F
+    scale : F at r's minimiser, the size against which a relative gap is floored; 0 if infinite
+    arithmetic : in which both bounds are computed, and what that takes for granted
+    """
+
+    def __init__(self, formulation: Any, problem: Any, oracle: Any):
+        self.formulation, self.problem, self.oracle = formulation, problem, oracle
+        self.prices = formulation.prices(problem)
+        self.regularizer = formulation.regularizer(problem)
+        self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
+        total = self.prices.total
+        self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
+        self.start: Floats = self.regularizer.argmin(np.zeros(self.oracle.dim)) + 0.0
+        at_start = self.upper(self.start)
+        self.scale = at_start if np.isfinite(at_start) else 0.0
+
+    @abstractmethod
+    def upper(self, theta: Floats) -> float: ...
+
+    @abstractmethod
+    def lower_at(self, theta: Floats) -> float:
+        """The lower bound that θ alone proves; NaN if it takes dual weights."""
+
+    @abstractmethod
+    def recheck(self, theta: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> tuple[float, float]:
+        """(lower, upper) of what a certificate holds."""
+
+    def risk(self, values: Interval) -> Interval:
+        """Σ_i p_i h_i of enclosed h_i, `values` (m,) of `samples`."""
+        return (values * self.prices.weights[self.samples]).sum() / self.total
+
+    def repaired(self, theta: Floats) -> Floats:
+        """θ, made feasible: in r's domain."""
+        return self.regularizer.feasible(theta)
+
+    def gap(self, upper: float, lower: float) -> float:
+        """`relative(upper, lower)` of an upper and a lower bound on min F, both proven.
+
+        Raises
+        ------
+        Contradiction : lower > upper, which no rounding can cause, since both ends are rounded outward
+        """
+        if lower > upper:
+            name = type(self.problem).__name__
+            raise Contradiction(
+                f"The proven lower bound {lower!r} lies above the proven upper bound {upper!r}: there is a bug in the "
+                f"argmax, features or loss of {name}, in {type(self.formulation).__name__}, or in our bounds; compare "
+                f"the argmax of {name} with enumeration on small data."
+            )
+        return self.relative(upper, lower)
+
+    def relative(self, upper: float, lower: float) -> float:
+        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or upper − lower if all three vanish; ∞ if not finite."""
+        if not np.isfinite(upper - lower):
+            return float("inf")
+        size = max(abs(upper), abs(lower), 1e-6 * abs(self.scale))
+        return float((upper - lower) / size) if size > 0 else float(upper - lower)
+
+
+class Bounds(Both):
+    """Upper and lower bounds of one (formulation, problem) pair whose terms are maxima over cuts."""
+
+    arithmetic = "interval"
+
+    def __init__(self, formulation: Any, problem: Any):
+        super().__init__(formulation, problem, formulation.oracle(problem))
+
+    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: Any = None) -> Interval:
+        """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.
+
+        The oracle's own rounding is included, and by how much another witness may be higher at `point`.
+        """
+        at = Interval(theta) if point is None else point
+        slopes, offsets = rows or self.oracle.rows(self.samples, witnesses)
+        size = float(np.maximum(np.abs(at.lo), np.abs(at.hi)).sum())
+        values = matvec(slopes, at) + self.enclosed(self.samples, offsets)
+        error = up(self.oracle.slope_error(self.samples) * size)
+        missed = up(self.oracle.rounding(theta)[self.samples])
+        away = float(up(np.maximum(at.hi - theta, theta - at.lo)).max(initial=0.0)) if point is not None else 0.0
+        if away > 0:
+            missed = up(missed + up(2 * self.oracle.reach(self.samples) * away))
+        return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
+
+    def enclosed(self, samples: Ints, offsets: Floats) -> Interval:
+        """Encloses the offsets that `oracle.rows` returned rounded."""
+        error = self.oracle.offset_error(samples)
+        return Interval(
+            np.where(error > 0, down(offsets - error), offsets), np.where(error > 0, up(offsets + error), offsets)
+        )
+
+    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: Any = None) -> float:
+        """F at θ, repaired to feasibility first, rounded up.
+
+        `witnesses` are the oracle's answers at θ for `samples`, and `rows` their cuts, if they are known already.
+        """
+        if not np.isfinite(theta).all():
+            return np.inf
+        if witnesses is None:
+            theta = self.regularizer.feasible(theta)
+            witnesses = self.oracle.argmax(theta, self.samples)
+        point = self.regularizer.feasible(Interval(theta))
+        hinges = self.hinges(theta, witnesses, point, rows)
+        if self.prices.hard:
+            scale = self.feasible_scale(theta, hinges)
+            return float(self.regularizer.value(Interval(theta) * scale).hi) if np.isfinite(scale) else np.inf
+        return float((self.regularizer.value(point) + self.risk(hinges)).hi)
+
+    def feasible_scale(self, theta: Floats, hinges: Interval) -> float:
+        """c with c·θ feasible for hard constraints, ∞ if this θ cannot be scaled to feasibility."""
+        if self.oracle.free_outputs and not self.keeps_free_outputs(theta):
+            return float("inf")
+        return self.formulation.feasible_scale(self.problem, float(hinges.hi.max()))
+
+    def keeps_free_outputs(self, theta: Floats) -> bool:
+        """Whether ⟨w, ψ⟩ ≥ 0 provably holds for outputs of zero loss, which no scaling repairs.
+
+        They are enumerated: an argmax that returns the truth does not tell by how much it won.
+        """
+        if not isinstance(self.problem, Enumerable):
+            return False
+        for i in self.samples:
+            outputs = self.problem.outputs(i)
+            batch = np.full(len(outputs), i)
+            free = (self.problem.loss(batch, outputs) == 0) & (outputs != self.problem.truth[i]).any(axis=1)
+            slopes, _ = self.oracle.rows(batch[free], outputs[free])
+            error = up(self.oracle.slope_error(batch[free]) * float(np.abs(theta).sum()))
+            if (matvec(slopes, Interval(theta)).hi + error > 0).any():
+                return False
+        return True
+
+    def repaired(self, theta: Floats) -> Floats:
+        """θ in r's domain, or c·θ where hard constraints need it."""
+        theta = super().repaired(theta)
+        if not self.prices.hard:
+            return theta
+        scale = self.feasible_scale(theta, self.hinges(theta, self.oracle.argmax(theta, self.samples)))
+        return theta * scale if np.isfinite(scale) else theta
+
+    def balanced(self, cuts: Cuts, weights: Floats) -> Floats:
+        """Atom weights near μ (K,) ≥ 0 whose push vanishes where r leaves θ free, so that r* stays small there.
+
+        With L_k the free entries of slope k, the least Σ δ_k²/μ_k² subject to Σ_{k∈i} δ_k = 0 and
+        Σ_k (μ_k + δ_k) L_k = 0 is δ_k = μ_k² ⟨L_k − L̄_i, y⟩, L̄_i the μ²-weighted mean of sample i. Any
+        weights are valid, so this need not succeed; weights that would turn negative become 0.
+        """
+        free, used = self.regularizer.free, np.flatnonzero(weights > 0)
+        if not len(free) or not len(used):
+            return weights
+        samples, mu = cuts.samples[used], weights[used]
+        slopes = cuts.slopes[used][:, free].toarray()
+        prices = self.prices.floats()
+        for _ in range(BALANCING):
+            mu = mu * (prices / np.maximum(np.bincount(samples, mu, len(prices)), TINY))[samples]
+            total = np.maximum(np.bincount(samples, mu**2, len(prices)), TINY)
+            means = np.stack([np.bincount(samples, mu**2 * each, len(prices)) / total for each in slopes.T], axis=1)
+            centred = slopes - means[samples]
+            gram = (centred * (mu**2)[:, None]).T @ centred
+            mu = np.maximum(mu - mu**2 * (centred @ (np.linalg.pinv(gram, hermitian=True) @ (slopes.T @ mu))), 0.0)
+        found = np.zeros(len(weights))
+        found[used] = mu
+        return found
+
+    def lower(self, cuts: Cuts, weights: Floats, upper: float = np.inf) -> float:
+        """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all.
+
+        `upper` is a proven upper bound, if one is known: it shrinks the room of what r leaves free.
+        """
+        used = np.flatnonzero(weights > 0)
+        samples, mu = cuts.samples[used], Interval(weights[used])
+        if not np.isfinite(weights).all():
+            return -np.inf
+        if not self.prices.hard:
+            mass = grouped_sum(mu, samples, self.oracle.n_samples)
+            if (mass.lo[self.samples] <= 0).any():
+                return -np.inf
+            mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
+        slopes, free = cuts.slopes[used], self.regularizer.free
+        push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
+        for entry, column in zip(free, slopes[:, free].toarray().T, strict=True):  # dear: summed with one rounding
+            exact = -(mu * column).sum()
+            push.lo[entry], push.hi[entry] = exact.lo, exact.hi
+        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)
+        return float(value.lo)
+
+    def lower_at(self, theta: Floats) -> float:
+        return np.nan
+
+    def recheck(self, theta: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> tuple[float, float]:
+        cuts = Cuts(self.oracle.dim, self.oracle.width)
+        ids = cuts.add(samples, witnesses, self.oracle.rows)
+        upper = self.upper(theta)
+        return self.lower(cuts, np.bincount(ids, weights, len(cuts)), upper), upper
+
+
+class SmoothBounds(Both):
+    """Upper and lower bounds of one (formulation, problem) pair with smooth terms; θ proves both."""
+
+    def __init__(self, formulation: Any, problem: Any):
+        self.asked: tuple[bytes, Floats, Floats] | None = None
+        super().__init__(formulation, problem, formulation.terms(problem))
+
+    @property
+    def arithmetic(self) -> str:
+        return f"interval ({self.oracle.assumption})"
+
+    def evaluate(self, theta: Floats) -> tuple[Floats, Floats]:
+        """h_i(θ) of `samples` (m,) and Σ_i s_i ∇h_i(θ) (p,) with p_i = s_i/total; the last answer is remembered."""
+        key = theta.tobytes()
+        if self.asked is None or self.asked[0] != key:
+            with np.errstate(over="ignore", invalid="ignore"):  # far out scores overflow; the bounds say ∞
+                found = self.oracle.evaluate(theta, self.samples, self.prices.weights[self.samples])
+            self.asked = key, *found
+        return self.asked[1:]
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """F(θ) and ∇F(θ) as floats, for a method that looks for θ."""
+        values, gradient = self.evaluate(theta)
+        risk = float(self.prices.weights[self.samples] @ values) / self.prices.total
+        slope = self.regularizer.curvature * theta + gradient / self.prices.total
+        return float(self.regularizer.value(theta)) + risk, slope
+
+    def enclosed(self, theta: Floats) -> tuple[Interval, float]:
+        """Encloses F(θ), and bounds ‖∇F(θ)‖ from above; all of ℝ and ∞ for θ so large that floats end."""
+        values, gradient = self.evaluate(theta)
+        if not (np.abs(theta).max(initial=0.0) < FAR and np.isfinite(values).all()):
+            return Interval(-np.inf, np.inf), np.inf
+        value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
+        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
+        slope = Interval(theta) * self.regularizer.curvature + Interval(gradient) / self.total
+        norm = up(np.sqrt((slope * slope).sum().hi)) + up(error / self.total.lo)
+        return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
+
+    def upper(self, theta: Floats) -> float:
+        """F(θ), rounded up."""
+        return float(self.enclosed(theta)[0].hi)
+
+    def lower_at(self, theta: Floats) -> float:
+        """F(θ) − ‖∇F(θ)‖²/(2μ), rounded down."""
+        return self.recheck(theta)[0]
+
+    def recheck(self, theta: Floats, *cuts: Any) -> tuple[float, float]:
+        return self.ends(*self.enclosed(theta))
+
+    def ends(self, value: Interval, norm: float) -> tuple[float, float]:
+        """(lower, upper) from an enclosed F(θ) and a bound on ‖∇F(θ)‖."""
+        if not np.isfinite(norm):
+            return -np.inf, np.inf
+        square = Interval(norm) * norm
+        return float((value - square / self.regularizer.curvature / 2).lo), float(value.hi)
+
+
+def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
+    """Σ of non-negative `values` within each group, enclosed."""
+    slack = 2 * gamma(int(np.bincount(groups, minlength=1).max()) + 2)
+    lo = np.bincount(groups, values.lo, n) * (1 - slack)
+    return Interval(down(lo), up(np.bincount(groups, values.hi, n) * (1 + slack)))
+
+
+def checked_theta(theta: Floats, dim: int) -> Floats:
+    """θ as a float array (dim,), or `BadInput`."""
+    theta = np.asarray(theta, float).ravel()
+    if theta.shape != (dim,):
+        raise BadInput(f"The weights have {theta.size} entries but the problem needs {dim}; check the feature map.")
+    return theta

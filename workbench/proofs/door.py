@@ -1,0 +1,46 @@
+"""The one door to both bounds of any kind of formulation.
+
+    kind        bounds            lower bound proven by
+    CutForm     `Bounds`          dual weights of cuts
+    SmoothForm  `SmoothBounds`    θ alone
+    Search      `CappedBounds`    a search tree
+    Majorized   none: an alternation proves no bound of its whole
+
+`wb.Bounds(formulation, problem)` is this door under its public name.
+"""
+
+from __future__ import annotations
+
+from workbench.contracts import CutForm, Majorized, Problem, Search, SmoothForm
+from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.bounds import Bounds as CutBounds
+from workbench.proofs.bounds import SmoothBounds
+from workbench.proofs.capped import CappedBounds
+
+AnyBounds = CutBounds | SmoothBounds | CappedBounds
+
+
+def bounds_for(formulation: CutForm | SmoothForm | Search | Majorized, problem: Problem) -> AnyBounds:
+    """The bounds that the formulation's kind asks for.
+
+    Raises
+    ------
+    MissingCapability : the formulation is an alternation, which has no bounds, or it does not fit the problem
+    BadInput : what is given as formulation is none
+    """
+    if isinstance(formulation, Search):
+        return CappedBounds(formulation, problem)
+    if isinstance(formulation, SmoothForm):
+        return SmoothBounds(formulation, problem)
+    if isinstance(formulation, CutForm):
+        return CutBounds(formulation, problem)
+    name = type(formulation).__name__
+    if isinstance(formulation, Majorized):
+        raise MissingCapability(
+            f"{name} alternates between convex programs and has no bounds of its whole; ask for those of its "
+            f"convex program, {name}(…).surrogate(problem, state)."
+        )
+    raise BadInput(f"{name} is no formulation; write for example Bounds(SoftMargin(), problem).")
+
+
+Bounds = bounds_for

@@ -1,0 +1,403 @@
+"""Constraints on demand, for any CVXPY program.
+
+    minimise  f(x)   s.t.  x ∈ base,   ⟨a, x⟩ + b ≤ 0  for all (a, b) of families too large to write
+
+    x = cp.Variable(2)
+    def oracle(x_value):                        # violated members at this point, or nothing
+        return [(a, b)]                         # rows; or CVXPY constraints such as a @ x + b <= 0
+    problem = LazyProblem(cp.Minimize(f), [x >= -1], [LazyConstraint(x, oracle)])
+    problem.solve(gap=1e-9)                     # x.value, as in CVXPY; returns a `LazySolution`
+
+The base is compiled once and rows are appended natively (solving/masters/declared.py), by the loop that
+solves the project's own formulations (solving/cutting_planes.py). Rows found stay with the problem:
+solving again, after a change of a cp.Parameter of the base, starts with them.
+
+What the answer proves. Leaving constraints out can only lower the minimum, so a dual value of the
+base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for, hence
+`lower_kind = "numerical"`. A point that violates neither base nor families by more than `feasibility` gives
+the upper bound, as does `repair`, if given: a function from the variables' values to feasible ones, which the
+oracles are asked about at the end.
+
+An oracle may write CVXPY inequalities with Parameters: rows found at other values of theirs are dropped. What else
+an oracle reads must stay as it is, or `forget` is to be called after a change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, NamedTuple
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.reductions.cvx_attr2constr import convex_attributes
+from scipy import sparse
+
+from workbench.backends.solvers import BACKENDS
+from workbench.backends.solvers import backend as find_backend
+from workbench.contracts import Floats, Ints, Rows
+from workbench.errors import BackendFailed, BadInput, checked_limits
+from workbench.solving.cutting_planes import Observe, generate
+from workbench.solving.masters.declared import CompiledBase, LazyCuts
+from workbench.solving.masters.master import CompiledMaster, MasterAnswer
+
+
+@dataclass(frozen=True)
+class LazyConstraint:
+    """A family of constraints that an oracle generates.
+
+    variables : the cp.Variables whose values the oracle gets, one argument each
+    oracle : values -> an iterable of violated members, each
+        a CVXPY inequality (affine), of any shape, or
+        (a, b) : ⟨a, x⟩ + b ≤ 0 with a of the variable's shape, or one such array for each variable
+    """
+
+    variables: cp.Variable | Sequence[cp.Variable]
+    oracle: Callable[..., Iterable[Any] | None]
+
+    def __post_init__(self):
+        several = isinstance(self.variables, cp.Variable | Sequence)
+        if not callable(self.oracle) or not several or not all(isinstance(v, cp.Variable) for v in self.members()):
+            raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
+
+    def members(self) -> tuple[cp.Variable, ...]:
+        one = isinstance(self.variables, cp.Variable)
+        return (self.variables,) if one else tuple(self.variables)
+
+
+@dataclass
+class LazySolution:
+    """The outcome of `LazyProblem.solve`; the variables hold their values.
+
+    value : the objective at the values;  upper, lower : bounds on the optimum, of kind `lower_kind`
+    violation : the largest violation the oracles report there;  rows : generated and still held
+    """
+
+    value: float
+    upper: float
+    lower: float
+    gap: float
+    status: str
+    violation: float
+    rounds: int
+    rows: int
+    backend: str
+    seconds: float
+    compile_seconds: float
+    lower_kind: str = "numerical"
+    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
+
+
+class LazyProblem:
+    """objective and constraints of CVXPY, and lazy families; see the module's docstring."""
+
+    def __init__(
+        self,
+        objective: cp.Minimize | cp.Maximize,
+        constraints: Sequence[cp.Constraint] = (),
+        lazy: Sequence[LazyConstraint] = (),
+    ):
+        if not isinstance(objective, cp.Minimize | cp.Maximize):
+            raise BadInput("A LazyProblem's objective is cp.Minimize(…) or cp.Maximize(…), as in CVXPY.")
+        given = {"constraints": (constraints, cp.Constraint), "lazy": (lazy, LazyConstraint)}
+        for name, (members, kind) in given.items():
+            if not isinstance(members, Sequence) or not all(isinstance(each, kind) for each in members):
+                raise BadInput(f"A LazyProblem's {name} are a list of {kind.__name__}; put them into one.")
+        if not lazy:
+            raise BadInput("A LazyProblem needs at least one LazyConstraint; solve a program without any by CVXPY.")
+        written = cp.Problem(objective, list(constraints))
+        cuts = LazyCuts(np.empty(0))
+        every = {v.id: v for v in (*written.variables(), *(v for family in lazy for v in family.members()))}
+        self.variables, self.lazy, self.sign = list(every.values()), list(lazy), 1.0
+        if isinstance(objective, cp.Maximize):
+            self.sign = -1.0
+        if any(v.attributes["integer"] or v.attributes["boolean"] for v in self.variables):
+            raise BadInput("A variable is integer or boolean, but bounds come from convex duals; relax it.")
+        if not written.is_dcp():
+            raise BadInput("The objective and constraints are not convex by CVXPY's rules; see problem.is_dcp().")
+        if named := convex_attributes(self.variables):
+            raise BadInput(
+                f"A variable has the attribute {named[0]}, which CVXPY compiles to another variable; "
+                f"write it as a constraint, such as x >= 0 for nonneg."
+            )
+        self.objective, self.constraints = objective, list(constraints)
+        self.cuts, self.problem = cuts, cp.Problem(objective, [*constraints, *cuts(self.variables)])
+        self.forget()
+        starts = np.cumsum([0, *(v.size for v in self.variables)])
+        self.place = {v.id: slice(a, b) for v, a, b in zip(self.variables, starts, starts[1:], strict=False)}
+
+    def forget(self) -> None:
+        """Drop the rows found so far: those of oracles that read something which has changed are wrong."""
+        self.pool, self.parameters = Pool(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
+
+    def solve(
+        self,
+        gap: float = 1e-8,
+        backend: str | None = None,
+        feasibility: float = 1e-8,
+        floor: float = 0.0,
+        repair: Callable[..., Sequence[Any]] | None = None,
+        max_rounds: int | None = None,
+        time_limit: float | None = None,
+        observe: Observe | None = None,
+    ) -> LazySolution:
+        """Generate constraints until (upper − lower)/max(|upper|, |lower|, floor) ≤ `gap`.
+
+        backend : None takes HiGHS's simplex method for linear programs where installed, else CLARABEL
+        feasibility : violation (in the oracles' own units) that still counts as none
+        floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
+        repair : values of all oracles' variables, in order -> feasible ones, as many; makes every round's
+            point give an upper bound
+
+        Raises
+        ------
+        BadInput : an oracle's answer that is no affine inequality in its variables; a repaired point that violates one
+        BackendFailed : no finite answer, e.g. because the base alone is unbounded
+        """
+        checked_limits(gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+        for name, number in (("feasibility", feasibility), ("floor", floor)):
+            if not isinstance(number, Real) or not 0 <= number < np.inf:
+                raise BadInput(f"{name} is {number!r}; give a number from 0 on, such as 1e-8.")
+        for parameter in self.problem.parameters():
+            if parameter.value is None:
+                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
+        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
+            self.forget()
+        clock = time.perf_counter()
+        base = CompiledBase(self.problem, self.cuts)
+        linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
+        chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
+        master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, floor, repair)
+        compile_seconds = time.perf_counter() - clock
+        state = generate(family, master, gap, max_rounds, time_limit, observe, held=self.pool.handles())
+        if state.status == "stalled" and state.lower == -np.inf:
+            raise BackendFailed(
+                f"{chosen.name} found no dual point of the base with {len(self.pool.rows)} rows, so that it may be "
+                "unbounded; bound the variables."
+            )
+        answer = state.theta if np.isfinite(state.upper) else state.latest
+        violation = family.settle(answer)
+        if repair and np.isfinite(state.upper) and violation > feasibility:
+            raise BadInput(
+                f"repair returned a point that the oracles find violated by {violation:.3g}, more than "
+                f"feasibility={feasibility}; correct it."
+            )
+        upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
+        last = state.history[-1]
+        return LazySolution(
+            value=float(self.objective.value),
+            upper=upper,
+            lower=lower,
+            gap=family.gap(state.upper, state.lower),
+            status=state.status,
+            violation=violation,
+            rounds=last["round"],
+            rows=last["cuts"],
+            backend=f"{chosen.name} {chosen.version}",
+            seconds=time.perf_counter() - clock - compile_seconds,
+            compile_seconds=compile_seconds,
+            history=state.history,
+        )
+
+    def assign(self, x: Floats) -> None:
+        """Give the variables their parts of x."""
+        for variable in self.variables:
+            part = np.reshape(x[self.place[variable.id]], variable.shape, order="F")
+            variable.save_value(part if variable.shape else part[()])
+
+    def violated(self) -> Iterator[Row]:
+        """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
+        for family in self.lazy:
+            members = family.members()
+            answers = family.oracle(*copies(members))
+            if answers is not None and not isinstance(answers, Iterable):
+                raise BadInput(
+                    f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, or None for none."
+                )
+            for answer in answers if answers is not None else ():
+                yield from self.read(answer, members)
+
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[Row]:
+        """An oracle's answer as rows."""
+        if isinstance(answer, cp.constraints.Inequality):
+            return self.extracted(answer.expr)
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise BadInput(
+                f"A lazy constraint's oracle returned {type(answer).__name__}; return pairs (a, b) meaning "
+                f"⟨a, x⟩ + b <= 0, or CVXPY inequalities."
+            )
+        parts = [answer[0]] if len(members) == 1 else list(answer[0])
+        if len(parts) != len(members):
+            raise BadInput(
+                f"A lazy constraint's row has {len(parts)} parts for {len(members)} variables; give each one."
+            )
+        row = np.zeros(self.pool.dim)
+        for variable, part in zip(members, parts, strict=True):
+            part = real(part.toarray() if sparse.issparse(part) else part)
+            if part.size != variable.size:
+                raise BadInput(
+                    f"A lazy constraint's row has {part.size} coefficients for {variable.name()} of size "
+                    f"{variable.size}; return one for each entry."
+                )
+            row[self.place[variable.id]] += np.reshape(part, variable.shape).ravel(order="F")
+        offset = real(answer[1]).ravel()
+        if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.size == 1):
+            raise BadInput("A lazy constraint's oracle returned a row that is not finite; correct the oracle.")
+        columns = np.flatnonzero(row)
+        return [Row(columns, row[columns], float(offset[0]))]
+
+    def extracted(self, expression: cp.Expression) -> list[Row]:
+        """The rows of an affine expression that is to be ≤ 0: its Jacobian and its value at 0."""
+        if not expression.is_affine() or any(v.id not in self.place for v in expression.variables()):
+            raise BadInput(
+                f"The lazy constraint {expression} <= 0 is not affine in the problem's variables; make it so."
+            )
+        if missing := [each.name() for each in expression.parameters() if each.value is None]:
+            raise BadInput(f"The parameter {missing[0]} of a lazy constraint has no value; give it one before solving.")
+        self.parameters |= {each: np.copy(each.value) for each in expression.parameters()}
+        A = sparse.lil_array((expression.size, self.pool.dim))
+        x = np.zeros(self.pool.dim)
+        for variable, jacobian in expression.grad.items():
+            A[:, self.place[variable.id]] = jacobian.T
+            x[self.place[variable.id]] = np.ravel(variable.value, order="F")
+        A = sparse.csr_array(A)
+        offsets, ends = np.ravel(expression.value, order="F") - A @ x, A.indptr
+        return [
+            Row(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
+            for start, stop, b in zip(ends, ends[1:], offsets, strict=False)
+        ]
+
+
+def copies(variables: Iterable[cp.Variable]) -> list[Any]:
+    """Their values, which a user's function may write into."""
+    return [np.copy(v.value) if v.shape else v.value for v in variables]
+
+
+def real(numbers: Any) -> Floats:
+    """Numbers of an oracle as an array, or `BadInput`."""
+    try:
+        if not np.iscomplexobj(numbers):
+            return np.asarray(numbers, float)
+    except (TypeError, ValueError):
+        pass
+    raise BadInput(f"A lazy constraint's oracle returned {numbers!r} in a row; return real numbers.")
+
+
+class Row(NamedTuple):
+    """⟨a, x⟩ + b ≤ 0: the columns where a is not 0, its values there, and b."""
+
+    columns: Ints
+    values: Floats
+    offset: float
+
+    def at(self, x: Floats) -> float:
+        """⟨a, x⟩ + b."""
+        return float(self.values @ x[self.columns]) + self.offset
+
+
+class Pool:
+    """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
+
+    def __init__(self, dim: int):
+        self.dim, self.rows = dim, list[Row]()
+        self.index: dict[tuple[bytes, bytes, float], int] = {}
+
+    def handles(self) -> list[Ints]:
+        return [np.array([k]) for k in range(len(self.rows))]
+
+    def add(self, row: Row) -> Ints:
+        key = (row.columns.tobytes(), row.values.tobytes(), row.offset)
+        number = self.index.setdefault(key, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(row)
+        return np.array([number])
+
+    def take(self, handles: list[Ints]) -> Rows:
+        """The rows of these handles, as a master takes them."""
+        taken = [self.rows[handle[0]] for handle in handles]
+        ends = np.cumsum([0, *(len(row.columns) for row in taken)])
+        data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
+        slopes = sparse.csr_array(data, shape=(len(taken), self.dim))
+        return Rows(slopes, np.array([row.offset for row in taken]), np.full(len(taken), -1))
+
+
+class LazyFamily:
+    """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
+
+    hard, proven, n_groups = True, False, 0
+
+    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Any):
+        self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair
+        self.floor = floor
+        self.negligible = 1.0  # that size of a violation which matters as much as the gap: at most the optimum's own
+
+    @property
+    def start(self) -> Floats:
+        """The variables' values where they have any, else 0."""
+        parts = [np.zeros(v.size) if v.value is None else np.ravel(v.value, order="F") for v in self.problem.variables]
+        return np.concatenate(parts).astype(float)
+
+    def feasible(self, x: Floats) -> Floats:
+        """x as it is: the base's constraints have no closed-form projection."""
+        return x
+
+    def separate(self, x: Floats) -> tuple[float, list[Ints]]:
+        problem = self.problem
+        problem.assign(x)
+        handles: list[Ints] = []
+        violation = 0.0
+        for row in problem.violated():
+            violation = max(violation, row.at(x))
+            handles.append(problem.pool.add(row))
+        if self.repair:
+            self.assign_repaired()
+            violation = 0.0
+        violation = max([violation, *(float(np.max(c.violation())) for c in problem.constraints)])
+        value = problem.sign * float(problem.objective.value) if violation <= self.feasibility else np.inf
+        return value, handles
+
+    def assign_repaired(self) -> None:
+        members = [v for family in self.problem.lazy for v in family.members()]
+        values = self.repair(*copies(members))
+        values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
+        if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
+            shapes = ", ".join(str(v.shape) for v in members)
+            raise BadInput(f"repair must return a value for each variable of the oracles, of shapes {shapes}.")
+        for variable, value in zip(members, values, strict=True):
+            variable.save_value(np.reshape(real(value), variable.shape))
+
+    def settle(self, x: Floats) -> float:
+        """Leave the variables at x, repaired if possible; the violation there."""
+        self.problem.assign(x)
+        if self.repair:
+            self.assign_repaired()
+        x = self.start
+        return max([0.0, *(row.at(x) for row in self.problem.violated())])
+
+    def rows(self, handles: list[Ints]) -> Rows:
+        return self.problem.pool.take(handles)
+
+    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+        return multipliers
+
+    def lower(self, weights: Floats, answer: MasterAnswer) -> float:
+        value = answer.dual + self.offset
+        self.negligible = min(max(abs(value), self.floor), 1.0) or 1.0
+        return value
+
+    def gap(self, upper: float, lower: float) -> float:
+        if not np.isfinite(upper - lower):
+            return float("inf")
+        return float((upper - lower) / (max(abs(upper), abs(lower), self.floor) or 1.0))
+
+    def polish(self, handles: list[Ints], multipliers: Floats) -> None:
+        return None
+
+    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+        if answer.ray:
+            raise BadInput(
+                f"The base with {len(handles)} generated rows has no feasible point; the oracles or the base "
+                f"contradict one another."
+            )

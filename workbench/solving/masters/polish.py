@@ -1,0 +1,163 @@
+"""The active-set finish: from a backend's rough multipliers to machine accuracy, and Farkas rays.
+
+With r = μ/2‖θ‖² and S the rows with weight, the optimal β on S makes all rows of a group equally high:
+
+    ∇_r = o_r + ⟨a_r, θ⟩ is the same for all r ∈ S of a group,   Σ_{r∈g} β_r = p_g,   θ = −Σ β_r a_r/μ
+
+Eliminating one row of each group, its reference, leaves  DDᵀ u/μ = (o_r − o_ref) + Dθ₀  with rows
+D = a_r − a_ref, θ₀ the weights that put all of p_g on the reference, and β_r = u_r. (Hard rows have no
+group: D = a_r, θ₀ = 0.) Rows whose weight comes out negative are dropped and the rest solved again.
+The answer is a proposal: the loop keeps it only if the certified bounds improve.
+
+`finished` is the same for any quadratic program in the compiled form, min ½xᵀPx + qᵀx s.t. b − Ax ≥ 0 (= 0): with the
+rows I held at equality the optimum solves  Px + A_Iᵀz = −q,  A_I x = b_I. The row violated most enters, else the
+one of least z < 0 leaves.
+
+`farkas_ray` looks for α ≥ 0 with Σαa = 0 and Σαo > 0, which proves that no θ satisfies the hard
+rows, as a vertex of a linear program: few rows, so that a person can read them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
+
+from workbench.backends.solvers import BACKENDS, ConeProgram
+from workbench.contracts import Floats, Rows
+
+ACTIVE_SETS, REFINEMENTS, SHIFT = 30, 12, 1e-8
+FEW, FEW_SINGULAR = 4000, 800  # unknowns beyond which the finish costs more than another round
+
+
+def polished(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
+    """β (rows,) on the rows with weight, or None if there are too many or none."""
+    support = np.flatnonzero(multipliers > 1e-6 * multipliers.max(initial=0.0))
+    for _ in range(50):
+        weights = balanced(rows.take(support), prices, curvature) if len(support) else None
+        if weights is None:
+            return None
+        if (weights > 0).all():
+            full = np.zeros(len(multipliers))
+            full[support] = weights
+            return full
+        support = support[weights > 0]
+    return None
+
+
+def balanced(rows: Rows, prices: Floats, curvature: float) -> Floats | None:
+    """The weights, of either sign, that make the rows of each group equally high; None if too many."""
+    m = len(rows.offsets)
+    groups, reference = np.unique(rows.groups, return_index=True)
+    if len(prices) and len(groups) < len(prices):
+        return None
+    start = np.zeros(m)
+    start[reference] = prices[groups] if len(prices) else 0.0
+    free = np.setdiff1d(np.arange(m), reference) if len(prices) else np.arange(m)
+    back = reference[np.searchsorted(groups, rows.groups[free])]
+    slopes, offsets = rows.slopes[free], rows.offsets[free]
+    if len(prices):
+        slopes, offsets = slopes - rows.slopes[back], offsets - rows.offsets[back]
+    height = offsets - slopes @ (rows.slopes.T @ start) / curvature
+    found = solved(np.asarray((slopes @ slopes.T).todense()) / curvature, height) if len(free) <= FEW else None
+    if found is None:
+        return None
+    start[free] = found
+    if len(prices):
+        np.subtract.at(start, back, found)
+    return start
+
+
+def solved(matrix: Floats, right: Floats) -> Floats | None:
+    """M⁻¹ right by Cholesky with one refinement, by least squares where M is singular and small."""
+    if not len(right):
+        return right
+    if (factor := cholesky(matrix)) is None:
+        return linalg.lstsq(matrix, right, lapack_driver="gelsy")[0] if len(right) <= FEW_SINGULAR else None
+    first = linalg.cho_solve(factor, right)
+    return first + linalg.cho_solve(factor, right - matrix @ first)
+
+
+def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
+    """The factor, or None where the matrix is numerically singular: rows may depend on one another."""
+    try:
+        factor = linalg.cho_factor(matrix)
+    except linalg.LinAlgError:
+        return None
+    return factor if np.diag(factor[0]).min() ** 2 > 1e-12 * np.diag(matrix).max() else None
+
+
+def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[Floats, Floats] | None:
+    """(x, z) to machine accuracy from a backend's rough ones; None where no rows lead to a point, or off QPs.
+
+    At a degenerate vertex x is found at once while the multipliers need not settle: then z stays rough.
+    size : about the optimal value, the unit in which multipliers and slacks compare
+    """
+    n, m = len(x), len(z)
+    if program.soc or program.exp or program.lower_zero or not np.isfinite(x).all() or not np.isfinite(z).all():
+        return None
+    P, A = sparse.csc_array(program.P), sparse.csr_array(program.A)
+    fixed, vertex, rough = np.arange(m) < program.zero, None, z
+    held = fixed | (z > size * (program.b - A @ x))
+    for _ in range(ACTIVE_SETS):
+        rows = np.flatnonzero(held)
+        if n + len(rows) > FEW:
+            break
+        found = equality_solved(P, A[rows], -program.q, program.b[rows])
+        if found is None:
+            break
+        x, multipliers = found
+        slack = program.b - A @ x
+        tiny = 1e-10 * (1 + np.abs(program.b))
+        leaving = rows[(multipliers < 0) & ~fixed[rows]]
+        entering = np.flatnonzero(~held & (slack < -tiny))
+        if len(entering):
+            held[entering[slack[entering].argmin()]] = True
+        elif len(leaving):
+            vertex = x if vertex is None else vertex
+            held[rows[np.where(fixed[rows], 0.0, multipliers).argmin()]] = False
+        else:
+            full = np.zeros(m)
+            full[rows] = multipliers
+            return x, full
+    return None if vertex is None else (vertex, rough)
+
+
+def equality_solved(P: Any, A: Any, q: Floats, b: Floats) -> tuple[Floats, Floats] | None:
+    """x and z with Px + Aᵀz = q, Ax = b: a quasi-definite factorisation, refined on the true system."""
+    n, m = P.shape[0], A.shape[0]
+    true = sparse.block_array([[P, A.T], [A, None]], format="csc") if m else sparse.csc_array(P)
+    shift = SHIFT * sparse.diags_array(np.concatenate([np.ones(n), -np.ones(m)]))
+    try:
+        factor = splu(sparse.csc_matrix(true + shift))
+    except RuntimeError:  # exactly singular
+        return None
+    right, found = np.concatenate([q, b]), np.zeros(n + m)
+    for _ in range(REFINEMENTS):
+        found = found + factor.solve(right - true @ found)
+    residual = np.abs(right - true @ found).max(initial=0.0)
+    return (found[:n], found[n:]) if residual <= 1e-9 * (1 + np.abs(right).max(initial=0.0)) else None
+
+
+def farkas_ray(rows: Rows) -> tuple[Floats, float] | None:
+    """α (rows,) ≥ 0 with Σαo = 1 and ‖Σαa‖ numerically zero, and that norm; None if there is none.
+
+    Maximises Σαo subject to Σαa = 0, Σα = 1 with HiGHS; its answer counts only for its residual.
+    """
+    m = len(rows.offsets)
+    A = sparse.csc_array(sparse.vstack([rows.slopes.T, np.ones((1, m))]))
+    b = np.concatenate([np.zeros(rows.slopes.shape[1]), [1.0]])
+    solver = BACKENDS["HIGHS"] if BACKENDS["HIGHS"].installed else BACKENDS["CLARABEL"]
+    program = ConeProgram(sparse.csc_array((m, m)), -rows.offsets, A, b, zero=len(b), nonneg=0, lower_zero=True)
+    answer = solver.solve(program, 1e-9)
+    if answer.infeasible or not np.isfinite(answer.x).all():
+        return None
+    ray = np.where(answer.x > 1e-9, answer.x, 0.0)
+    if ray @ rows.offsets <= 1e-9 * np.abs(rows.offsets).max(initial=0.0):
+        return None
+    ray = ray / (ray @ rows.offsets)
+    norm = float(np.linalg.norm(rows.slopes.T @ ray))
+    size = float(sparse.linalg.norm(rows.slopes, axis=1) @ ray)
+    return (ray, norm) if norm <= 1e-7 * size else None

@@ -1,0 +1,147 @@
+"""The one loop for smooth formulations: L-BFGS, then Newton steps where it can give no more.
+
+    minimise F(θ) = μ/2 ‖θ‖² + Σ_i p_i h_i(θ)      until  ‖∇F(θ)‖²/(2μ) ≤ gap, relative to F's size
+
+which is what the bounds of proofs/bounds.py say, rounding included, and the only reason to end `optimal`.
+Both bounds come from one θ, the one of least gap so far, so a certificate holds θ alone.
+
+*L-BFGS* (Liu & Nocedal 1989; SciPy's L-BFGS-B, whose line search compares values of F). Near the optimum
+F(θ) − F* falls below F's own rounding, u·F, while the gradient still has digits: there it ends.
+*Newton* goes on with gradients alone: directions from conjugate gradients on the Hessian, products with it
+by central differences of ∇F, steps halved until ‖∇F‖ falls. −∇²F⁻¹∇F descends on ½‖∇F‖² wherever F is
+strongly convex, its derivative there being −‖∇F‖² (Nocedal & Wright 2006, §11.2 and Algorithm 7.1).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from workbench.contracts import Floats
+from workbench.proofs.bounds import SmoothBounds
+from workbench.solving.cutting_planes import Observe, Progress
+
+MEMORY = 20  # pairs that L-BFGS keeps
+PATIENCE = 100  # rounds of L-BFGS in which the proven interval must halve
+HALVINGS = 20
+PRODUCTS = 400  # Hessian products for one direction, at most
+ACCURACY = 0.01  # of a direction: its residual relative to the gradient
+SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
+
+
+def descend(
+    bounds: SmoothBounds,
+    gap: float,
+    max_rounds: int | None = None,
+    time_limit: float | None = None,
+    observe: Observe | None = None,
+) -> Progress:
+    """Run both methods until the gap or a limit is reached, or neither can do more (`stalled`)."""
+    run = Descent(bounds, gap, max_rounds or np.inf, time_limit or np.inf, observe)
+    run.round(bounds.start)
+    for method in (run.quasi_newton, run.newton):
+        if not (run.ended or run.blurred):
+            method()
+    run.state.status = run.ended or "stalled"
+    return run.state
+
+
+class Descent:
+    """The state of one run and its two methods; a round is one accepted step."""
+
+    def __init__(self, bounds: SmoothBounds, gap: float, max_rounds: float, time_limit: float, observe: Observe | None):
+        self.bounds, self.gap, self.observe = bounds, gap, observe
+        self.max_rounds, self.time_limit = max_rounds, time_limit
+        self.started, self.oracle_seconds, self.ended = time.perf_counter(), 0.0, ""
+        self.blurred = False  # whether rounding is most of the gap, so that no method can do much
+        self.state = Progress(bounds.start, bounds.start, masters=["lbfgs"])
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """F(θ) and ∇F(θ), timed."""
+        clock = time.perf_counter()
+        found = self.bounds.value_and_gradient(theta)
+        self.oracle_seconds += time.perf_counter() - clock
+        return found
+
+    def gradient(self, theta: Floats) -> Floats:
+        return self.value_and_gradient(theta)[1]
+
+    def round(self, theta: Floats) -> None:
+        """Certify θ, record the round, and see whether it was the last."""
+        state, seconds = self.state, time.perf_counter() - self.started
+        value, norm = self.bounds.enclosed(theta)
+        lower, upper = self.bounds.ends(value, norm)
+        if upper - lower < state.upper - state.lower:
+            state.theta, state.upper, state.lower = theta.copy(), upper, lower
+            self.blurred = bool(value.hi - value.lo > 0.9 * (upper - lower))
+        proven, number = self.bounds.gap(state.upper, state.lower), len(state.history) + 1
+        record = {"round": number, "upper": state.upper, "lower": state.lower, "gap": proven, "cuts": 0, "active": 0}
+        record |= {"seconds": seconds, "oracle_seconds": self.oracle_seconds}
+        state.history.append(record | {"master_seconds": seconds - self.oracle_seconds})
+        if self.observe:
+            self.observe(state.history[-1])
+        if proven <= self.gap:
+            self.ended = "optimal"
+        elif number >= self.max_rounds or seconds >= self.time_limit:
+            self.ended = "limit"
+
+    def quasi_newton(self) -> None:
+        """L-BFGS from the best θ so far."""
+        from scipy.optimize import minimize
+
+        def after(theta: Floats) -> None:
+            self.round(theta)
+            if self.ended or self.idle or self.blurred:
+                raise StopIteration
+
+        never = {"maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0, "maxiter": 2**31 - 1, "maxfun": 2**31 - 1}
+        minimize(self.value_and_gradient, self.state.theta, jac=True, method="L-BFGS-B", callback=after, options=never)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the proven interval has not halved in the last rounds."""
+        gaps = [record["upper"] - record["lower"] for record in self.state.history[-PATIENCE - 1 :]]
+        return len(gaps) > PATIENCE and gaps[-1] > gaps[0] / 2
+
+    def newton(self) -> None:
+        """Newton steps from the best θ so far, until the gradient's norm falls no more."""
+        theta = self.state.theta
+        slope = self.gradient(theta)
+        self.state.masters.append("newton")
+        while not (self.ended or self.blurred):
+            direction, length = self.direction(theta, slope), 1.0
+            for _ in range(HALVINGS):
+                ahead = theta + length * direction
+                slope_ahead = self.gradient(ahead)
+                if np.linalg.norm(slope_ahead) < (1 - 1e-4 * length) * np.linalg.norm(slope):
+                    break
+                length /= 2
+            else:
+                return
+            theta, slope = ahead, slope_ahead
+            self.round(theta)
+
+    def direction(self, theta: Floats, slope: Floats) -> Floats:
+        """−∇²F(θ)⁻¹ slope, nearly, by conjugate gradients."""
+        step, residual = np.zeros_like(theta), -slope
+        along, square = residual, residual @ residual
+        enough = (ACCURACY**2) * square
+        for _ in range(PRODUCTS):
+            bent = self.hessian_times(theta, along)
+            curvature = along @ bent
+            if not curvature > 0:  # only rounding can do that
+                return step
+            length = square / curvature
+            step, residual = step + length * along, residual - length * bent
+            before, square = square, residual @ residual
+            if not square > enough:
+                return step
+            along = residual + square / before * along
+        return step
+
+    def hessian_times(self, theta: Floats, along: Floats) -> Floats:
+        """∇²F(θ) · along."""
+        spacing = SPACING * (1 + np.linalg.norm(theta)) / np.linalg.norm(along)
+        change = self.gradient(theta + spacing * along) - self.gradient(theta - spacing * along)
+        return change / (2 * spacing)

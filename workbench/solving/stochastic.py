@@ -1,0 +1,340 @@
+"""The one stochastic loop: draws samples, lets a solver sweep over them, and grades what it left.
+
+A solver is a frozen dataclass of hyper-parameters with
+
+    name, dual                      its command name; whether it works on dual weights
+    misfit(formulation, problem)    why it cannot work on the pair, or None
+    init(formulation, problem)      its state: a NamedTuple of arrays and numbers
+    sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state)
+                                    visits the samples in `order` and changes the arrays of the state
+    report(state)                   the θ it claims
+    rate(norms, prices, scale, state)   optional: its published bound on E F(θ) − F*
+    oracle(problem)                 optional: the oracle it asks, if not the formulation's
+    share(at, visits)               optional, of one that learns from mistakes (`MistakeReplay`)
+
+`sweep` is a module-level function in numba's subset: loops over numbers, nothing called but its
+arguments. Run as it is or compiled, it does the same arithmetic in the same order, so the two runs
+are equal to the last bit. It writes the witness of visit k into witnesses[k]; a dual solver also
+writes steps[k] = (γ, ρ), which says
+
+    α_i ← (1 − γ) α_i + γ e_witness,      ᾱ ← (1 − ρ) ᾱ + ρ α,      θ = θ(ᾱ)
+
+`Replay` repeats these from problem data: the lower bound comes from there, never from the solver.
+
+A dual solver that keeps its cuts has, in place of the log,
+
+    visitor(kernel, prices, state, compiled)    visit(order), its own route through the kernel
+    duals(state)                                (samples, witnesses, weights p_i α_i(z)) of its cuts
+
+`Handed` rebuilds the cuts from the witnesses and the data, and the bound and θ from these.
+Smooth terms need none of it: any θ proves a lower bound by itself (proofs/bounds.py).
+Clocks stop while replaying and grading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, pairwise
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import Cuts, Floats, Ints, Kernel, Mistakes, Trace
+from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.door import bounds_for
+
+LOGGED = 1 << 22  # numbers of log kept at a time, 32 MiB
+
+
+class Checkpoint(NamedTuple):
+    """One row of a trace."""
+
+    passes: int
+    oracle_calls: int
+    seconds: float
+    theta: Floats
+    upper: float
+    lower: float  # NaN for a solver without a dual, unless the terms are smooth
+    bound: float  # published bound on E F(θ) − F*, ∞ if there is none
+    drift: float  # ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by the replay, NaN for a solver without a dual
+
+
+def run(
+    solver: Any,
+    formulation: Any,
+    problem: Any,
+    passes: int = 50,
+    rng: int | np.random.Generator = 0,
+    checkpoints: Iterable[int] | None = None,
+    compiled: bool | None = None,
+    order: Literal["uniform", "permutation"] = "uniform",
+    observe: Callable[[Checkpoint], object] | None = None,
+) -> Trace:
+    """`passes` × n visits of `solver`, graded at `checkpoints`.
+
+    Parameters
+    ----------
+    passes : one pass is as many visits as there are samples of positive weight
+    rng : a seed or a generator; the sample order depends on it and on nothing else
+    checkpoints : whole numbers of passes; default 1, 2, 3, 5, 8, 13, … and the last
+    compiled : True (raise if impossible), False, or None: if numba and a kernel are there
+    order : "uniform" draws every visit independently, as the rates assume; "permutation" visits
+        each sample once a pass
+    observe : called at each checkpoint with the clock stopped; a true return value ends the run
+
+    Raises
+    ------
+    MissingCapability : the solver does not fit the pair, or compiled=True and nothing to compile
+    """
+    if sentence := solver.misfit(formulation, problem):
+        raise MissingCapability(sentence)
+    bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
+    marks = checked_marks(checkpoints, passes)
+    orders = drawn(bounds.samples, np.random.default_rng(rng), order)
+    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
+    use_machine = compilable(kernel, compiled)
+    start = perf_counter()
+    visit = visitor(solver, kernel, width, prices, state, use_machine)
+    replay = ledger(solver, bounds, asked, state, use_machine)
+    compile_seconds = perf_counter() - start if use_machine else 0.0
+
+    rows: list[Checkpoint] = []
+    seconds, visits = 0.0, 0
+    for before, mark in pairwise([0, *marks]):
+        for chunk in chunks(orders, mark - before, LOGGED // (len(bounds.samples) * (width + 3))):
+            witnesses, steps = np.zeros((len(chunk), width), np.int64), np.zeros((len(chunk), 2))
+            start = perf_counter()
+            visit(chunk, witnesses, steps)
+            seconds += perf_counter() - start
+            visits += len(chunk)
+            if replay:
+                replay.advance(chunk, witnesses, steps)
+        theta = solver.report(state)
+        rated = order == "uniform" and hasattr(solver, "rate")
+        bound = solver.rate(slope_norms(bounds), prices, bounds.scale, state) if rated else np.inf
+        lower, drift = replay.grade(theta) if replay else (bounds.lower_at(theta), np.nan)
+        rows.append(Checkpoint(mark, visits, seconds, theta, bounds.upper(theta), lower, bound, drift))
+        if observe and observe(rows[-1]):
+            break
+    marked, calls, clock, thetas, upper, lower, bound, drift = map(np.array, zip(*rows, strict=True))
+    grades = {"upper": upper, "lower": lower, "bound": bound, "drift": drift}
+    return Trace(
+        solver=solver.name,
+        passes=marked + 0.0,
+        oracle_calls=calls,
+        seconds=clock,
+        thetas=thetas,
+        **grades,
+        compiled=use_machine,
+        compile_seconds=compile_seconds,
+        method=solver,
+        formulation=formulation,
+        mistakes=replay.mistakes() if isinstance(replay, MistakeReplay) else None,
+    )
+
+
+def compilable(kernel: Kernel, wanted: bool | None) -> bool:
+    """Whether this run is compiled."""
+    missing = "a problem with a kernel" if not kernel.data else "" if machine.available() else "numba"
+    if wanted and missing:
+        raise MissingCapability(f"compiled=True needs {missing}; leave it out to run interpreted.")
+    return not missing if wanted is None else wanted
+
+
+def visitor(
+    solver: Any, kernel: Kernel, width: int, prices: Floats, state: Any, compiled: bool
+) -> Callable[[Ints, Ints, Floats], None]:
+    """visit(order, witnesses, steps): the solver's sweep over a chunk, with its log where it keeps one."""
+    if hasattr(solver, "visitor"):
+        own = solver.visitor(kernel, prices, state, compiled)
+        return lambda order, witnesses, steps: own(order)
+    sweep, kernel = prepared(solver.sweep, kernel, width, prices, state) if compiled else (solver.sweep, kernel)
+    functions = kernel.argmax_into, kernel.add_slope, kernel.data
+    return lambda order, witnesses, steps: sweep(*functions, order, prices, witnesses, steps, state)
+
+
+def prepared(sweep: Any, kernel: Kernel, width: int, prices: Floats, state: Any) -> tuple[Any, Kernel]:
+    """The sweep and the kernel, compiled."""
+    samples, witnesses, steps = np.empty(1, np.int64), np.empty((1, width), np.int64), np.empty((1, 2))
+    arguments, kernel = (samples, prices, witnesses, steps, state), machine.compiled_kernel(kernel)
+    return machine.compiled_sweep(sweep, kernel, arguments), kernel
+
+
+def checked_marks(checkpoints: Iterable[int] | None, passes: int) -> list[int]:
+    """The checkpoints, increasing, `passes` included."""
+    if passes != int(passes) or passes < 1:
+        raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
+    if checkpoints is None:
+        marks = [1, 2]
+        while marks[-1] < passes:
+            marks.append(marks[-1] + marks[-2])
+    else:
+        marks = sorted({int(mark) for mark in checkpoints})
+        if not marks or marks[0] < 1:
+            raise BadInput(f"checkpoints are {marks}; give whole numbers of passes, at least 1.")
+    return [mark for mark in marks if mark < passes] + [int(passes)]
+
+
+def drawn(samples: Ints, rng: np.random.Generator, order: str) -> Iterator[Ints]:
+    """Sample indices, one pass after the other."""
+    n = len(samples)
+    if order == "uniform":
+        return (samples[rng.integers(n, size=n)] for _ in count())
+    if order == "permutation":
+        return (rng.permutation(samples) for _ in count())
+    raise BadInput(f"order is {order!r}; choose 'uniform' or 'permutation'.")
+
+
+def chunks(orders: Iterator[Ints], passes: int, most: int) -> Iterator[Ints]:
+    """The next `passes` passes in arrays of at most `most` (one if that is 0): bounds the log's memory."""
+    while passes > 0:
+        take = min(passes, max(most, 1))
+        yield np.concatenate([next(orders) for _ in range(take)])
+        passes -= take
+
+
+def slope_norms(bounds: Bounds) -> Floats:
+    """(n,) bounds on ‖a_i(z)‖ over all z: the oracle's own if it has them, else from ‖φ‖₁ (loose)."""
+    if hasattr(bounds.oracle, "norms"):
+        return bounds.oracle.norms()
+    return 2 * bounds.problem.magnitude * np.maximum(1.0, bounds.problem.max_loss)
+
+
+# ── replaying a dual solver's log ─────────────────────────────────────────────────────────────────
+
+
+def unwind(order: Ints, atoms: Ints, steps: Floats, kept: Floats, gained: Floats, mean: Floats, mean_gained: Floats):
+    """The effect of a log on α and ᾱ, read backwards so that every visit costs O(1).
+
+    Fills, for α at the start of the log:     α ← kept[i] α + gained
+                                              ᾱ ← share ᾱ + mean[i] α + mean_gained
+    and returns share. Let c_k be the weight of α after visit k in the final ᾱ, and T_k = Σ_{l ≥ k} c_l.
+    Mass that enters α_i at visit k stays whole until the next visit l of i, which keeps 1 − γ_l of
+    it: its part in ᾱ is m_k = T_k − T_l + (1 − γ_l) m_l.
+    """
+    share, total = 1.0, 0.0
+    since = np.zeros(len(kept))
+    for k in range(len(order) - 1, -1, -1):
+        i, atom, gamma, rho = order[k], atoms[k], steps[k, 0], steps[k, 1]
+        total += rho * share
+        share *= 1.0 - rho
+        mass = total - since[i] + mean[i]
+        since[i] = total
+        gained[atom] += gamma * kept[i]
+        kept[i] *= 1.0 - gamma
+        mean_gained[atom] += gamma * mass
+        mean[i] = (1.0 - gamma) * mass
+    for i in range(len(kept)):
+        mean[i] += total - since[i]
+    return share
+
+
+class Replay:
+    """Per-sample weights α and their average ᾱ over a pool of cuts, rebuilt from a solver's log.
+
+    All weight starts on the truth, whose cut is zero.
+    """
+
+    def __init__(self, bounds: Bounds, compiled: bool):
+        self.bounds, samples = bounds, np.arange(bounds.oracle.n_samples)
+        self.cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
+        self.cuts.add(samples, bounds.problem.truth, bounds.oracle.rows)
+        self.alpha, self.mean = np.ones((2, len(samples)))
+        self.unwind = unwind
+        if compiled:
+            floats, ints = self.alpha, samples
+            self.unwind = machine.compiled_function(unwind, (ints, ints, np.empty((1, 2)), *[floats] * 4))
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        keys, inverse = np.unique(np.column_stack([order, witnesses]), axis=0, return_inverse=True)
+        atoms = self.cuts.add(keys[:, 0].copy(), keys[:, 1:].copy(), self.bounds.oracle.rows)[inverse.ravel()]
+        fresh = np.zeros(len(self.cuts) - len(self.alpha))
+        alpha, average = np.concatenate([self.alpha, fresh]), np.concatenate([self.mean, fresh])
+        kept, mean = np.ones(self.bounds.oracle.n_samples), np.zeros(self.bounds.oracle.n_samples)
+        gained, mean_gained = np.zeros((2, len(alpha)))
+        share = self.unwind(order, atoms, steps, kept, gained, mean, mean_gained)
+        self.alpha = kept[self.cuts.samples] * alpha + gained
+        self.mean = share * average + mean[self.cuts.samples] * alpha + mean_gained
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """The lower bound of ᾱ, and how far θ is from θ(ᾱ), relative to its size.
+
+        Where the cuts cancel, rounding is relative to their own size: 10⁻⁶ of it is a floor.
+        """
+        mu = self.bounds.prices.floats()[self.cuts.samples] * np.maximum(self.mean, 0.0)
+        return graded(self.bounds, self.cuts, mu, theta)
+
+
+class Handed:
+    """The duals that a solver hands over, as cuts rebuilt from the data."""
+
+    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats]]):
+        self.bounds, self.duals = bounds, duals
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        """Nothing: there is no log."""
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """As `Replay.grade`, of the duals of now."""
+        samples, witnesses, weights = self.duals()
+        cuts = Cuts(self.bounds.oracle.dim, self.bounds.oracle.width)
+        ids = cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        return graded(self.bounds, cuts, np.bincount(ids, weights, len(cuts)), theta)
+
+
+def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float, float]:
+    """The lower bound of atom weights μ, and how far θ is from theirs, relative to its size."""
+    solve, slopes = bounds.regularizer.argmin, cuts.slopes.T
+    implied, summed = solve(-(slopes @ mu)), solve(abs(slopes) @ mu)
+    size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(summed), np.finfo(float).tiny)
+    return bounds.lower(cuts, mu), float(np.linalg.norm(theta - implied) / size)
+
+
+# ── replaying a log of mistakes ───────────────────────────────────────────────────────────────────
+
+
+class MistakeReplay:
+    """θ of a solver that adds ψ_i(z) whenever its answer z is not the truth, rebuilt from its log.
+
+    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.share(t, T)`: an
+    update's step for the last iterate, the part of the visits that saw it for the average.
+    """
+
+    def __init__(self, oracle: Any, share: Callable[[Ints, int], Floats], truth: Ints):
+        self.oracle, self.share, self.truth = oracle, share, truth
+        self.cuts, self.visits = Cuts(oracle.dim, oracle.width), 0
+        self.updates: list[tuple[Ints, Ints]] = []  # (visit, atom) of each chunk's mistakes
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        wrong = np.flatnonzero((witnesses != self.truth[order]).any(axis=1))
+        atoms = self.cuts.add(order[wrong], witnesses[wrong], self.oracle.rows)
+        self.updates.append((self.visits + 1 + wrong, atoms))
+        self.visits += len(order)
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """No lower bound, and how far θ is from the replayed one, relative to its size."""
+        visits, atoms = (np.concatenate(part) for part in zip(*self.updates, strict=True))
+        weights = np.bincount(atoms, self.share(visits, self.visits), len(self.cuts))
+        implied = -(self.cuts.slopes.T @ weights)
+        size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(abs(self.cuts.slopes).T @ weights))
+        return np.nan, float(np.linalg.norm(theta - implied) / max(size, np.finfo(float).tiny))
+
+    def mistakes(self) -> Mistakes:
+        atoms = np.concatenate([part for _, part in self.updates])
+        counts = np.bincount(atoms, minlength=len(self.cuts))
+        return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
+
+
+def ledger(
+    solver: Any, bounds: Bounds, oracle: Any, state: Any, compiled: bool
+) -> Replay | Handed | MistakeReplay | None:
+    """What repeats the solver's log, or takes its duals, if there are any."""
+    if hasattr(solver, "duals"):
+        return Handed(bounds, lambda: solver.duals(state))
+    if solver.dual:
+        return Replay(bounds, compiled)
+    return MistakeReplay(oracle, solver.share, bounds.problem.truth) if hasattr(solver, "share") else None

@@ -1,0 +1,145 @@
+"""Work in a process of its own: code that may hang or crash answers from there, or is killed.
+
+    with Process(work) as process:
+        numbers, arrays = process.ask({"size": 3}, {"x": x}, limit=5.0)
+
+`work(numbers, arrays) -> (numbers, arrays)` is a function of a module; it is imported there by its name, and
+called once for each question. Questions and answers go through a pipe as npz files, each behind its length;
+`numbers` is whatever JSON can say. The limit is an alarm of the operating system, which kills native code too, and
+goes off even if we are gone by then. What the work prints goes to stderr, and its stdin is empty.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+Message = tuple[dict[str, Any], dict[str, NDArray]]
+Work = Callable[[dict[str, Any], dict[str, NDArray]], Message]
+
+_SERVE = "from workbench.system.processes import serve; serve()"
+
+
+class OutOfTime(Exception):
+    """The limit came before the answer; the process is gone."""
+
+
+class Died(RuntimeError):
+    """The process ended instead of answering, by a signal or an exit code."""
+
+
+class Raised(RuntimeError):
+    """The work raised; the process lives. `kind` is the name of the exception, `text` what it says."""
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+
+class Process:
+    """Answers one question after another until it is ended, at the latest with our own process."""
+
+    def __init__(self, work: Work):
+        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE, work.__module__, work.__qualname__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C is for us
+        )
+        atexit.register(self.end)
+
+    def ask(self, numbers: dict[str, Any], arrays: dict[str, NDArray], limit: float | None = None) -> Message:
+        """The work's answer. Raises `OutOfTime` after `limit` seconds, `Died`, or `Raised`."""
+        try:
+            sent(self.process.stdin, numbers | {"limit": limit or 0.0}, arrays)
+            reply = received(self.process.stdout)
+        except BrokenPipeError:
+            reply = None
+        except BaseException:
+            self.end()
+            raise
+        if reply is None:
+            code = self.end()
+            if code == -signal.SIGALRM:
+                raise OutOfTime
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise Died(f"its process ended with {how}")
+        if "raised" in reply[0]:
+            raise Raised(reply[0]["raised"], reply[0]["text"])
+        return reply
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def end(self) -> int:
+        """End the process and what it started, at once; its exit code, negative for a signal."""
+        atexit.unregister(self.end)
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        with suppress(subprocess.TimeoutExpired):  # what is ending by itself may say why
+            self.process.wait(1.0)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return self.process.wait()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.end()
+
+
+def serve() -> None:
+    """The other side of `Process`."""
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    module, name = sys.argv[1:]
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    while (question := received(questions)) is not None:
+        numbers, arrays = question
+        signal.setitimer(signal.ITIMER_REAL, numbers.pop("limit"))
+        try:
+            reply = getattr(import_module(module), name)(numbers, arrays)
+        except BaseException as error:
+            reply = {"raised": type(error).__name__, "text": str(error)}, {}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sent(answers, *reply)
+
+
+def sent(pipe: BinaryIO, numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, numbers=np.frombuffer(json.dumps(numbers, default=float).encode(), np.uint8), **arrays)
+    pipe.write(struct.pack("q", buffer.tell()))
+    pipe.write(buffer.getbuffer())
+    pipe.flush()
+
+
+def received(pipe: BinaryIO) -> Message | None:
+    """What `sent` sent; None if the other side is gone."""
+    head = pipe.read(8)
+    content = pipe.read(*struct.unpack("q", head)) if len(head) == 8 else b""
+    if len(head) < 8 or len(content) < struct.unpack("q", head)[0]:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return json.loads(arrays.pop("numbers").tobytes()), arrays
