@@ -355,7 +355,8 @@ class Stand:
         """A copy of the problem, which the learner may spoil; then the next gets another."""
         own = self.reference.problem
         if self.copy is None:
-            self.copy = rebuilt(own, {key: np.array(each) for key, each in own.arrays().items()})
+            arrays = {key: np.array(each) for key, each in own.arrays().items()}
+            self.copy = own.copied() if hasattr(own, "copied") else rebuilt(own, arrays)
         try:
             yield self.copy
         finally:

@@ -30,125 +30,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.arithmetic.intervals import gamma
 from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, shown
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
-from workbench.outputs._structured.table import Exactly, Listing, Table, misplaced
-from workbench.outputs._structured.texts import NoText, key_of, read, written
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.outputs._structured.rowed import CSR, MOST_LISTED, UNKNOWN, Recorded, Rowed, place, text_of
+from workbench.outputs._structured.table import Listing, Table
+from workbench.outputs._structured.texts import key_of, read
 
-MOST_LISTED = 50_000  # outputs of all samples together that are listed
 ROOM = 1000  # names of features that may come up besides four times those of the true outputs
 LIMITLESS = 1 << 62
-CSR = ("data", "indices", "indptr")
-
-
-class UNKNOWN:
-    """Stands in the place of an output of which a file holds no text."""
-
-
-class Rowed:
-    """What a problem is whose outputs are rows of a table; `listing` is all of them, or None."""
-
-    name = "structured"
-    oracle_kind = "exact"
-    exact_loss = True
-    width = 1
-    table: Table
-    listing: Listing | None
-    weights: Floats
-    file: str
-    digest: str
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.weights)
-
-    @property
-    def n_features(self) -> int:
-        return self.table.dim
-
-    @property
-    def truth(self) -> Ints:
-        return np.arange(self.n_samples)[:, None]
-
-    # ── sizes ─────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def magnitude(self) -> Floats:
-        return np.full(self.n_samples, (1 if self.listing else 2) * self.table.sizes.max())
-
-    @property
-    def max_loss(self) -> Floats:
-        return np.full(self.n_samples, (1 if self.listing else 2) * self.table.losses.max())
-
-    @property
-    def least_loss(self) -> float:
-        """Known of a list only; 0 makes every hard constraint miss."""
-        return float(self.table.losses[self.table.losses > 0].min(initial=np.inf)) if self.listing else 0.0
-
-    @property
-    def free_outputs(self) -> bool:
-        return self.listing is None or bool((self.table.losses[self.n_samples :] == 0).any())
-
-    @property
-    def terms(self) -> int:
-        return 2 * self.table.longest + 8
-
-    @property
-    def exact_features(self) -> bool:
-        return self.table.exact_differences
-
-    @property
-    def feature_error(self) -> Floats:
-        """(n,) bound on the rounding error in an entry of φ(x, y) − φ(x, y'): that of one subtraction."""
-        return np.full(self.n_samples, 0.0 if self.exact_features else gamma(1) * 2 * self.table.largest)
-
-    # ── rows ──────────────────────────────────────────────────────────────────────────────────────
-
-    def checked(self, samples: Ints, outputs: Ints) -> Ints:
-        """The rows of outputs (m, 1), which must be those of their samples."""
-        if (wrong := misplaced(self.table.owners, np.asarray(samples), outputs)).any():
-            at = int(wrong.argmax())
-            raise IndexError(f"{outputs[at].tolist()} is no output of sample {samples[at]}")
-        return outputs[:, 0]
-
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        return self.table.take(self.checked(samples, outputs))
-
-    def loss(self, samples: Ints, outputs: Ints) -> Floats:
-        return self.table.losses[self.checked(samples, outputs)]
-
-    def listed(self) -> Listing:
-        if self.listing is None:
-            raise MissingCapability(
-                f"The outputs of this problem cannot be listed; give candidates(x), at most {MOST_LISTED} in all."
-            )
-        return self.listing
-
-    def outputs(self, sample: int) -> Ints:
-        return self.listed().of(sample)[:, None]
-
-    def exact(self) -> Exactly:
-        """This problem in rational arithmetic."""
-        return Exactly(self.listed())
-
-    def arrays(self) -> dict[str, NDArray]:
-        rows = self.table.take(np.arange(len(self.table) if self.listing else self.n_samples))
-        return {
-            "data": rows.data,
-            "indices": rows.indices.astype(np.int64),
-            "indptr": rows.indptr.astype(np.int64),
-            "n_features": np.array(self.n_features),
-            "owners": self.table.owners[: rows.shape[0]],
-            "losses": self.table.losses[: rows.shape[0]],
-            "weights": self.weights,
-            "listed": np.array(self.listing is not None),
-            "file": np.array(self.file),
-            "digest": np.array(self.digest),
-        }
 
 
 class Structured(Rowed):
@@ -190,9 +82,9 @@ class Structured(Rowed):
         exact: bool = True,
     ):
         self.functions = Functions(features, loss, argmax, candidates, slack_argmax, marginals)
-        self.inputs, truths = list(inputs), list(outputs)
-        if not self.inputs or len(self.inputs) != len(truths):
-            raise BadInput(f"There are {len(self.inputs)} inputs and {len(truths)} outputs; give one output an input.")
+        self.xs, truths = list(inputs), list(outputs)
+        if not self.xs or len(self.xs) != len(truths):
+            raise BadInput(f"There are {len(self.xs)} inputs and {len(truths)} outputs; give one output an input.")
         self.weights = checked_weights(weights, len(truths))
         self.oracle_kind = "exact" if exact else "under"
         self.file, self.digest = self.functions.source()
@@ -200,12 +92,12 @@ class Structured(Rowed):
         self.objects: list[Any] = []
         self.numbers: dict[Any, int] = {}  # rows by (sample, key of the output)
         self.contents: dict[Any, int] = {}  # rows by (sample, features and loss), of outputs without a key or a text
-        self.columns, self.dim = self.layout(truths[0], names)
+        self.vocabulary, self.dim = self.layout(truths[0], names)
         rows = [self.described(i, y, y) for i, y in enumerate(truths)]
         lists = self.lists(truths)
-        if self.columns is not None and names is None:
-            self.dim = len(self.columns) if lists is not None else room or 4 * len(self.columns) + ROOM
-        self.named = len(self.columns or ())  # names known from the start
+        if self.vocabulary is not None and names is None:
+            self.dim = len(self.vocabulary) if lists is not None else room or 4 * len(self.vocabulary) + ROOM
+        self.named = len(self.vocabulary or ())  # names known from the start
         self.table, self.listing = Table(self.dim), None
         for i, (y, (at, values, loss_value)) in enumerate(zip(truths, rows, strict=True)):
             if loss_value != 0:
@@ -219,7 +111,7 @@ class Structured(Rowed):
 
     def layout(self, truth: Any, names: Iterable[Any] | None) -> tuple[dict[Any, int] | None, int]:
         """Columns by name, if features are dicts, and the number of columns, as far as they are known."""
-        first = self.functions.call("features", 0, self.inputs[0], truth)
+        first = self.functions.call("features", 0, self.xs[0], truth)
         if not isinstance(first, Mapping):
             return None, int(np.prod(first.shape)) if sparse.issparse(first) else int(np.size(first))
         columns = {name: k for k, name in enumerate(names or ())}
@@ -230,7 +122,7 @@ class Structured(Rowed):
         if self.functions.candidates is None:
             return None
         found, left = [], MOST_LISTED
-        for i, (x, y) in enumerate(zip(self.inputs, truths, strict=True)):
+        for i, x in enumerate(self.xs):
             given = self.functions.call("candidates", i, x, then=lambda all_, k=left: list(islice(all_, k + 1)))
             left -= len(given)
             if left < 0:
@@ -259,19 +151,19 @@ class Structured(Rowed):
 
     def described(self, sample: int, truth: Any, output: Any) -> tuple[Ints, Floats, float]:
         """Columns and values of φ(x_i, y), sorted, and ℓ_i(y)."""
-        found = self.functions.call("features", sample, self.inputs[sample], output)
-        at, values = entries_of(found, self.columns, self.dim, f"of sample {sample} with {shown(output)}")
+        found = self.functions.call("features", sample, self.xs[sample], output)
+        at, values = entries_of(found, self.vocabulary, self.dim, f"of sample {sample} with {shown(output)}")
         return at, values, self.functions.loss_of(sample, truth, output)
 
     def append(self, sample: int, output: Any, key: Any, at: Ints, values: Floats, loss: float) -> int:
-        """The row of an output that has none yet under its key; of one without a key, that with its features and loss."""
+        """The row of an output that has none under its key; without a key, the row with its features and loss."""
         content = sample, loss, at.tobytes(), values.tobytes()
-        row = self.contents.get(content)
+        row = None if output is UNKNOWN else self.contents.get(content)
         if row is None:
             row = self.table.append(sample, at, values, loss)
             self.objects.append(UNKNOWN)
-            if key is None or output is UNKNOWN:
-                self.contents[content] = row
+            if key is None:
+                self.contents.setdefault(content, row)
         if self.objects[row] is UNKNOWN and output is not UNKNOWN:
             self.objects[row] = copy.deepcopy(output)
         if key is not None:
@@ -294,8 +186,8 @@ class Structured(Rowed):
 
     def lent(self, w: Floats) -> Any:
         """The weights as the functions want them, to be read only."""
-        if self.columns is not None:
-            return NamedWeights(zip(self.columns, w[: len(self.columns)].tolist(), strict=True))
+        if self.vocabulary is not None:
+            return NamedWeights(zip(self.vocabulary, w[: len(self.vocabulary)].tolist(), strict=True))
         w = np.array(w, float)
         w.flags.writeable = False
         return w
@@ -310,12 +202,14 @@ class Structured(Rowed):
         weights, told = self.lent(w), samples.tolist()
         truths = ((self.objects[i],) if augment else () for i in told)
         ask = self.functions.call
-        return self.asked(samples, (ask("argmax", i, weights, self.inputs[i], *y) for i, y in zip(told, truths, strict=True)))
+        return self.asked(
+            samples, (ask("argmax", i, weights, self.xs[i], *y) for i, y in zip(told, truths, strict=True))
+        )
 
     def asked_slack(self, w: Floats, samples: Ints) -> Ints:
         weights, ask = self.lent(w), self.functions.call
         told = samples.tolist()
-        return self.asked(samples, (ask("slack_argmax", i, weights, self.inputs[i], self.objects[i]) for i in told))
+        return self.asked(samples, (ask("slack_argmax", i, weights, self.xs[i], self.objects[i]) for i in told))
 
     def supplied(self) -> Supplied:
         """The likelihood by the user's marginals."""
@@ -334,7 +228,7 @@ class Structured(Rowed):
     def best(self, w: Floats, number: int, x: Any) -> Any:
         """The candidate of highest score; features that were never seen do not count."""
         candidates = self.functions.call("candidates", number, x, then=list)
-        known = dict(self.columns) if self.columns is not None else None
+        known = dict(self.vocabulary) if self.vocabulary is not None else None
         scores = []
         for y in candidates:
             found = self.functions.call("features", number, x, y)
@@ -362,33 +256,41 @@ class Structured(Rowed):
         """What a file keeps of outputs: their features, losses and texts; `admitted` reads it."""
         found = self.table.take(rows)
         parts = {"data": found.data, "indices": found.indices.astype(np.int64), "indptr": found.indptr.astype(np.int64)}
-        parts |= {"owners": self.table.owners[rows], "losses": self.table.losses[rows]}
+        parts |= {"owners": self.table.owners[rows], "losses": self.table.losses[rows], "true": rows < self.n_samples}
         parts["texts"] = np.array([text_of(self.objects[row]) for row in rows], "U")
-        parts["names"] = self.names(self.named, len(self.columns or ()))
+        parts["names"] = self.names(self.named, len(self.vocabulary or ()))
         return {f"recorded_{name}": part for name, part in parts.items()}
 
     def names(self, start: int, stop: int) -> NDArray:
         """Texts of names of features, or their repr, by column."""
-        return np.array([text_of(name) or repr(name) for name in list(self.columns or ())[start:stop]], "U")
+        return np.array([text_of(name) or repr(name) for name in list(self.vocabulary or ())[start:stop]], "U")
 
     def admitted(self, arrays: dict[str, NDArray]) -> Ints:
         """The rows of recorded outputs; `BadInput` if these functions give other features or losses than recorded."""
         owners, losses, texts = (arrays[f"recorded_{name}"] for name in ("owners", "losses", "texts"))
         for number, name in enumerate(arrays["recorded_names"].tolist(), self.named):
-            if self.columns.setdefault(read(name), number) != number:
+            if self.vocabulary.setdefault(read(name), number) != number:
                 raise BadInput(f"The feature {name} has another column than recorded; build the problem anew.")
         held = saved_rows({k: arrays[f"recorded_{k}"] for k in CSR}, (len(owners), self.n_features))
-        rows = []
-        for k, (i, loss, text) in enumerate(zip(owners.tolist(), losses.tolist(), texts.tolist(), strict=True)):
+        told = zip(owners.tolist(), losses.tolist(), texts.tolist(), arrays["recorded_true"].tolist(), strict=True)
+        rows = np.empty(len(owners), np.int64)
+        for k, (i, loss, text, true) in enumerate(told):
             part = slice(*held.indptr[k : k + 2])
-            at, values = held.indices[part].astype(np.int64), held.data[part]
-            output = read(text) if text else UNKNOWN
-            row = self.number(i, output, key_of(output)) if text else self.append(i, UNKNOWN, None, at, values, loss)
-            own, kept = self.table.row(row)
-            if not (np.array_equal(at, own) and np.array_equal(values, kept) and loss == self.table.losses[row]):
-                raise BadInput(f"Features or loss of {shown(output)} at sample {i} are not those recorded; use that file.")
-            rows.append(row)
-        return np.array(rows, np.int64)
+            at, values, output = held.indices[part].astype(np.int64), held.data[part], read(text) if text else UNKNOWN
+            own = self.number(i, output, key_of(output)) if text else self.append(i, UNKNOWN, None, at, values, loss)
+            rows[k] = own = i if true else own
+            columns, kept = self.table.row(own)
+            if not (np.array_equal(at, columns) and np.array_equal(values, kept) and loss == self.table.losses[own]):
+                name = shown(output)
+                raise BadInput(f"Features or loss of {name} at sample {i} are not those recorded; use the same file.")
+        return rows
+
+    def recalled(self, file: Recorded, witnesses: Ints) -> Ints:
+        """The witnesses (K, 1) of a certificate by their rows here, features and losses computed anew."""
+        if file.complete:
+            return witnesses
+        rows = np.concatenate([np.arange(self.n_samples), self.admitted(file.recorded)])
+        return rows[witnesses]
 
     def packed(self, formulation: Any, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
         """All that a certificate needs of this problem, and its witnesses (K, 1) by their numbers there.
@@ -410,84 +312,6 @@ class Structured(Rowed):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Recorded:
         return Recorded(arrays)
-
-
-class Recorded(Rowed):
-    """A `Structured` problem as a file holds it, without its functions: the outputs are those that the file lists."""
-
-    def __init__(self, arrays: dict[str, NDArray]):
-        self.held = {name: each for name, each in arrays.items() if not name.startswith("recorded_")}
-        self.complete = bool(arrays["listed"])
-        self.file, self.digest = str(arrays["file"]), str(arrays["digest"])
-        self.weights = checked_weights(arrays["weights"], len(arrays["weights"]))
-        self.table, self.texts = Table(int(arrays["n_features"])), arrays.get("recorded_texts", np.empty(0, "U"))
-        self.fill(arrays, "")
-        if "recorded_owners" in arrays:
-            self.fill(arrays, "recorded_")
-        owners, n = self.table.owners, self.n_samples
-        if (owners[:n] != np.arange(n)).any() or ((owners < 0) | (owners >= n)).any() or self.table.losses[:n].any():
-            raise BadInput("the first outputs are not the true ones of the samples, in order and without loss")
-        order = np.argsort(owners, kind="stable")
-        self.listing = Listing(self.table, np.split(order, np.flatnonzero(np.diff(owners[order])) + 1), np.arange(n))
-        self.argmax, self.slack_argmax = self.listing.argmax, self.listing.slack_argmax
-        self.runner_up = self.listing.runner_up
-
-    def fill(self, arrays: dict[str, NDArray], prefix: str) -> None:
-        owners, losses = arrays[f"{prefix}owners"].astype(np.int64), arrays[f"{prefix}losses"].astype(float)
-        held = saved_rows({k: arrays[prefix + k] for k in CSR}, (len(owners), self.n_features))
-        if losses.shape != owners.shape or not (np.isfinite(losses) & (losses >= 0)).all():
-            raise BadInput("the losses are not one number ≥ 0 an output")
-        for k, (owner, loss) in enumerate(zip(owners.tolist(), losses.tolist(), strict=True)):
-            part = slice(*held.indptr[k : k + 2])
-            self.table.append(owner, held.indices[part].astype(np.int64), held.data[part].astype(float), loss)
-
-    @property
-    def conditions(self) -> list[str]:
-        if self.complete:
-            return []
-        count, home = len(self.table) - self.n_samples, place(self.file, self.digest)
-        return [
-            f"features and losses of {self.n_samples} true and {count} other outputs are those of {home}",
-            f"no output scores higher at these weights than the argmax of {home} found",
-        ]
-
-    def outputs(self, sample: int) -> Ints:
-        if not self.complete:
-            raise MissingCapability("The file holds the outputs that its proof needs, not all; give --problem FILE.")
-        return super().outputs(sample)
-
-    def exact(self) -> Exactly:
-        if not self.complete:
-            raise MissingCapability(f"the maxima are those of the argmax of {place(self.file, self.digest)}")
-        return super().exact()
-
-    def kernel(self, augment: bool = True) -> Kernel:
-        return listed_kernel(self.listing, augment)
-
-    def predict(self, w: Floats, inputs: Iterable[Any]) -> list[Any]:
-        home = self.file or "the functions that were typed in"
-        raise MissingCapability(f"Prediction takes the functions of {home}; give that file with --problem.")
-
-    def describe(self, sample: int, output: Ints) -> str:
-        number = int(output[0]) - self.n_samples
-        text = str(self.texts[number]) if 0 <= number < len(self.texts) else ""
-        return shown(read(text)) if text else f"output {int(output[0])} of the list"
-
-    def arrays(self) -> dict[str, NDArray]:
-        return self.held
-
-
-def text_of(output: Any) -> str:
-    """The text of an output, empty if it has none."""
-    try:
-        return "" if output is UNKNOWN else written(output)
-    except (NoText, TypeError, ValueError):
-        return ""
-
-
-def place(file: str, digest: str) -> str:
-    """A file by its name and its sha256, for a sentence."""
-    return f"{file} (sha256 {digest[:16]}…)" if file else "functions that are in no file"
 
 
 def tiny(rng: np.random.Generator) -> Structured:

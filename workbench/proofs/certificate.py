@@ -27,7 +27,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -94,13 +94,20 @@ class Certificate:
             parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
         return parts
 
+    def packed(self) -> tuple[dict[str, NDArray], Ints]:
+        """The data, and the witnesses as these count outputs: where outputs are objects, a file numbers them anew."""
+        if hasattr(self.problem, "packed"):
+            return self.problem.packed(self.formulation, self.theta, self.witnesses)
+        return arrays_of(self.problem), self.witnesses
+
     def save(self, stem: str | Path) -> Path:
         """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either."""
-        (path, archive), arrays = files_of(stem), arrays_of(self.problem)
+        (path, archive), (arrays, witnesses) = files_of(stem), self.packed()
         columns = getattr(self.problem, "columns", None)  # as in the file it was read from (data/readers.py)
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **self.parts(), **{f"data_{k}": v for k, v in arrays.items()})
+        parts = self.parts() | {"witnesses": witnesses}
+        np.savez_compressed(buffer, **parts, **{f"data_{k}": v for k, v in arrays.items()})
         header = {
             "format": FORMAT,
             "formulation": {"name": name_of("formulation", self.formulation), "settings": asdict(self.formulation)},
@@ -306,7 +313,8 @@ def enclosed(certificate: Certificate, why: str) -> Proof:
 def verify(path: str | Path, data: Any = None, given: str = "the data given") -> dict[str, Any]:
     """Prove the certificate at PATH again; with `data` (a problem), also that it is about these, called `given`.
 
-    Returns a dict: `proven`; `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
+    Returns a dict: `proven`; `conditional_on`, what the interval takes for granted, empty for a proof;
+    `lower`, `upper`, `gap` as floats rounded outward; `lower_exact`,
     `upper_exact`, `gap_exact` as "p/q" and `arithmetic` "rational", or None and "interval", with what that assumes of
     the machine if anything; the `reason` why it is not proven, or not in rational arithmetic; `optimum` "p/q" if
     lower = upper; `about`, if the certificate calls itself the last convex program of an alternation; `oracle`,
@@ -317,7 +325,10 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
     strange = [*data_faults(header, digest)]
     if data is not None and (other := data_sha256(arrays_of(data))) != digest:
         strange.append(f"{given} differ: sha256 {other} instead of {digest}")
-    faults = [*strange]
+    elif hasattr(data, "recalled"):  # its functions are asked again
+        witnesses = data.recalled(certificate.problem, certificate.witnesses)
+        certificate = replace(certificate, problem=data, witnesses=witnesses)
+    faults, conditions = [*strange], getattr(certificate.problem, "conditions", [])
     if not header.get("oracle") == kind == "exact":
         faults.append(f"the oracle is {kind!r} and the certificate calls it {header.get('oracle')!r}, not both 'exact'")
     try:
@@ -328,7 +339,8 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
         raise BadInput(f"The numbers in {path} are too large or too small to prove by ({error}); scale them.") from None
     rational = proof.why is None
     return {
-        "proven": not faults,
+        "proven": not faults and not conditions,
+        "conditional_on": conditions,
         "lower": below(proof.lower),
         "upper": above(proof.upper),
         "gap": above(proof.gap),
@@ -401,9 +413,12 @@ def arrays_of(problem: Any) -> dict[str, NDArray]:
 
 
 def data_sha256(arrays: dict[str, NDArray]) -> str:
-    """sha256 over names, types, shapes and bytes of the arrays, in order of their names."""
+    """sha256 over names, types, shapes and bytes of the arrays, in order of their names.
+
+    Arrays called recorded_… are no data but outputs that the proof is about.
+    """
     digest = hashlib.sha256()
-    for name in sorted(arrays):
+    for name in sorted(name for name in arrays if not name.startswith("recorded_")):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.tobytes())

@@ -20,6 +20,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses    the atoms generated since the line before; atoms are numbered as they come
+    recorded_…            what these witnesses are, where outputs are objects of the user's
     atoms, lengths        the rows generated since then: their atoms, one row after the other
     rows, multipliers, idle    the rows held, by number; β; rounds without weight
     theta                 the master's θ;  best : the θ that attains `upper`, if it is another than before
@@ -37,6 +38,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
@@ -154,13 +156,18 @@ class Family:
         """F(θ), rounded up."""
         return self.bounds.upper(theta)
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """What `rebuild` needs of the atoms from number `since` on."""
-        return {"samples": self.cuts.samples[since:], "witnesses": self.cuts.witnesses[since:]}
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        samples, witnesses = self.cuts.samples[since:], self.cuts.witnesses[since:]
+        more = self.bounds.problem.recorded(witnesses[:, 0]) if hasattr(self.bounds.problem, "recorded") else {}
+        return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
-        """Generate these atoms again, from the data."""
-        self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        witnesses = arrays["witnesses"]
+        if hasattr(self.bounds.problem, "admitted"):
+            witnesses = self.bounds.problem.admitted(arrays)[:, None]
+        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""
@@ -476,7 +483,7 @@ class Run:
         last: dict[str, Any] = {}  # of each array the last one written
         for line in lines:
             arrays = line.arrays()
-            self.family.rebuild(arrays["samples"], arrays["witnesses"])
+            self.family.rebuild(arrays)
             rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
             last |= arrays
         history = [dict(line.numbers) for line in lines]

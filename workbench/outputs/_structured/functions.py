@@ -1,11 +1,11 @@
 """Users' functions, called with care: what they raise and what they return is one sentence that names the sample.
 
-    features(x, y)             φ(x, y): a vector (d,), a sparse row, or a dict {name: number}
-    loss(y_true, y)            ℓ ≥ 0, 0 at y = y_true
-    argmax(w, x, y=None)       argmax over ŷ of ⟨w, φ(x, ŷ)⟩, plus ℓ(y, ŷ) if the truth y is given
-    candidates(x)              all outputs of x
-    slack_argmax(w, x, y)      argmax over ŷ of ℓ(y, ŷ) (1 − ⟨w, φ(x, y) − φ(x, ŷ)⟩)
-    marginals(w, x)            log Σ_ŷ exp⟨w, φ(x, ŷ)⟩ and E φ(x, ŷ) under the distribution ∝ exp⟨w, φ(x, ŷ)⟩
+features(x, y)             φ(x, y): a vector (d,), a sparse row, or a dict {name: number}
+loss(y_true, y)            ℓ ≥ 0, 0 at y = y_true
+argmax(w, x, y=None)       argmax over ŷ of ⟨w, φ(x, ŷ)⟩, plus ℓ(y, ŷ) if the truth y is given
+candidates(x)              all outputs of x
+slack_argmax(w, x, y)      argmax over ŷ of ℓ(y, ŷ) (1 − ⟨w, φ(x, y) − φ(x, ŷ)⟩)
+marginals(w, x)            log Σ_ŷ exp⟨w, φ(x, ŷ)⟩ and E φ(x, ŷ) under the distribution ∝ exp⟨w, φ(x, ŷ)⟩
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.errors import BadInput, CutbenchError
 from workbench.contracts import Floats, Ints
+from workbench.errors import BadInput, CutbenchError
 
 Function = Callable[..., Any]
 
@@ -137,7 +137,7 @@ def shown(thing: Any, most: int = 60) -> str:
 
 
 def entries_of(features: Any, columns: dict[Any, int] | None, dim: int, place: str) -> tuple[Ints, Floats]:
-    """Columns and values of the non-zero features, or `BadInput`; `columns` maps names, and grows up to `dim` of them."""
+    """Columns and values of the non-zero features, or `BadInput`; `columns` maps names, up to `dim` of them."""
     if isinstance(features, Mapping):
         at, values = named_entries(features, columns, dim, place)
     elif sparse.issparse(features):

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from workbench.errors import BadInput, MissingCapability
 from workbench.arithmetic.intervals import gamma
+from workbench.contracts import Floats, Ints, Kernel, LogPartition
+from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.likelihoods import ULPS, Likelihood, Sizes
 from workbench.outputs._structured.functions import entries_of, numeric
-from workbench.contracts import Floats, Ints, Kernel, LogPartition
 
 
 class Supplied(Likelihood):
@@ -27,11 +27,11 @@ class Supplied(Likelihood):
     def one(self, weights: Any, theta: Floats, sample: int) -> tuple[float, Ints, Floats]:
         """h_i(θ), and ∇h_i(θ) as columns and values, perhaps some twice."""
         problem = self.problem
-        answer = problem.functions.call("marginals", sample, weights, problem.inputs[sample])
+        answer = problem.functions.call("marginals", sample, weights, problem.xs[sample])
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise BadInput(f"marginals at sample {sample} returns no pair; return (log-partition, expected features).")
         partition = float(numeric(answer[0], f"of marginals at sample {sample}"))
-        at, values = entries_of(answer[1], problem.columns, problem.dim, f"of marginals at sample {sample}")
+        at, values = entries_of(answer[1], problem.vocabulary, problem.dim, f"of marginals at sample {sample}")
         own, true = problem.table.row(sample)
         return partition - float(true @ theta[own]), np.concatenate([at, own]), np.concatenate([values, -true])
 
