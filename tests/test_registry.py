@@ -60,12 +60,15 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 MISFITS = {  # outputs that do not fit a formulation at all, and why
-    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching", "motif")},
-    **{(output, "weighted-risk"): "needs linear scores" for output in ("chain", "matching", "motif", "multiclass")},
+    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching", "motif", "structured")},
+    **{
+        (output, "weighted-risk"): "needs linear scores"
+        for output in ("chain", "matching", "motif", "multiclass", "structured")
+    },
     **{
         (output, name): "hides no variables"
         for name in ("latent-ssvm", "self-paced-latent")
-        for output in ("chain", "linear", "matching", "multiclass")
+        for output in ("chain", "linear", "matching", "multiclass", "structured")
     },
 }
 

@@ -185,12 +185,19 @@ class Structured(Rowed):
         return np.array(rows, np.int64).reshape(-1, 1)
 
     def lent(self, w: Floats) -> Any:
-        """The weights as the functions want them, to be read only."""
+        """A copy of the weights as the functions want them."""
         if self.vocabulary is not None:
             return NamedWeights(zip(self.vocabulary, w[: len(self.vocabulary)].tolist(), strict=True))
-        w = np.array(w, float)
-        w.flags.writeable = False
-        return w
+        return np.array(w, float)
+
+    def ask(self, name: str, w: Floats, samples: Ints, truths: bool) -> Ints:
+        """The rows (m, 1) of what an oracle answers for each of a batch, with the truth or without."""
+        weights, told = self.lent(w), samples.tolist()
+        words = ((i, weights, self.xs[i], *([self.objects[i]] if truths else [])) for i in told)
+        rows = self.asked(samples, (self.functions.call(name, *each) for each in words))
+        if self.vocabulary is None and not np.array_equal(weights, w):
+            raise BadInput(f"{name} changes the weights it is given; let it work on a copy of them.")
+        return rows
 
     # ── oracles ───────────────────────────────────────────────────────────────────────────────────
 
@@ -199,17 +206,10 @@ class Structured(Rowed):
             raise MissingCapability("Outputs of your own have no places with labels; leave out costs of labels.")
         if self.listing is not None:
             return self.listing.argmax(w, samples, bool(augment))
-        weights, told = self.lent(w), samples.tolist()
-        truths = ((self.objects[i],) if augment else () for i in told)
-        ask = self.functions.call
-        return self.asked(
-            samples, (ask("argmax", i, weights, self.xs[i], *y) for i, y in zip(told, truths, strict=True))
-        )
+        return self.ask("argmax", w, samples, bool(augment))
 
     def asked_slack(self, w: Floats, samples: Ints) -> Ints:
-        weights, ask = self.lent(w), self.functions.call
-        told = samples.tolist()
-        return self.asked(samples, (ask("slack_argmax", i, weights, self.xs[i], self.objects[i]) for i in told))
+        return self.ask("slack_argmax", w, samples, True)
 
     def supplied(self) -> Supplied:
         """The likelihood by the user's marginals."""
@@ -316,7 +316,7 @@ class Structured(Rowed):
 
 def tiny(rng: np.random.Generator) -> Structured:
     """A random instance small enough to enumerate, for the conformance tests: subsets of k items, as tuples."""
-    n, p, k = int(rng.integers(2, 5)), int(rng.integers(1, 3)), int(rng.integers(1, 4))
+    n, p, k = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(1, 4))
     inputs = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(-2, 3, (n, p)).astype(float)
     truths = [tuple(rng.integers(0, 2, k).tolist()) for _ in range(n)]
     return Structured(inputs, truths, blocks, wrong_bits, candidates=Cube(k))

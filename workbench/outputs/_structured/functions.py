@@ -28,6 +28,7 @@ from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, CutbenchError
 
 Function = Callable[..., Any]
+READ_ONLY = "the weights are to be read only"
 
 
 class NamedWeights(dict):
@@ -37,7 +38,7 @@ class NamedWeights(dict):
         return 0.0
 
     def unchanged(self, *words: Any, **more: Any) -> Any:
-        raise ValueError("the weights are read-only")
+        raise ValueError(READ_ONLY)
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = unchanged
 
@@ -76,8 +77,8 @@ class Functions:
         except CutbenchError:
             raise
         except Exception as error:
-            if isinstance(error, ValueError) and "read-only" in str(error):
-                raise BadInput(f"{name} changes the weights it is given (sample {sample}); copy them first.") from error
+            if str(error) == READ_ONLY:
+                raise BadInput(f"{name} changes the weights it is given; let it work on a copy of them.") from error
             fault = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
             raise BadInput(f"{name} stops at sample {sample} with {fault}; repair it{line_of(error)}.") from error
 
