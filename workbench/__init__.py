@@ -27,6 +27,8 @@ _HOMES = {
     "Verdict": "judging.verdicts",
     "judge": "judging.judge",
     "Judgement": "judging.judge",
+    "check": "judging.oracle_check",
+    "OracleReport": "judging.oracle_check",
     "race": "judging.racing",
     "RACES": "judging.racing",
     "verify": "proofs.certificate",

@@ -32,6 +32,8 @@ from scipy import sparse
 from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
+from workbench.objectives.trials import Trial
+from workbench.outputs._structured.examined import examined
 from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, shown
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
@@ -41,6 +43,7 @@ from workbench.outputs._structured.texts import key_of, read
 
 ROOM = 1000  # names of features that may come up besides four times those of the true outputs
 LIMITLESS = 1 << 62
+VETTING = 0.5  # seconds
 
 
 class Structured(Rowed):
@@ -97,6 +100,7 @@ class Structured(Rowed):
         lists = self.lists(truths)
         if self.vocabulary is not None and names is None:
             self.dim = len(self.vocabulary) if lists is not None else room or 4 * len(self.vocabulary) + ROOM
+        self.vetted = False
         self.named = len(self.vocabulary or ())  # names known from the start
         self.table, self.listing = Table(self.dim), None
         for i, (y, (at, values, loss_value)) in enumerate(zip(truths, rows, strict=True)):
@@ -244,6 +248,25 @@ class Structured(Rowed):
     def copied(self) -> Structured:
         """A problem of its own by the same functions, which may be spoiled."""
         return copy.deepcopy(self)
+
+    def examined(self, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
+        """A fault of the functions that can be seen without a maximum (objectives/trials.py)."""
+        return examined(self, sample, rng)
+
+    def vet(self) -> None:
+        """Try the functions for half a second, once, before anything is proven by them; a fault is `BadInput`.
+
+        What the trials saw is forgotten, so that nothing depends on how far they came.
+        """
+        if self.vetted or self.listing is not None:
+            return
+        self.vetted = True
+        names = ("table", "objects", "numbers", "contents", "vocabulary")
+        before = {name: copy.copy(getattr(self, name)) for name in names} | {"table": copy.deepcopy(self.table)}
+        found = Trial(self).faults(VETTING)
+        vars(self).update(before)
+        if found:
+            raise BadInput(f"{found[0].sentence.rstrip('.')} (cutbench check-oracle, or wb.check, looks further).")
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────
 

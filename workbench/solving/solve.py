@@ -153,6 +153,8 @@ def solve(
     MissingCapability, BadInput, BackendFailed : one sentence each
     """
     check_words(formulation, problem, gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+    if hasattr(problem, "vet"):
+        problem.vet()
     formulation = plain_settings(formulation)
     if isinstance(formulation, Majorized):
         words = {"gap": gap, "backend": backend, "groups": groups, "master": master}
