@@ -36,6 +36,7 @@ from workbench.objectives.costs import classes_of, reachable
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file
 from workbench.solving.majorize import alternate
+from workbench.solving.request import Request
 from workbench.solving.solve import solve
 
 ROUNDS = 12  # of an alternation
@@ -95,7 +96,7 @@ def table(name: str, problem: Multiclass, test: Multiclass, lam2: float, gap: fl
     for method, factoring, counts, form in cells(problem, lam2):
         start = time.process_time()
         if isinstance(form, KappaDifficulty):
-            found = alternate(form, problem, certified, max_rounds=ROUNDS)
+            found = alternate(form, problem, certified, Request(max_rounds=ROUNDS))
             cell, v, worst = found.inner, found.states[-2], max(entry["gap"] for entry in found.history)
             extra = {"status": found.status, "rounds": len(found.history), "cycle": found.cycle}
         else:
@@ -200,7 +201,7 @@ def alternations(
         for measure in ("kappa", "non-generalisability", "perceptron"):
             for step in ("cosine", "dot", "inverted"):
                 start, form = time.process_time(), KappaDifficulty(lam2, 0.0, share, "unordered", measure, step)
-                found = alternate(form, problem, partial(solve, gap=gap), max_rounds=rounds)
+                found = alternate(form, problem, partial(solve, gap=gap), Request(max_rounds=rounds))
                 rows.append(
                     {
                         "problem": name,

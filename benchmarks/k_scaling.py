@@ -23,7 +23,8 @@ from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.registries import load_file
-from workbench.solving.solve import Solution, solve
+from workbench.solving.solution import Solution
+from workbench.solving.solve import solve
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 

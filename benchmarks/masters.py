@@ -24,10 +24,12 @@ from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.proofs.bounds import Bounds
-from workbench.solving.cutting_planes import Family, generate
+from workbench.solving.cutting_planes import generate
+from workbench.solving.family import Family
+from workbench.solving.masters.choice import make_master
 from workbench.solving.masters.declared import WrittenCuts
 from workbench.solving.masters.master import Master, MasterAnswer
-from workbench.solving.solve import make_master
+from workbench.solving.request import Request
 
 OURS, REBUILT = ("compiled", "gram"), ("stacked", "scalar")
 
@@ -73,7 +75,7 @@ def spent(form: SoftMargin, problem: Any, gap: float, way: str, name: str | None
         master = RebuiltMaster(family, name, {"stacked": Stacked, "scalar": Scalar}[way])
     else:
         master = make_master(way, family, backend(name) if name else None)
-    state = generate(family, master, gap)
+    state = generate(family, master, Request(gap))
     assert state.status == "optimal", f"{way} {name} ended {state.status}"
     return time.process_time() - began, state.history[-1]
 

@@ -27,7 +27,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"^`(\w+)` in `([\w/]+\.py)` wants .*?\n\n```python\n(.*?)^```$", re.M | re.S)
-FUNCTION = re.compile(r"^`workbench/backends\.py`, a new function:\n\n```python\n(.*?)^```$", re.M | re.S)
+FUNCTION = re.compile(r"^`workbench/backends/solvers\.py`, a new function:\n\n```python\n(.*?)^```$", re.M | re.S)
 BUNDLED = pytest.mark.skipif(not present("problem"), reason="problems and figures come with a checkout or a wheel")
 
 
@@ -236,7 +236,7 @@ def house(tmp_path_factory):
     for path, text in EXAMPLES.items():
         assert not (copy / path).exists(), f"{path} is taken; choose another example"
         (copy / path).write_text(text, encoding="utf-8")
-    backends = copy / "workbench" / "backends.py"
+    backends = copy / "workbench" / "backends" / "solvers.py"
     content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
     backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
     for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
@@ -264,7 +264,8 @@ def test_the_examples_pass_the_tests_of_their_folders_and_run(house):
     pytest.importorskip("matplotlib")
     chosen = "multilabel or elastic or optimum-path or registered or fixture or (NEWTON and conditions) or Calm"
     slow = "pinned or log_is_cut or other_data or are_whole or chain-elastic or [1- or [2- or [3-"
-    files = [f"tests/test_{name}.py" for name in ("conformance", "layers", "registry", "figures", "backends", "run")]
+    names = ("formulations/test_conformance", "test_layers", "test_registry", "command/test_figures")
+    files = [f"tests/{name}.py" for name in (*names, "backends/test_backends", "solving/test_run")]
     words = ["-p", "no:cacheprovider", "-v", "-k", f"({chosen}) and not ({slow})", *files]
     runs = [
         ["solve", "circles", "elastic-net", "--set", "lam1=0.05", "--out", "one"],
@@ -281,7 +282,7 @@ def test_the_examples_pass_the_tests_of_their_folders_and_run(house):
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    ran = re.findall(r"^(tests/test_\w+\.py) (\.+)", done.stdout, re.M)
+    ran = re.findall(r"^(tests/[\w/]+\.py) (\.+)", done.stdout, re.M)
     assert {path for path, _ in ran} == set(files), done.stdout
     for word in (r"optimal", r"proven", r"NEWTON", r"calm-subgradient +not converged", r"crammer-singer +agrees"):
         assert re.search(word, done.stdout), done.stdout

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "solve": "solving.solve",
-    "Solution": "solving.solve",
+    "Solution": "solving.solution",
     "LazyProblem": "solving.lazy",
     "LazyConstraint": "solving.lazy",
     "run": "solving.stochastic",

@@ -368,7 +368,7 @@ def test_a_watched_process_ends_with_ours():
     """Even if we are killed while it hangs: its alarm is the system's."""
     code = f"""
         import sys, time
-        sys.path.insert(0, {str(ROOT / "tests")!r})
+        sys.path.insert(0, {str(ROOT / "tests" / "backends")!r})
         from test_backends import TIGHT, random_program
         from workbench.backends.solvers import BACKENDS, watched
         piqp = BACKENDS["PIQP"]

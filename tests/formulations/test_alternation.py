@@ -24,8 +24,9 @@ from workbench.command.cli import cli
 from workbench.errors import CutbenchError
 from workbench.objectives.costs import classes_of
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
-from workbench.solving import solve as solving
+from workbench.solving import routes
 from workbench.solving.majorize import alternate
+from workbench.solving.request import Request
 from workbench.system.journal import LINES, Journal, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,7 +221,7 @@ def test_cycles_are_found_and_measured():
     found = alternate(Turning(), clouds(), inner)
     assert (found.status, found.cycle, len(found.history)) == ("cycle", 3, 3)
     assert alternate(Turning(period=1), clouds(), inner).status == "stationary"
-    assert alternate(Turning(period=9), clouds(), inner, max_rounds=4).status == "limit"
+    assert alternate(Turning(period=9), clouds(), inner, Request(max_rounds=4)).status == "limit"
 
 
 def test_a_rise_of_what_claims_to_be_monotone_is_an_error():
@@ -261,7 +262,7 @@ def missing(rounds):
     ],
 )
 def test_an_end_that_rests_on_an_unsolved_program_is_stalled(period, rounds, status, cycle):
-    found = alternate(Turning(period=period), clouds(), missing(rounds), max_rounds=5)
+    found = alternate(Turning(period=period), clouds(), missing(rounds), Request(max_rounds=5))
     assert (found.status, found.cycle) == (status, cycle)
     assert [entry["unsolved"] for entry in found.history] == [int(e["round"] in rounds) for e in found.history]
     assert all(entry["inner_gap"] == (0.25 if entry["unsolved"] else entry["gap"]) for entry in found.history)
@@ -288,7 +289,7 @@ def test_a_start_that_stalled_shows_though_another_was_better():
 def test_programs_that_a_step_asks_for_count_too():
     problem = clouds(2, n=18, spread=1.3)
     form = wb.KappaDifficulty(lam2=0.5, difficulty="stability")
-    found = alternate(form, problem, missing({2}), max_rounds=2)
+    found = alternate(form, problem, missing({2}), Request(max_rounds=2))
     assert [entry["programs"] for entry in found.history] == [1 + FOLDS, 1 + FOLDS]
     assert [entry["unsolved"] for entry in found.history] == [1, 0]
 
@@ -373,7 +374,7 @@ def test_no_finished_round_is_run_again(tmp_path, monkeypatch):
     form, make = JOURNALLED["latent"]
     first = wb.solve(form, make(), journal=tmp_path)
     assert [line.kind for line in read(tmp_path)[1]] == ["round"] * first.rounds + ["end"]
-    monkeypatch.setattr(solving, "solve_by_cuts", None)  # nothing is left to solve
+    monkeypatch.setattr(routes, "by_cuts", None)  # nothing is left to solve
     again = wb.solve(form, make(), journal=Journal.resume(tmp_path))
     assert told(again) == told(first)
     assert again.seconds >= first.seconds

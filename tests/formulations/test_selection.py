@@ -23,6 +23,7 @@ from workbench.proofs.capped import AGAIN, CappedBounds, Tree
 from workbench.proofs.certificate import load, verify
 from workbench.registries import registry
 from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
+from workbench.solving.request import Request
 
 OUTPUTS = dict(registry("output").items())
 seeds = st.integers(0, 2**32 - 1)
@@ -359,7 +360,7 @@ def test_too_many_cuts_are_refused():
     rng = np.random.default_rng(0)
     problem = wb.Multiclass(rng.normal(size=(300, 400)), np.arange(300) % 40)
     with pytest.raises(wb.MissingCapability, match="too many"):
-        search(CappedBounds(SelfPaced(), problem))
+        search(CappedBounds(SelfPaced(), problem), Request())
 
 
 def test_extremes_end():

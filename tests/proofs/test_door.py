@@ -77,7 +77,7 @@ def forgetful(structure):
 def test_an_argmax_without_the_loss_ends_in_a_contradiction(master, lam):
     rng = np.random.default_rng(0)
     faulty = forgetful(wb.Multiclass)(rng.normal(size=(30, 4)), rng.integers(0, 3, 30))
-    with pytest.raises(Contradiction, match="lies above .* bug in the argmax"):
+    with pytest.raises(Contradiction, match=r"lies above .* bug in the argmax"):
         wb.solve(wb.SoftMargin(lam=lam), faulty, master=master)
 
 

@@ -22,8 +22,8 @@ from workbench.objectives.regularizers import (
     projected,
 )
 from workbench.proofs.bounds import Bounds
-from workbench.solving import solve as solving
-from workbench.solving.masters import ascent
+from workbench.solving import routes
+from workbench.solving.masters import ascent, choice
 from workbench.solving.masters.ascent import SWEEPS, AscentMaster, Centred, Dual, fill, grouped, pairwise, sweep
 
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
@@ -133,7 +133,7 @@ def clouds(seed=1, n=40, k=3):
 @pytest.mark.parametrize("most", [0, 10**6], ids=["asked", "all"])
 def test_it_certifies_what_the_compiled_master_certifies(form, most, monkeypatch):
     """By itself: no heir has to help. Rows are asked for, or all there from the start."""
-    monkeypatch.setattr(solving, "MOST", most)
+    monkeypatch.setattr(routes, "MOST", most)
     problem = clouds()
     own, other = wb.solve(form, problem, gap=1e-3, master="ascent"), wb.solve(form, problem, gap=1e-7)
     assert (own.status, own.master) == ("optimal", "ascent")
@@ -154,7 +154,7 @@ def test_chains_and_proofs(tmp_path):
 @needs_numba
 def test_it_is_chosen_where_data_are_long_and_refused_where_it_does_not_fit(monkeypatch):
     problem = clouds()
-    monkeypatch.setattr(solving, "LONG", 100)
+    monkeypatch.setattr(choice, "LONG", 100)
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2).master == "ascent"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, groups="one").master == "compiled"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, backend="CLARABEL").master == "compiled"
@@ -165,10 +165,13 @@ def test_it_is_chosen_where_data_are_long_and_refused_where_it_does_not_fit(monk
 
 def test_rows_that_are_negligible_together_move_the_gap_by_a_thousandth():
     """Prices are 1 a sample here, not 1/n: n violations of a size add up to n times it."""
-    from workbench.solving.cutting_planes import Family, Run
+    from workbench.solving.cutting_planes import Generation
+    from workbench.solving.family import Family
+    from workbench.solving.request import Request
 
     problem = clouds()
     family = Family(Bounds(wb.NormalizedCostLearning(), problem), problem.n_samples)
-    run = Run(family, AscentMaster(plain(family.cuts.dim, 1.0), family.prices, family.start), 1e-3)
+    master = AscentMaster(plain(family.cuts.dim, 1.0), family.prices, family.start)
+    run = Generation(family, master, Request(gap=1e-3))
     run.state.upper, run.state.lower = 7.0, 3.0
     assert run.negligible * family.prices.sum() == pytest.approx(1e-3 * 4.0)

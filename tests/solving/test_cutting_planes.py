@@ -77,9 +77,9 @@ def test_weak_duality_and_monotone_bounds_every_round(digits):
 
 def test_without_pruning_the_same_optimum(few, monkeypatch):
     pruned = wb.solve(wb.SoftMargin(lam=0.1), few, groups="one")
-    from workbench.solving.cutting_planes import Run
+    from workbench.solving.cutting_planes import Generation
 
-    monkeypatch.setattr(Run, "prune", lambda self: None)
+    monkeypatch.setattr(Generation, "prune", lambda self: None)
     kept = wb.solve(wb.SoftMargin(lam=0.1), few, groups="one")
     assert pruned.upper == pytest.approx(kept.upper, abs=1e-9)
     assert kept.cuts > pruned.cuts

@@ -20,10 +20,12 @@ from workbench.arithmetic.intervals import gamma
 from workbench.backends.solvers import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
-from workbench.proofs.bounds import SmoothBounds, bounds_for
+from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.certificate import load, verify
+from workbench.proofs.door import bounds_for
 from workbench.registries import misfit, registry
 from workbench.solving import smooth
+from workbench.solving.request import Request
 from workbench.solving.smooth import descend
 
 OUTPUTS = dict(registry("output").items())
@@ -122,7 +124,7 @@ def test_ridge_regression_is_solved_to_its_closed_form(seed):
     best = np.linalg.solve(data.X.T @ (p[:, None] * data.X) + 0.1 * np.eye(5), data.X.T @ (p * data.y))
     bounds = bounds_for(Ridge(), data)
     assert isinstance(bounds, SmoothBounds)
-    state = descend(bounds, 1e-11)
+    state = descend(bounds, Request(gap=1e-11))
     assert state.status == "optimal"
     np.testing.assert_allclose(state.theta, best, atol=1e-6)
     value = 0.05 * best @ best + p @ (data.X @ best - data.y) ** 2 / 2
@@ -218,7 +220,9 @@ def test_newton_alone_finds_the_optimum(iris, lam, monkeypatch):
 def test_an_idle_descent_hands_over(monkeypatch):
     """Features of very different size: with no patience L-BFGS leaves early, and Newton ends it."""
     monkeypatch.setattr(smooth, "PATIENCE", 2)
-    state = descend(bounds_for(Ridge(1e-4), regression(np.random.default_rng(1), n=40, p=6, spread=0.5)), 1e-9)
+    state = descend(
+        bounds_for(Ridge(1e-4), regression(np.random.default_rng(1), n=40, p=6, spread=0.5)), Request(gap=1e-9)
+    )
     assert state.status == "optimal"
     assert state.masters == ["lbfgs", "newton"]
 

@@ -336,11 +336,12 @@ class Run:
 
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
         """One row a backend; the journal keeps them, so that none is computed again unless a limit ended it."""
-        from workbench.solving.solve import journalled
+        from workbench.solving.recording import journalled
+        from workbench.solving.request import Request
 
-        words = {"source": self.source, "options": {key: options[key] for key in ("gap", "groups", "polish")}}
-        words["options"] |= {"backend": "all"}
-        with journalled(journal or self.folder, self.formulation, self.data, words) as kept:
+        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        request = Request(**asked, backend="all", source=self.source)
+        with journalled(journal or self.folder, self.formulation, self.data, request) as kept:
             rows = {entry.numbers["name"]: entry.numbers["row"] for entry in kept.of("row")}
             for name in installed_backends():
                 if name not in rows or rows[name]["status"] == "limit":

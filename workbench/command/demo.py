@@ -35,7 +35,8 @@ from workbench.judging.verdicts import DISAGREES, FAILED, crosscheck
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import verify
 from workbench.registries import registry
-from workbench.solving.solve import Solution, solve
+from workbench.solving.solution import Solution
+from workbench.solving.solve import solve
 from workbench.solving.stochastic import run
 
 PATIENCE = 25.0  # seconds that a single solve may take

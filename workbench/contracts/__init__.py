@@ -10,7 +10,7 @@ solvers        Solver, Trace                       a stochastic method of ours, 
 from __future__ import annotations
 
 from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Majorized, Search, SmoothForm
+from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -23,6 +23,7 @@ from workbench.contracts.problems import (
     LogPartition,
     Marginals,
     Problem,
+    Recording,
     RunnerUp,
     SlackArgmax,
     enumerated,
@@ -35,6 +36,7 @@ __all__ = [
     "CompactHinge",
     "CutForm",
     "Cuts",
+    "Declared",
     "Enumerable",
     "Floats",
     "Grown",
@@ -52,6 +54,8 @@ __all__ = [
     "Oracle",
     "Prices",
     "Problem",
+    "Recording",
+    "Restarted",
     "Rows",
     "RunnerUp",
     "Search",

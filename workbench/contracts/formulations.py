@@ -108,3 +108,23 @@ class Search(Protocol):
     def mixed_program(self, problem: Any) -> tuple[Any, Any, Any]:
         """The mixed-integer cp.Problem, its variable θ (p,) and its binary selection v (n,)."""
         ...
+
+
+@runtime_checkable
+class Restarted(Protocol):
+    """An alternation that is run from further starts."""
+
+    def restarts(self, problem: Any) -> list[Floats]:
+        """The first states of the further starts."""
+        ...
+
+
+@runtime_checkable
+class Declared(Protocol):
+    """A `CutForm` that can also be declared by the problem's compact program."""
+
+    declare: str  # "cuts" or "compact"
+
+    def compact_program(self, problem: Any) -> tuple[Any, Any, Any]:
+        """The cp.Problem without lazy cuts, its variable θ (p,), and `CompactHinge.atoms`."""
+        ...

@@ -75,6 +75,34 @@ class Problem(Protocol):
 
 
 @runtime_checkable
+class Recording(Protocol):
+    """A problem whose outputs are objects: their rows are numbers (m, 1) that mean something to this problem only.
+
+    A certificate's arrays are those of `packed`, which counts outputs anew; `recalled` finds them here again.
+    """
+
+    def vet(self) -> None:
+        """Try the functions that the problem is made of; `BadInput` if they are at fault."""
+        ...
+
+    def recorded(self, rows: Ints) -> dict[str, NDArray]:
+        """What a file keeps of outputs."""
+        ...
+
+    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+        """The numbers here of outputs that a file kept."""
+        ...
+
+    def packed(self, formulation: Any, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
+        """The arrays of a certificate, and its witnesses as these count them."""
+        ...
+
+    def recalled(self, file: Any, witnesses: Ints) -> Ints:
+        """The witnesses of a certificate, whose problem is `file`, as this problem counts them."""
+        ...
+
+
+@runtime_checkable
 class Enumerable(Protocol):
     """A problem whose outputs can be listed."""
 

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import up
-from workbench.contracts import Floats, Ints, Search
+from workbench.contracts import Floats, Ints, Recording, Search
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import Tree
@@ -96,7 +96,7 @@ class Certificate:
 
     def packed(self) -> tuple[dict[str, NDArray], Ints]:
         """The data, and the witnesses as these count outputs: where outputs are objects, a file numbers them anew."""
-        if hasattr(self.problem, "packed"):
+        if isinstance(self.problem, Recording):
             return self.problem.packed(self.formulation, self.theta, self.witnesses)
         return arrays_of(self.problem), self.witnesses
 
@@ -325,7 +325,7 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
     strange = [*data_faults(header, digest)]
     if data is not None and (other := data_sha256(arrays_of(data))) != digest:
         strange.append(f"{given} differ: sha256 {other} instead of {digest}")
-    elif hasattr(data, "recalled"):  # its functions are asked again
+    elif isinstance(data, Recording):  # its functions are asked again
         witnesses = data.recalled(certificate.problem, certificate.witnesses)
         certificate = replace(certificate, problem=data, witnesses=witnesses)
     faults, conditions = [*strange], getattr(certificate.problem, "conditions", [])

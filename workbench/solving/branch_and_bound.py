@@ -22,8 +22,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +31,8 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import AGAIN, CappedBounds, Tree
+from workbench.solving.progress import Clock
+from workbench.solving.request import Request
 
 HUGE = 1e30
 SWEEPS = 400  # of one node's ascent, at most
@@ -43,8 +43,6 @@ SHRINKAGE = 0.1  # of the open terms' widths together, in units of one: what is 
 ACCURACY = 0.02  # of a node's ascent, relative to what is left to the best F
 MARGIN = 1e-11  # relative, by which boxes are left larger: a smaller box only raises D, so the check will hold
 STARTS = 10  # random ones of the alternation, besides 0
-
-Observe = Callable[[dict[str, Any]], None]
 
 
 def ascend(slopes, offsets, squares, starts, costs, caps, low, high, weights, w, terms, target, accuracy, sweeps):
@@ -269,32 +267,26 @@ class Node(NamedTuple):
     sample: int
 
 
-def search(
-    bounds: CappedBounds,
-    gap: float = 1e-9,
-    max_rounds: int | None = None,
-    time_limit: float | None = None,
-    observe: Observe | None = None,
-) -> Found:
-    """Search until the gap is proven, or a limit of splits or seconds is reached."""
-    return Run(bounds, gap, max_rounds or np.inf, time_limit or np.inf, observe).found()
+def search(bounds: CappedBounds, request: Request) -> Found:
+    """Search until the gap is proven, or a limit of splits or seconds of the request is reached."""
+    return Searching(bounds, request).found()
 
 
-class Run:
+class Searching:
     """The state of one search."""
 
-    def __init__(self, bounds: CappedBounds, gap: float, max_rounds: float, time_limit: float, observe: Observe | None):
-        clock, cpu = time.perf_counter(), time.process_time()
-        self.terms, self.started = CappedTerms(bounds), time.perf_counter()
-        self.spent = self.started - clock, time.process_time() - cpu
-        self.bounds, self.gap, self.observe = bounds, gap, observe
-        self.max_rounds, self.time_limit = max_rounds, time_limit
+    def __init__(self, bounds: CappedBounds, request: Request):
+        compiling = Clock()
+        self.terms = CappedTerms(bounds)
+        self.spent = compiling.seconds, compiling.cpu_seconds
+        self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
+        self.clock = Clock(request.time_limit, request.max_rounds)
         self.theta, self.value = bounds.start, bounds.upper(bounds.start)
         self.cutoff = self.value  # F at θ as the check will have it
         self.parents, self.branches, self.cutoffs, self.rows = [], [], [], []
         self.open: list[tuple[float, int, Node]] = []
         self.closed = np.inf  # least bound of the nodes that can be split no more
-        self.rounds, self.shown = 0, 0.0
+        self.rounds, self.shown = 0, -np.inf
         self.history: list[dict[str, Any]] = []
 
     def found(self) -> Found:
@@ -323,7 +315,7 @@ class Run:
 
     @property
     def stopped(self) -> bool:
-        return self.rounds >= self.max_rounds or time.perf_counter() - self.started >= self.time_limit
+        return self.clock.over(self.rounds)
 
     def improve(self, w: Floats) -> None:
         """Alternate from w, and keep what that finds if it is the best so far."""
@@ -338,7 +330,7 @@ class Run:
             low, high = node.low.copy(), node.high.copy()
             (high, low)[side][node.sample] = (self.bounds.caps.hi, self.bounds.caps.lo)[side][node.sample]
             self.explore(node.place, 2 * node.sample + side, low, high, node.weights.copy(), bound)
-        if time.perf_counter() - self.shown > 0.1:
+        if self.clock.seconds - self.shown > 0.1:
             self.record()
 
     def explore(self, parent: int, branch: int, low: Floats, high: Floats, weights: Floats, bound: float) -> None:
@@ -398,9 +390,9 @@ class Run:
     def record(self) -> None:
         """A line of the history; its lower bound is the search's own, in floats."""
         lower = min(self.open[0][0] if self.open else np.inf, self.closed, self.target)
-        seconds = self.shown = time.perf_counter()
+        seconds = self.shown = self.clock.seconds
         record = {"round": self.rounds, "upper": self.value, "lower": lower, "gap": self.bounds.gap(self.value, lower)}
-        record |= {"cuts": len(self.terms.offsets), "active": len(self.open), "seconds": seconds - self.started}
-        self.history.append(record | {"oracle_seconds": 0.0, "master_seconds": seconds - self.started})
+        record |= {"cuts": len(self.terms.offsets), "active": len(self.open), "seconds": seconds}
+        self.history.append(record | {"oracle_seconds": 0.0, "master_seconds": seconds})
         if self.observe:
             self.observe(self.history[-1])

@@ -38,10 +38,12 @@ from scipy import sparse
 from workbench.backends.solvers import BACKENDS
 from workbench.backends.solvers import backend as find_backend
 from workbench.contracts import Floats, Ints, Rows
-from workbench.errors import BackendFailed, BadInput, checked_limits
-from workbench.solving.cutting_planes import Observe, generate
+from workbench.errors import BackendFailed, BadInput
+from workbench.solving.cutting_planes import generate
 from workbench.solving.masters.declared import CompiledBase, LazyCuts
 from workbench.solving.masters.master import CompiledMaster, MasterAnswer
+from workbench.solving.progress import Observe
+from workbench.solving.request import Request
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class LazyProblem:
         BadInput : an oracle's answer that is no affine inequality in its variables; a repaired point that violates one
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
-        checked_limits(gap=gap, time_limit=time_limit, max_rounds=max_rounds)
+        request = Request(gap, time_limit=time_limit, max_rounds=max_rounds, observe=observe)
         for name, number in (("feasibility", feasibility), ("floor", floor)):
             if not isinstance(number, Real) or not 0 <= number < np.inf:
                 raise BadInput(f"{name} is {number!r}; give a number from 0 on, such as 1e-8.")
@@ -171,7 +173,7 @@ class LazyProblem:
         chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
         master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, floor, repair)
         compile_seconds = time.perf_counter() - clock
-        state = generate(family, master, gap, max_rounds, time_limit, observe, held=self.pool.handles())
+        state = generate(family, master, request, held=self.pool.handles())
         if state.status == "stalled" and state.lower == -np.inf:
             raise BackendFailed(
                 f"{chosen.name} found no dual point of the base with {len(self.pool.rows)} rows, so that it may be "
@@ -326,7 +328,7 @@ class Pool:
 class LazyFamily:
     """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
 
-    hard, proven, n_groups = True, False, 0
+    hard, proven, n_groups, prices = True, False, 0, np.empty(0)
 
     def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Any):
         self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair

@@ -37,12 +37,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Majorized, Restarted
 from workbench.errors import CutbenchError
+from workbench.solving.progress import Clock
+from workbench.solving.request import Request
 from workbench.system.journal import Entry, Journal
 
 SAME = 1e-7  # states closer than this are one
 MOST_ROUNDS = 1000
+PLAIN = Request()
 
 
 @dataclass
@@ -64,18 +67,16 @@ class Alternation:
 
 
 def alternate(
-    formulation: Any,
+    formulation: Majorized,
     problem: Any,
     solve: Callable[[Any, Any], Any],
-    max_rounds: int | None = None,
-    time_limit: float | None = None,
-    observe: Callable[[dict[str, Any]], object] | None = None,
+    request: Request = PLAIN,
     journal: Journal | None = None,
     recall: Callable[[Any, Any, Entry], Any] | None = None,
 ) -> Alternation:
     """Run the loop from every start; `solve(convex, problem)` returns a certified solution of a surrogate.
 
-    max_rounds : of one start;  time_limit : of all, in seconds; both from here on, but one round is always made
+    request : its `max_rounds` limits one start and its `time_limit` all, both from here on; one round is always made
     journal : takes each finished round; the rounds that it holds are not run again
     recall : `recall(convex, problem, line)` is the solution of the surrogate that the journal's line is about
 
@@ -83,15 +84,15 @@ def alternate(
     ------
     CutbenchError : a formulation that says it is monotone rises by more than its inner gaps allow
     """
-    run = Run(formulation, problem, solve, observe, journal)
-    deadline, restarts = time.perf_counter() + (time_limit or np.inf), getattr(formulation, "restarts", lambda _: [])
-    ends = [Alternation([first]) for first in [formulation.start(problem), *restarts(problem)]]
+    run = Alternating(formulation, problem, solve, request, journal)
+    restarts = formulation.restarts(problem) if isinstance(formulation, Restarted) else []
+    ends = [Alternation([first]) for first in [formulation.start(problem), *restarts]]
     last = run.restore(ends)
     for start, found in enumerate(ends):
-        rounds = len(found.history) + (max_rounds or MOST_ROUNDS)
+        rounds = len(found.history) + (request.max_rounds or MOST_ROUNDS)
         clock = time.perf_counter() - (found.history[-1]["seconds"] if found.history else 0.0)
         while found.status == "limit" and len(found.history) < rounds:
-            if run.rounds and time.perf_counter() > deadline:
+            if run.rounds and run.clock.left <= 0:
                 break
             run.advance(found, start, clock)
     ended = {found.status for found in ends}
@@ -99,31 +100,25 @@ def alternate(
     if best.inner is None:
         assert recall is not None  # whoever gives a journal gives both
         best.inner = recall(formulation.surrogate(problem, best.states[-2]), problem, last[start])
-    seconds, cpu_seconds = run.spent
     history = [entry for found in ends for entry in found.history]
     status = next((each for each in ("limit", "stalled") if each in ended), best.status)
-    return replace(best, status=status, history=history, seconds=seconds, cpu_seconds=cpu_seconds)
+    return replace(best, status=status, history=history, seconds=run.clock.seconds, cpu_seconds=run.clock.cpu_seconds)
 
 
-class Run:
+class Alternating:
     """What the starts of one run share."""
 
     def __init__(
         self,
-        formulation: Any,
+        formulation: Majorized,
         problem: Any,
         solve: Callable[[Any, Any], Any],
-        observe: Callable[[dict[str, Any]], object] | None,
+        request: Request,
         journal: Journal | None,
     ):
         self.formulation, self.problem, self.solve = formulation, problem, solve
-        self.observe, self.journal = observe, journal
-        self.clock, self.cpu, self.rounds = time.perf_counter(), time.process_time(), 0
-
-    @property
-    def spent(self) -> tuple[float, float]:
-        """Seconds and CPU seconds."""
-        return time.perf_counter() - self.clock, time.process_time() - self.cpu
+        self.observe, self.journal = request.observe, journal
+        self.clock, self.rounds = Clock(request.time_limit), 0
 
     def advance(self, found: Alternation, start: int, clock: float) -> None:
         """One round from one start, put on record."""
@@ -166,8 +161,8 @@ class Run:
 
     def checkpoint(self, found: Alternation) -> None:
         """The round as a line of the journal; see the module's docstring."""
-        seconds, cpu_seconds = self.spent
-        state = {"status": found.status, "cycle": found.cycle, "seconds": seconds, "cpu_seconds": cpu_seconds}
+        state = {"status": found.status, "cycle": found.cycle}
+        state |= {"seconds": self.clock.seconds, "cpu_seconds": self.clock.cpu_seconds}
         inner, arrays = found.inner.kept()
         self.journal.append(
             "round", found.history[-1] | {"state": state, "inner": inner}, state=found.states[-1], **arrays
@@ -185,7 +180,7 @@ class Run:
             found.states.append(line.arrays()["state"])
             last[entry["start"]] = line
         if last:
-            self.clock, self.cpu = self.clock - state["seconds"], self.cpu - state["cpu_seconds"]
+            self.clock.resume(state["seconds"], state["cpu_seconds"])
         return last
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from workbench.contracts import Floats
 from workbench.proofs.bounds import SmoothBounds
-from workbench.solving.cutting_planes import Observe, Progress
+from workbench.solving.progress import Clock, Progress
+from workbench.solving.request import Request
 
 MEMORY = 20  # pairs that L-BFGS keeps
 PATIENCE = 100  # rounds of L-BFGS in which the proven interval must halve
@@ -30,15 +31,9 @@ ACCURACY = 0.01  # of a direction: its residual relative to the gradient
 SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
 
 
-def descend(
-    bounds: SmoothBounds,
-    gap: float,
-    max_rounds: int | None = None,
-    time_limit: float | None = None,
-    observe: Observe | None = None,
-) -> Progress:
-    """Run both methods until the gap or a limit is reached, or neither can do more (`stalled`)."""
-    run = Descent(bounds, gap, max_rounds or np.inf, time_limit or np.inf, observe)
+def descend(bounds: SmoothBounds, request: Request) -> Progress:
+    """Run both methods until the gap or a limit of the request is reached, or neither can do more (`stalled`)."""
+    run = Descent(bounds, request)
     run.round(bounds.start)
     for method in (run.quasi_newton, run.newton):
         if not (run.ended or run.blurred):
@@ -50,10 +45,9 @@ def descend(
 class Descent:
     """The state of one run and its two methods; a round is one accepted step."""
 
-    def __init__(self, bounds: SmoothBounds, gap: float, max_rounds: float, time_limit: float, observe: Observe | None):
-        self.bounds, self.gap, self.observe = bounds, gap, observe
-        self.max_rounds, self.time_limit = max_rounds, time_limit
-        self.started, self.oracle_seconds, self.ended = time.perf_counter(), 0.0, ""
+    def __init__(self, bounds: SmoothBounds, request: Request):
+        self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
+        self.clock, self.oracle_seconds, self.ended = Clock(request.time_limit, request.max_rounds), 0.0, ""
         self.blurred = False  # whether rounding is most of the gap, so that no method can do much
         self.state = Progress(bounds.start, bounds.start, masters=["lbfgs"])
 
@@ -69,21 +63,18 @@ class Descent:
 
     def round(self, theta: Floats) -> None:
         """Certify θ, record the round, and see whether it was the last."""
-        state, seconds = self.state, time.perf_counter() - self.started
+        state, seconds = self.state, self.clock.seconds
         value, norm = self.bounds.enclosed(theta)
         lower, upper = self.bounds.ends(value, norm)
         if upper - lower < state.upper - state.lower:
             state.theta, state.upper, state.lower = theta.copy(), upper, lower
             self.blurred = bool(value.hi - value.lo > 0.9 * (upper - lower))
         proven, number = self.bounds.gap(state.upper, state.lower), len(state.history) + 1
-        record = {"round": number, "upper": state.upper, "lower": state.lower, "gap": proven, "cuts": 0, "active": 0}
-        record |= {"seconds": seconds, "oracle_seconds": self.oracle_seconds}
-        state.history.append(record | {"master_seconds": seconds - self.oracle_seconds})
-        if self.observe:
-            self.observe(state.history[-1])
+        times = seconds, self.oracle_seconds, seconds - self.oracle_seconds
+        state.record(state.entry(number, proven, 0, 0, times), self.observe)
         if proven <= self.gap:
             self.ended = "optimal"
-        elif number >= self.max_rounds or seconds >= self.time_limit:
+        elif self.clock.over(number):
             self.ended = "limit"
 
     def quasi_newton(self) -> None:

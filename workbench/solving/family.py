@@ -1,0 +1,256 @@
+"""The constraint family of a formulation: cuts of an oracle, grouped into rows, with both bounds.
+
+Samples are split into groups, one row for each group and round: a row is the price-weighted mean of one cut for each
+sample. n groups are the n-slack form, one group is the one-slack form (Joachims, Finley & Yu 2009); all have the same
+optimum. Prices of ∞ make every cut a hard row of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from workbench.arithmetic.arrays import taken
+from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
+from workbench.errors import NotSeparable
+from workbench.proofs.bounds import Bounds
+from workbench.solving.masters.master import MasterAnswer
+from workbench.solving.masters.polish import farkas_ray, polished
+
+
+class CutFamily(Protocol):
+    """What the loop of cut generation asks of a family of constraints; `Family` and `LazyFamily` are two.
+
+    A handle is an array of whole numbers that names one row.
+
+    hard : rows stand alone, without ξ;  proven : both bounds are, so that a lower one above an upper one is a bug
+    n_groups, prices : the groups that share a ξ, and p (groups,)
+    start : the first θ;  negligible : the unit in which a violation of a hard row is measured
+    """
+
+    hard: bool
+    proven: bool
+    n_groups: int
+    prices: Floats
+
+    @property
+    def start(self) -> Floats: ...
+
+    @property
+    def negligible(self) -> float: ...
+
+    def feasible(self, theta: Floats) -> Floats:
+        """θ where the oracle may be asked."""
+        ...
+
+    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+        """An upper bound at θ, and handles of the highest rows there."""
+        ...
+
+    def rows(self, handles: list[Ints]) -> Rows: ...
+
+    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+        """Dual weights of cuts, from multipliers of rows."""
+        ...
+
+    def lower(self, weights: Floats, answer: MasterAnswer | None) -> float:
+        """A lower bound by dual weights; `answer` is the master's, None after a resume."""
+        ...
+
+    def gap(self, upper: float, lower: float) -> float: ...
+
+    def polish(self, handles: list[Ints], multipliers: Floats) -> MasterAnswer | None:
+        """A sharper θ and β from the rows that hold with equality, or None."""
+        ...
+
+    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+        """Raise if the rows contradict one another."""
+        ...
+
+
+class RebuiltFamily(CutFamily, Protocol):
+    """A family whose cuts a journal keeps by their witnesses, and rebuilds from the data."""
+
+    def value(self, theta: Floats) -> float:
+        """An upper bound at θ."""
+        ...
+
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What a journal keeps of the cuts from number `since` on."""
+        ...
+
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate cuts that a journal kept again, from the data."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many cuts there are."""
+        ...
+
+
+class Family:
+    """The constraint family of a formulation: atoms, their grouping into rows, and both bounds.
+
+    proven : its bounds are, so a lower one above an upper one is a contradiction, not rounding
+    caution : what hard rows of zero offset are raised by in the master, so that its θ keeps them
+        strictly and scaling can make θ feasible; the bounds use the true offsets
+    """
+
+    proven = True
+
+    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
+        self.caution = caution
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+        self.samples, self.hard = bounds.samples, bounds.prices.hard
+        self.least = np.inf  # of the upper bounds so far
+        self.suspicious = 1e4  # a ‖θ‖ at which hard rows are tested for a contradiction
+        n = len(self.samples)
+        self.group_of: Ints = np.arange(n) * min(groups, n) // n
+        weights = bounds.prices.weights[self.samples]
+        mass = np.bincount(self.group_of, weights)
+        self.share: Floats = np.ones(n) if self.hard else weights / mass[self.group_of]
+        self.prices: Floats = np.empty(0) if self.hard else mass / bounds.prices.total
+        self.n_groups = len(mass)
+        self.members = np.split(np.arange(n), np.flatnonzero(np.diff(self.group_of)) + 1)
+        if self.hard:
+            self.members = [np.array([j]) for j in range(n)]
+        self.position: Ints = np.full(bounds.oracle.n_samples, -1)  # where each sample stands in `samples`
+        self.position[self.samples] = np.arange(n)
+
+    @property
+    def start(self) -> Floats:
+        return self.bounds.start
+
+    @property
+    def negligible(self) -> float:
+        """A hard row violated by less than this, relative to the gap asked for, is no violation."""
+        return self.bounds.oracle.least_loss
+
+    def gap(self, upper: float, lower: float) -> float:
+        return self.bounds.gap(upper, lower)
+
+    @property
+    def count(self) -> int:
+        return len(self.cuts)
+
+    def lower(self, weights: Floats, answer: MasterAnswer | None) -> float:
+        """The certified dual value of atom weights μ; the master's answer plays no part."""
+        return self.bounds.lower(self.cuts, weights, self.least)
+
+    def feasible(self, theta: Floats) -> Floats:
+        """θ in r's domain, which a backend's answer misses by its tolerance."""
+        return self.bounds.regularizer.feasible(theta)
+
+    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+        """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
+        witnesses = self.bounds.oracle.argmax(theta, self.samples)
+        slopes, offsets = self.bounds.oracle.rows(self.samples, witnesses)
+        upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
+        self.least = min(self.least, upper)
+
+        def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
+            at = self.position[samples]
+            return taken(slopes, at), offsets[at]
+
+        ids = self.cuts.add(self.samples, witnesses, known)
+        atoms = [ids[members] for members in self.members]
+        if self.hard:  # the truth's own row says 0 ≤ 0
+            truth = (witnesses == self.bounds.problem.truth[self.samples]).all(axis=1)
+            atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
+        return upper, atoms
+
+    def truths(self) -> list[Ints]:
+        """The rows h_i ≥ 0 of the true outputs: without them a master is unbounded where r leaves θ free."""
+        truth = self.bounds.problem.truth[self.samples]
+        ids = self.cuts.add(self.samples, truth, self.bounds.oracle.rows)
+        return [ids[members] for members in self.members]
+
+    def everything(self) -> list[Ints]:
+        """The rows of all outputs, where a sample's output is a single label."""
+        samples, witnesses = enumerated(self.bounds.problem, self.samples)
+        ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        return list(ids[:, None])
+
+    def value(self, theta: Floats) -> float:
+        """F(θ), rounded up."""
+        return self.bounds.upper(theta)
+
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
+        return {"samples": samples, "witnesses": witnesses, **more}
+
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        problem, witnesses = self.bounds.problem, arrays["witnesses"]
+        if isinstance(problem, Recording):
+            witnesses = problem.admitted(arrays)[:, None]
+        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
+
+    def rows(self, atoms: list[Ints]) -> Rows:
+        """Rows made of the given atoms, one atom per member of a group."""
+        if not atoms:
+            return Rows.none(self.cuts.dim)
+        flat = np.concatenate(atoms)
+        lengths = np.array([len(a) for a in atoms])
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        where = self.position[self.cuts.samples[flat]]
+        groups = np.full(len(atoms), -1) if self.hard else self.group_of[where[starts[:-1]]]
+        if len(flat) == len(atoms):
+            offsets = self.cuts.offsets[flat]
+            offsets = np.where(offsets == 0, self.caution, offsets) if self.hard else offsets
+            return Rows(sparse.csr_array(self.cuts.slopes[flat]), offsets, groups)
+        mix = sparse.csr_array((self.share[where], flat, starts), shape=(len(atoms), len(self.cuts)))
+        return Rows(sparse.csr_array(mix @ self.cuts.slopes), mix @ self.cuts.offsets, groups)
+
+    def weights(self, atoms: list[Ints], multipliers: Floats) -> Floats:
+        """Atom weights μ (K,) of row multipliers β: μ_k = Σ_r β_r · share of atom k in row r."""
+        if not atoms:
+            return np.zeros(len(self.cuts))
+        flat = np.concatenate(atoms)
+        spread = np.repeat(multipliers, [len(a) for a in atoms])
+        share = self.share[self.position[self.cuts.samples[flat]]]
+        return self.bounds.balanced(self.cuts, np.bincount(flat, spread * share, len(self.cuts)))
+
+    def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
+        """θ and β from the active-set finish, where r is a squared norm."""
+        curvature = self.bounds.regularizer.curvature
+        if curvature is None:
+            return None
+        rows = self.rows(atoms)
+        beta = polished(rows, multipliers, self.prices, curvature)
+        return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
+
+    def check(self, atoms: list[Ints], answer: MasterAnswer) -> None:
+        """Raise `NotSeparable` with a Farkas ray if hard rows contradict one another."""
+        if not self.hard or (not answer.ray and np.linalg.norm(answer.theta) < self.suspicious):
+            return
+        found = farkas_ray(self.rows(atoms))
+        if found is None:
+            self.suspicious *= 100
+            return
+        ray, norm = found
+        ids = np.concatenate(atoms)[ray > 0]
+        samples, witnesses = self.cuts.samples[ids], self.cuts.witnesses[ids]
+        problem = self.bounds.problem
+        pairs = [
+            f"sample {i} ({problem.describe(i, problem.truth[i])} against {problem.describe(i, z)})"
+            for i, z in zip(samples, witnesses, strict=True)
+        ]
+        shown = ", ".join(pairs[:5]) + (f" and {len(pairs) - 5} more" if len(pairs) > 5 else "")
+        raise NotSeparable(
+            f"No weights reach every margin: a Farkas ray combines {len(pairs)} contradictory "
+            f"cut{'s' if len(pairs) > 1 else ''}, {shown}; "
+            f"use soft-margin or correct these labels.",
+            samples,
+            witnesses,
+            ray[ray > 0],
+            norm,
+            self.bounds.formulation,
+            problem,
+        )

@@ -1,0 +1,91 @@
+"""Which master solves the program over the cuts so far.
+
+What the regularizer, the prices and the named backend offer decides:
+
+    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
+        begun, where n·p ≥ LONG, with passes of dual-block (masters/passes.py): master "dual-block"
+    r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
+    r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
+                                                   → AscentMaster (about a moving centre where r is not curved)
+    anything else                                  → CompiledMaster (the CVXPY declaration)
+
+LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
+1e-9 took 1.2 | 0.2, 1797 digits to 1e-6 1.1 | 1.5, 200 words (8·10⁵, λ = 0.01) 5 | 12, 626 words 6 | 24, and
+with λ = 1/n 35 | not in 45. The less regularised, the longer either takes, and the more the passes save.
+
+The default backend is the first installed of PREFERRED.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workbench.arithmetic.compiled import available
+from workbench.backends import BACKENDS, Backend
+from workbench.backends import backend as find_backend
+from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.bounds import Bounds
+from workbench.solvers.dual_block import DualBlock
+from workbench.solving.family import Family
+from workbench.solving.masters.ascent import AscentMaster
+from workbench.solving.masters.master import CompiledMaster, GramMaster, Master
+
+PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
+LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
+SHORT = 1000  # entries of θ up to which the primal is the stronger master
+
+
+def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
+    """The kind of master and its backend, as the module's docstring says."""
+    quadratic = bounds.regularizer.curvature is not None
+    shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
+    fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
+    every = groups == len(bounds.samples)
+    blocks = fits["ascent"] and quadratic and every
+    fits["dual-block"] = blocks and DualBlock().misfit(bounds.formulation, bounds.problem) is None
+    given = find_backend(name) if name else None
+    if kind is None and given is None:
+        long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
+        kind = "gram" if quadratic else "compiled"
+        if fits["ascent"] and available() and (quadratic or long):
+            kind = "dual-block" if long and fits["dual-block"] else "ascent"
+    elif kind is None:
+        kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
+    if not fits.get(kind, False):
+        raise BadInput(
+            f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
+            f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
+            f"a squared norm, finite prices, no backend, one group a sample and a kernel with slope_into."
+        )
+    if kind not in ("ascent", "dual-block") and given is None:
+        given = first_installed(kind)
+        if given is None:
+            raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
+    return kind, given
+
+
+def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
+    """The master, and the stronger ones that inherit its rows if it can give no more.
+
+    The ascent is slow on ill-conditioned rows. Interior-point methods are not, and the primal, of size
+    dim + groups, beats the dual, of the rows' size, unless θ is long.
+    """
+    bounds = family.bounds
+    if kind == "gram":
+        return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
+    if kind in ("ascent", "dual-block"):
+        master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
+        kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
+        if bounds.regularizer.curvature is None:
+            kinds = ("compiled",)
+        able = [(each, first_installed(each)) for each in kinds]
+        master.heirs = [partial(make_master, each, family, found) for each, found in able if found]
+        return master
+    from workbench.solving.masters.declared import CompiledBase, LazyCuts
+
+    cuts = LazyCuts(family.prices)
+    return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)
+
+
+def first_installed(kind: str) -> Backend | None:
+    return next((BACKENDS[name] for name in PREFERRED[kind] if BACKENDS[name].installed), None)

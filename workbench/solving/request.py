@@ -1,0 +1,82 @@
+"""What a caller asks of `solve`, checked once and handed to every route unchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, is_dataclass, replace
+from inspect import isclass
+from typing import Any
+
+import numpy as np
+
+from workbench.contracts import CutForm, Majorized, Problem, Search, SmoothForm
+from workbench.errors import BadInput, MissingCapability, checked_limits
+from workbench.solving.progress import Observe
+
+Formulation = CutForm | SmoothForm | Search | Majorized
+OPTIONS = ("gap", "backend", "groups", "master", "polish")  # what the first line of a journal keeps
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `solve` but formulation, problem and journal; `solve` explains each.
+
+    Raises `BadInput` if gap or a limit is not positive.
+    """
+
+    gap: float = 1e-9
+    backend: str | None = None
+    groups: int | str | None = None
+    master: str | None = None
+    time_limit: float | None = None
+    max_rounds: int | None = None
+    observe: Observe | None = None
+    polish: bool = False
+    source: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in OPTIONS}
+
+    def within(self, time_limit: float | None) -> Request:
+        """The same with another time limit."""
+        return replace(self, time_limit=time_limit)
+
+    def group_count(self, n: int) -> int:
+        """The number of groups that `groups` asks for among n samples."""
+        count = {None: n, "all": n, "one": 1}.get(self.groups, self.groups)
+        try:
+            count = 0 if isinstance(count, bool | float) else int(count)
+        except (TypeError, ValueError):
+            count = 0
+        if count < 1:
+            raise BadInput(f"groups is {self.groups!r}; give one, all or a positive number.")
+        return min(count, n)
+
+    def refuse_cuts(self, formulation: Formulation) -> None:
+        """`BadInput` if groups or master are given for a formulation without cuts."""
+        if self.groups is not None or self.master is not None:
+            name = type(formulation).__name__
+            raise BadInput(f"{name} has no cuts, so groups and master mean nothing; leave them out.")
+
+
+def checked_formulation(formulation: Any, problem: Any) -> Formulation:
+    """The formulation with plain numbers as settings; `BadInput` for arguments that no route could use."""
+    if isclass(formulation) or isinstance(formulation, Problem):
+        raise BadInput("solve takes a formulation, then a problem; write for example solve(SoftMargin(), problem).")
+    if isclass(problem) or not isinstance(problem, Problem):
+        thing = f"class {problem.__name__}" if isclass(problem) else type(problem).__name__
+        raise BadInput(f"The problem is a {thing}; give an output structure with data, e.g. Multiclass(X, y).")
+    if not isinstance(formulation, Formulation):
+        raise MissingCapability(f"{type(formulation).__name__} cannot be solved; `cutbench list` names those that can.")
+    return plain_settings(formulation)
+
+
+def plain_settings(formulation: Formulation) -> Formulation:
+    """A formulation with NumPy's numbers among its settings as Python's own, of which fractions are made."""
+    if not is_dataclass(formulation) or isinstance(formulation, type):
+        return formulation
+    numpys = {name: each.item() for name, each in vars(formulation).items() if isinstance(each, np.generic)}
+    return replace(formulation, **numpys) if numpys else formulation
