@@ -156,7 +156,7 @@ def test_too_little_memory(monkeypatch):
 
     monkeypatch.setattr("workbench.solve", starved, raising=False)
     refused(*SOFT, says="memory does not suffice (θ has 12 entries, 8.9e-08 GiB, several times over)")
-    monkeypatch.setattr("workbench.command.cli.load_problem", starved)
+    monkeypatch.setattr("workbench.command.words.load_problem", starved)
     refused(*SOFT, says="memory does not suffice (Unable to allocate 14.9 GiB); take fewer")
 
 
@@ -198,7 +198,8 @@ def test_an_unwritable_folder_is_found_before_any_work(words, monkeypatch):
     if words == ("figures",) and not present("figure"):
         pytest.skip("this installation has no figures")
     Path("file").write_text("in the way")
-    monkeypatch.setattr("workbench.command.cli.solved", lambda *_, **__: pytest.fail("solved before looking at --out"))
+    early = lambda *_, **__: pytest.fail("solved before looking at --out")  # noqa: E731
+    monkeypatch.setattr("workbench.command.solutions.solved", early)
     refused(*words, "--out", "file/below", says="Cannot write to file/below (Not a directory)")
     refused(*words, "--out", "file", says="Cannot write to file (")
 

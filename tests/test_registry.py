@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from workbench.command.cli import entry
+from workbench.command.verbs.list import entry
 from workbench.contracts import Problem
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, UnknownName

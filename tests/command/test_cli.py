@@ -122,7 +122,7 @@ def test_a_backend_that_hangs_or_crashes_is_a_row_and_the_others_come(cutbench, 
     chosen |= {"LEAVES": replace(BACKENDS["PIQP"], name="LEAVES", run=planted.leaves), "PIQP": BACKENDS["PIQP"]}
     for name, each in chosen.items():
         monkeypatch.setitem(BACKENDS, name, each)
-    monkeypatch.setattr("workbench.command.cli.installed_backends", lambda: list(chosen))
+    monkeypatch.setattr("workbench.command.solutions.installed_backends", lambda: list(chosen))
     words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 2)
     hangs, leaves, piqp = json.loads(cutbench(*words, "--backend", "all", "--json").stdout)["rows"]
     assert hangs["status"] == "limit"
@@ -385,7 +385,7 @@ def test_without_words_it_explains_itself(cutbench):
 
 
 def test_a_bug_is_one_line_and_a_traceback_on_demand(cutbench, monkeypatch):
-    monkeypatch.setattr("workbench.command.cli.load_problem", lambda name: 1 / 0)
+    monkeypatch.setattr("workbench.command.words.load_problem", lambda name: 1 / 0)
     result = cutbench("solve", "digits", "soft-margin", code=70)
     assert result.stderr.count("\n") == 1
     assert "this is a bug of ours (ZeroDivisionError: division by zero)" in result.stderr

@@ -583,7 +583,7 @@ def test_resume_refuses_in_one_sentence(cutbench, copied):
 
 
 def test_all_backends_are_continued_with_those_that_lack(cutbench, monkeypatch):
-    monkeypatch.setattr("workbench.command.cli.installed_backends", lambda: ["CLARABEL", "PIQP"])
+    monkeypatch.setattr("workbench.command.solutions.installed_backends", lambda: ["CLARABEL", "PIQP"])
     words = ("solve", "toy", "soft-margin", "--backend", "all", "--gap", "1e-7", "--out", "run", "--json")
     straight = json.loads(cutbench(*words).stdout)["rows"]
     path = Path("run/journal") / LINES

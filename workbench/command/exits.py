@@ -1,0 +1,95 @@
+"""How a run of `cutbench` ends: its exit code, and the one sentence on stderr that goes with a failure.
+
+    0    solved, stationary, agrees, proven          1    disagrees, failed, not proven
+    2    bad input or usage                          3    not converged, limit, stalled, cycle
+    70   a bug of ours                               130  interrupted
+    141  the reader of a pipe left                   (128 + SIGPIPE, what a shell reports of `yes | head -1`)
+
+Nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from workbench.errors import CutbenchError
+
+BUG = 70
+INTERRUPTED = 130
+READER_LEFT = 141
+
+
+class ReaderLeft(Exception):
+    """Nobody reads our standard output any more, as in `cutbench list | head -1`."""
+
+
+class Interrupted(CutbenchError):
+    """A run that was interrupted and can be continued."""
+
+    exit_code = INTERRUPTED
+
+
+def explained(error: Exception | SystemExit) -> tuple[str, int]:
+    """An error as one sentence, and the exit code."""
+    if isinstance(error, click.Abort):
+        return "interrupted.", INTERRUPTED
+    if isinstance(error, click.UsageError):
+        where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
+        return error.format_message().rstrip(".") + f"{where}.", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), 2
+    if isinstance(error, CutbenchError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
+    if isinstance(error, SystemExit):
+        return f"Somebody's code left with exit({error}) instead of an answer; remove that from your files.", 2
+    if isinstance(error, MemoryError):
+        return f"The memory does not suffice ({error or 'nobody says for what'}); take fewer features or samples.", 2
+    if isinstance(error, ModuleNotFoundError):
+        if (error.name or "workbench").split(".")[0] != "workbench":
+            return f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2
+        return f"This installation has no {error.name}; install cutbench again.", BUG
+    fault = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG
+
+
+def debugging() -> bool:
+    return os.environ.get("CUTBENCH_DEBUG") == "1"
+
+
+def complain(sentence: str, code: int) -> int:
+    """Print the sentence as one line on stderr, and return the exit code."""
+    click.echo(f"cutbench: {' '.join(sentence.split())}", err=True)
+    return code
+
+
+@contextmanager
+def reader_watched() -> Iterator[None]:
+    """Raise `ReaderLeft` for a broken pipe if the pipe is our standard output, and not, say, one to a worker.
+
+    click would turn the broken pipe into exit(1), which reads as if a user's code had left.
+    """
+    try:
+        yield
+    except BrokenPipeError as error:
+        output = select.poll()
+        output.register(1, 0)  # a closed pipe is reported without being asked for
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0)):
+            raise ReaderLeft from error
+        raise
+
+
+def leave_quietly() -> int:
+    """The exit code after the reader has left; what Python has yet to flush goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (stays open until the process ends)
+    return READER_LEFT

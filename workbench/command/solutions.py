@@ -1,0 +1,232 @@
+"""One `solve` from the command line: progress, the record that `--json` prints, the same as text, and the exit code.
+
+`solve` begins a run in a folder and `resume` continues one, so both are a `Run`; `crosscheck` takes its reference
+from `solved`. The record of a solution has these fields, in this order: what was asked (problem, formulation), the
+size, the proven bounds, the work, and the path of the certificate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.exits import Interrupted, complain
+from workbench.command.terminal import above, below, interval, shortened, small
+from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.registries import settings_of
+
+SOLVED = ("optimal", "stationary", "not separable")  # the last with a Farkas ray as proof
+REMEDIES = {
+    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "stalled": "the backend can give no more digits; try another --backend, or ask for a larger --gap",
+    "cycle": "the iterates repeat; change the start or the settings",
+}
+OWN_FIELDS = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
+OWN_FIELDS += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
+
+
+@dataclass
+class Run:
+    """One `solve` into a folder, begun or continued.
+
+    names : how records name the problem and the formulation;  source : the user's word for the problem, its settings
+    """
+
+    folder: Path
+    data: Any
+    formulation: Any
+    names: dict[str, str]
+    source: dict[str, Any]
+    as_json: bool
+
+    def row(self, stem: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Solve, save the certificate, and return the record that `--json` prints."""
+        text = " ".join(self.names.values())
+        solution = solved(self.formulation, self.data, text, source=self.source, **options)
+        record = self.names | solution_record(solution, self.data)
+        if options["polish"]:
+            record |= optimum_record(solution.certificate)
+        path = solution.certificate.save(self.folder / stem)
+        return record | {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+
+    def by_one(self, options: dict[str, Any]) -> int:
+        """Solve with one backend and print; returns the exit code."""
+        row = self.row("certificate", options)
+        remark = row.pop("own_status")
+        terminal.emit(row) if self.as_json else print_solution(row, settings_text(self.formulation, self.source))
+        return solution_code(row, remark, self.folder)
+
+    def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
+        """Solve with each backend, one row a backend, and print; returns the exit code.
+
+        The journal keeps the rows: a continued run computes only rows that are missing or were ended by a limit.
+        """
+        from workbench.solving.recording import journalled
+        from workbench.solving.request import Request
+
+        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        request = Request(**asked, backend="all", source=self.source)
+        with journalled(journal or self.folder, self.formulation, self.data, request) as kept:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in kept.of("row")}
+            for name in installed_backends():
+                if name not in rows or rows[name]["status"] == "limit":
+                    rows[name] = self.tried(name, options | {"backend": name})
+                    kept.append("row", {"name": name, "row": rows[name]})
+            if all(row["status"] != "limit" for row in rows.values()) and not kept.finished:
+                kept.append("end", {})
+        shown = list(rows.values())
+        record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
+        terminal.emit(record) if self.as_json else print_backends(shown)
+        return backends_code(shown)
+
+    def tried(self, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        """The row of a backend, also if the backend fails."""
+        began = time.perf_counter()
+        try:
+            return self.row(name.lower(), options)
+        except (BackendFailed, MissingCapability) as error:
+            seconds = time.perf_counter() - began
+            return {"backend": name, "status": "failed", "evidence": str(error), "seconds": seconds, "own_status": ""}
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Turn an interruption into one line that says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not (folder / "journal").is_dir():
+            raise
+        raise Interrupted(f"interrupted; `cutbench resume {terminal.shown_path(folder)}` continues.") from None
+
+
+def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
+    """`wb.solve` with progress on a terminal and nothing on stdout."""
+    import workbench
+
+    try:
+        with terminal.stdout_kept(), terminal.progress(text) as observe:
+            return workbench.solve(form, data, observe=observe, **options)
+    except MemoryError:
+        dim = form.blocks(data).dim
+        size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"
+        raise BadInput(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
+
+
+def installed_backends() -> list[str]:
+    from workbench.backends.solvers import BACKENDS
+
+    return [name for name, backend in BACKENDS.items() if backend.installed]
+
+
+# ── records ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def solution_record(solution: Any, data: Any) -> dict[str, Any]:
+    """The fields of `--json`, in their order; names and the certificate's path aside."""
+    record = {"n_samples": data.n_samples, "dim": len(solution.theta_flat)}
+    record |= {field: getattr(solution, field) for field in OWN_FIELDS}
+    if solution.lower_kind == "none":
+        record |= inner_record(solution.history) | {"history": solution.history}
+    return terminal.plain(record)
+
+
+def inner_record(history: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of all convex programs of an alternation: how many, how many missed their gap, and the largest gap."""
+    sums = {name: sum(entry[name] for entry in history) for name in ("programs", "unsolved")}
+    return sums | {"inner_gap": max(entry["inner_gap"] for entry in history)}
+
+
+def optimum_record(certificate: Any) -> dict[str, Any]:
+    """The field `optimum`: a fraction, or None together with a remark on stderr."""
+    from workbench.proofs.exact import text
+
+    if certificate.optimum is None:
+        complain(certificate.remark, 0)
+        return {"optimum": None}
+    return {"optimum": text(certificate.optimum)}
+
+
+# ── exit codes ────────────────────────────────────────────────────────────────────────────────────
+
+
+def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None) -> int:
+    """0 if solved; else 3, with the remedy on stderr; `remark` is what the backend said, `run` can be resumed."""
+    if row["status"] in SOLVED:
+        return 0
+    from workbench.backends.solvers import STOPPED
+
+    said = f" ({remark})" if STOPPED in remark else ""
+    more = f"; `cutbench resume {terminal.shown_path(run)}` goes on" if run and row["status"] == "limit" else ""
+    return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
+
+
+def backends_code(rows: list[dict[str, Any]]) -> int:
+    """1 if two backends' proven intervals exclude each other, 0 if one reached the gap, else 3."""
+    proven = [row for row in rows if None not in (row.get("lower"), row.get("upper"))]
+    if proven and max(row["lower"] for row in proven) > min(row["upper"] for row in proven):
+        return complain("two proven intervals exclude each other: the oracle or the features are wrong.", 1)
+    if any(row["status"] in SOLVED for row in rows):
+        return 0
+    return complain("no backend reached the gap; ask for a larger --gap.", 3)
+
+
+# ── readable text ─────────────────────────────────────────────────────────────────────────────────
+
+
+def settings_text(formulation: Any, source: Mapping[str, Any]) -> str:
+    """All settings of the formulation, and those that the user gave to the problem: `lam=0.1, rescaling=margin`."""
+    values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}
+    return ", ".join(f"{name}={value}" for name, value in (values | source.get("settings", {})).items())
+
+
+def print_solution(row: dict[str, Any], settings: str) -> None:
+    size = f"{row['n_samples']} samples, {row['dim']} weights"
+    lines = {
+        "settings": settings,
+        "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
+        if row["lower_kind"] == "none"
+        else f"in {interval(row)}",
+        "exactly": row.get("optimum") and shortened(row["optimum"]),
+        "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
+        **(alternating(row) if row["lower_kind"] == "none" else {}),
+        "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
+        **train_loss(row["train_error"]),
+        "backend": f"{row['backend']}, {row['oracle']} oracle",
+        "certificate": row["certificate"],
+        "check it": f"cutbench verify {row['certificate']}",
+    }
+    click.echo(f"{row['problem']} {row['formulation']}: {size}")
+    for name, text in lines.items():
+        if text:
+            click.echo(f"  {name:<12} {text}")
+
+
+def alternating(row: Mapping[str, Any]) -> dict[str, str]:
+    """Where an alternation ended, and how well its convex programs were solved."""
+    ended = {} if row["upper"] is None else {"objective": f"{row['upper']:.12g}, where it ended"}
+    missed = f"{row['unsolved']} of {row['programs']} convex programs missed the gap asked for, the worst has"
+    reached = f"all {row['programs']} convex programs solved, to"
+    return ended | {"inner gap": f"{missed if row['unsolved'] else reached} {small(row['inner_gap'])}"}
+
+
+def train_loss(loss: float) -> dict[str, str]:
+    """The mean loss on the training samples; a share, in per cent, unless it exceeds 1."""
+    return {"train error": f"{100 * loss:.2f} %"} if loss <= 1 else {"train loss": f"{loss:.4g}"}
+
+
+def print_backends(rows: list[dict[str, Any]]) -> None:
+    columns = ["backend", "status", "gap", "lower", "upper", "own_status", "seconds", "certificate"]
+    formats = {"gap": small, "lower": below, "upper": above, "seconds": "{:.2f}".format}
+    shown = [[formats.get(key, str)(row[key]) if key in row else "" for key in columns] for row in rows]
+    terminal.table([column.replace("_", " ") for column in columns], shown)
+    for row in rows:
+        if row["status"] == "failed":
+            click.echo(f"{row['backend']}: {row['evidence']}")

@@ -1,0 +1,73 @@
+"""Run benchmarks of a checkout.
+
+Without a NAME all of them. Ends with exit code 1 if one of them has failures to report; one that
+cannot run says why, and the others go on. Ctrl-C keeps what is found.
+
+    cutbench bench speed --json
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.exits import INTERRUPTED, complain
+from workbench.command.verbs.list import entry
+from workbench.command.words import json_option, verb
+from workbench.errors import CutbenchError
+from workbench.registries import build, parse_settings, present, registry
+
+
+class Benchmarks(click.Command):
+    """A verb whose help ends with the benchmarks of this installation."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = registry("benchmark").items() if present("benchmark") else []
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, entry("benchmark", name, obj)["summary"]) for name, obj in found])
+
+
+@verb(__doc__, cls=Benchmarks)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the benchmark.")
+@json_option
+def command(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> int:
+    known = registry("benchmark")
+    chosen = {name: known.get(name) for name in names or known.names()}
+    plans = [(name, obj, parse_settings(settings, obj)[0]) for name, obj in chosen.items()]
+    results: dict[str, dict[str, Any]] = {}
+    late = ""
+    for name, obj, given in plans:
+        try:
+            for record in watched(name, obj, given):
+                results[name] = record
+        except KeyboardInterrupt:
+            late, results[name] = name, results.get(name, {}) | {"interrupted": True}
+        except CutbenchError as error:
+            if len(plans) == 1:
+                raise
+            results[name] = {"failed": 1, "error": str(error)}
+        if not as_json:
+            click.echo(name)
+            terminal.facts(results[name])
+        if late:
+            break
+    if as_json:
+        terminal.emit(results[names[0]] if len(names) == 1 else results)
+    if late:
+        return complain(f"interrupted in {late}, benchmark {len(results)} of {len(plans)}.", INTERRUPTED)
+    return int(any(result.get("failed") for result in results.values()))
+
+
+def watched(name: str, benchmark: Any, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The records of one benchmark, each more complete than the last, with progress on a terminal."""
+    with terminal.stdout_kept(), terminal.status(f"{name} …") as show:
+        made = build(benchmark, settings)
+        for record in made if inspect.isgenerator(made) else [made]:
+            if show and "finished" in record:
+                show(f"{name}: {record['finished']} …")
+            yield record

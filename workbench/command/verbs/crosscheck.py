@@ -1,0 +1,150 @@
+"""Check learners against the proven optimum.
+
+A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
+fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
+seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
+Ctrl-C keeps what is judged.
+
+    cutbench crosscheck iris soft-margin --learners subgradient,bcfw,./mine.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.exits import INTERRUPTED, complain
+from workbench.command.solutions import SOLVED, solution_code, solution_record, solved
+from workbench.command.words import data_option, json_option, names_of, pair, pair_arguments, positive, verb
+from workbench.errors import BadInput, NotSeparable
+
+VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
+
+
+@verb(__doc__)
+@pair_arguments
+@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of ours that fit]")
+@click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
+@click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
+@click.option("--seconds", type=float, metavar="S", help="Limit of each run; checkpoints until then are judged.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
+@click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
+@click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
+@click.option("--out", metavar="DIR", help="Folder for the record, crosscheck.json, and the reference's certificate.")
+@data_option
+@json_option
+def command(
+    problem: str,
+    formulation: str,
+    settings: tuple[str, ...],
+    learners: str | None,
+    out: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    data, form, source = pair(problem, formulation, settings)
+    chosen = learners_of(learners, form, data)
+    gap, judging = budget(**options)
+    folder = None if out is None else terminal.usable_folder(out)
+    reference, facts = reference_of(form, data, gap, chosen, {"name": problem, "settings": source})
+    path = None
+    if folder is not None and hasattr(reference, "certificate"):
+        path = terminal.shown_path(reference.certificate.save(folder / "reference"))
+    record: dict[str, Any] = {"reference": names_of(problem, formulation) | facts | {"certificate": path}}
+    record["learners"] = []
+    try:
+        for row in judged(chosen, reference, judging):
+            record["learners"].append(row)
+            if folder is not None:
+                terminal.keep(record, folder / "crosscheck.json")
+    except KeyboardInterrupt:
+        record["interrupted"] = True
+    terminal.emit(record) if as_json else print_verdicts(record)
+    return verdicts_code(record, len(chosen))
+
+
+def learners_of(words: str | None, form: Any, data: Any) -> Sequence[Any]:
+    """The learners that --learners names; without the option all of ours that fit."""
+    from workbench.judging.judge import fitting, learners_named
+
+    if words is None:
+        return fitting(form, data)
+    names = list(filter(None, map(str.strip, words.split(","))))
+    if not names:
+        raise BadInput("--learners names nobody; write for example --learners subgradient,bcfw.")
+    return learners_named(names)
+
+
+def budget(
+    passes: int, seed: int, seeds: int, seconds: float | None, tolerance: float, gap: float, audit: bool
+) -> tuple[float, dict[str, Any]]:
+    """The gap of the reference, and the keyword arguments of `judge`, all checked."""
+    for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap, "seeds": seeds}.items():
+        positive(option, value)
+    positive("seconds", seconds)
+    if seed < 0:
+        raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
+    runs = {"passes": passes, "seeds": range(seed, seed + seeds), "seconds": seconds}
+    return gap, runs | {"tolerance": tolerance, "audit": audit or None}
+
+
+def reference_of(
+    form: Any, data: Any, gap: float, learners: Sequence[Any], source: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The certified reference and its record; a Farkas ray is a reference for solvers that are judged by mistakes."""
+    try:
+        reference = solved(form, data, "reference", gap=gap, source=source)
+    except NotSeparable as ray:
+        if not any(hasattr(each.thing, "share") for each in learners):
+            raise
+        facts = {"n_samples": data.n_samples, "upper": None, "lower": None, "gap": None, "status": "not separable"}
+        return ray, facts | {"evidence": str(ray)}
+    return reference, solution_record(reference, data)
+
+
+def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row a learner, as soon as the learner is judged."""
+    from workbench.judging.judge import judge
+
+    for number, each in enumerate(learners, 1):
+        with terminal.stdout_kept(), terminal.status(f"{each.name} ({number} of {len(learners)}) …"):
+            row = terminal.plain(asdict(judge(each, reference, **options)))
+        yield row
+
+
+def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
+    """1 if one of the learners disagrees or failed, 3 if one or the reference is undecided, with the remedy."""
+    rows = record["learners"]
+    if len(rows) < asked:
+        return complain(f"interrupted; {len(rows)} of {asked} learners were judged.", INTERRUPTED)
+    codes = [VERDICT_CODES.get(row["verdict"], 1) for row in rows]
+    if record["reference"]["status"] not in SOLVED:
+        codes.append(solution_code(record["reference"]))
+    elif 3 in codes and 1 not in codes:
+        complain("no verdict was reached on every learner; raise --passes, or see the reasons.", 3)
+    return 1 if 1 in codes else max(codes)
+
+
+def print_verdicts(record: dict[str, Any]) -> None:
+    reference, rows = record["reference"], record["learners"]
+    title = f"{reference['problem']} {reference['formulation']}"
+    unproven = reference.get("evidence", "no joint optimum")
+    optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
+    click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
+    columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
+    if any(len(row["runs"]) > 1 for row in rows):
+        columns.insert(2, "seeds")
+        rows = [row | {"seeds": agreeing(row)} for row in rows]
+    formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
+    shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
+    terminal.table(["learner", *columns[1:-1], "because"], shown)
+
+
+def agreeing(row: Mapping[str, Any]) -> str:
+    """How many runs of a learner have its verdict."""
+    return f"{sum(run['verdict'] == row['verdict'] for run in row['runs'])} of {len(row['runs'])}"

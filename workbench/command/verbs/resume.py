@@ -1,0 +1,55 @@
+"""Continue an interrupted run.
+
+RUN is the folder of a `solve` that was interrupted, killed, or ended by a limit. Problem files are
+read again and must hold the same data. Limits given to `solve` no longer count.
+
+    cutbench resume runs/digits-soft-margin --time-limit 60
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from workbench.command.exits import complain
+from workbench.command.solutions import Run, resumable
+from workbench.command.words import data_option, json_option, limits, problem_of, short_name, verb
+from workbench.data.loading import load_problem
+from workbench.errors import MissingCapability
+from workbench.registries import build, is_path, registry
+
+
+@verb(__doc__)
+@click.argument("run")
+@click.option("--gap", type=float, help="Relative gap to prove.  [default: as it was]")
+@click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
+@click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
+@data_option
+@json_option
+def command(run: str, gap: float | None, time_limit: float | None, max_rounds: int | None, as_json: bool) -> int:
+    from workbench.system.journal import Journal
+
+    given = {key: value for key, value in limits(gap, time_limit, max_rounds).items() if value is not None}
+    with resumable(Path(run)), Journal.resume(run) as journal:
+        again, options = continued(run, journal, as_json), journal.settings["options"] | given
+        if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
+            complain(f"the run in {run} is finished; this is its result.", 0)
+        if options["backend"] == "all":
+            return again.by_all(options, journal)
+        return again.by_one(options | {"journal": journal})
+
+
+def continued(run: str, journal: Any, as_json: bool) -> Run:
+    """The run that the journal's first line describes, with its problem read again."""
+    source, formulation = journal.settings["source"], journal.settings["formulation"]
+    if "name" not in source:
+        raise MissingCapability(
+            f"The run in {run} was begun in Python; go on there, with solve(…, journal=Journal.resume({run!r}))."
+        )
+    place = Path(journal.settings["folder"], source["name"]) if is_path(source["name"]) else source["name"]
+    data = problem_of(build(load_problem(place), source.get("settings", {})), source["name"])
+    form = build(registry("formulation").get(formulation["name"]), formulation["settings"])
+    names = {"problem": short_name(source["name"]), "formulation": formulation["name"]}
+    return Run(Path(run), data, form, names, source, as_json)

@@ -1,0 +1,53 @@
+"""Solve PROBLEM under FORMULATION to a proven gap.
+
+Each finished round is kept in the journal of the folder: `cutbench resume` continues what was
+interrupted, killed or ended by a limit.
+
+    cutbench solve iris soft-margin --set lam=0.01 --gap 1e-6
+    cutbench solve mine.csv hard-margin --backend all
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.solutions import Run, resumable
+from workbench.command.words import data_option, json_option, limits, names_of, pair, pair_arguments, verb
+
+
+@verb(__doc__)
+@pair_arguments
+@click.option("--gap", default=1e-9, show_default=True, help="Relative gap to prove.")
+@click.option("--backend", metavar="NAME|all", help="The convex solver; `all` asks each that is installed.")
+@click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
+@click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
+@click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--polish", is_flag=True, help="Then look for the exact optimum, a fraction.")
+@click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
+@data_option
+@json_option
+def command(
+    problem: str,
+    formulation: str,
+    settings: tuple[str, ...],
+    gap: float,
+    backend: str | None,
+    groups: str | None,
+    time_limit: float | None,
+    max_rounds: int | None,
+    polish: bool,
+    out: str | None,
+    as_json: bool,
+) -> int:
+    data, form, source = pair(problem, formulation, settings)
+    names = names_of(problem, formulation)
+    folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
+    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
+    run = Run(folder, data, form, names, {"name": problem, "settings": source}, as_json)
+    with resumable(folder):
+        if backend is not None and backend.lower() == "all":
+            return run.by_all(options)
+        return run.by_one({"backend": backend, **options, "journal": folder})

@@ -1,0 +1,108 @@
+"""The words of the command line that several verbs share: options, PROBLEM and FORMULATION, and what is refused.
+
+Every function here turns the user's words into an object of the Python API or raises `BadInput` with one sentence.
+Nothing heavy is imported before a word needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput
+from workbench.registries import build, dashed, is_path, parse_settings, registry
+
+# ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
+
+
+def verb(doc: str | None, cls: type[click.Command] = click.Command) -> Callable[[Callable[..., int]], click.Command]:
+    """The decorator of the function `command` in a file of `verbs/`; `doc` is the file's `__doc__`.
+
+    Indented paragraphs of the docstring, the examples, are printed as they stand.
+    """
+    text = re.sub(r"\n\n(?= )", "\n\n\b\n", doc or "")  # \b is click's mark for "do not wrap"
+    return click.command(cls=cls, help=text)
+
+
+def json_option(command: Callable) -> Callable:
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(command)
+
+
+def data_option(command: Callable) -> Callable:
+    """--data DIR: where loaders look first; the same as $CUTBENCH_DATA."""
+
+    def remember(context: click.Context, option: click.Parameter, folder: str | None) -> None:
+        if folder is not None:
+            if not Path(folder).is_dir():
+                raise BadInput(f"The data folder {folder} does not exist; correct --data.")
+            os.environ["CUTBENCH_DATA"] = folder
+
+    help_ = "Folder of the data sets.  [default: $CUTBENCH_DATA]"
+    return click.option("--data", metavar="DIR", expose_value=False, callback=remember, help=help_)(command)
+
+
+def set_option(command: Callable) -> Callable:
+    text = "A setting of the problem or the formulation, e.g. lam=0.1; `cutbench list NAME` shows them."
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)(command)
+
+
+def pair_arguments(command: Callable) -> Callable:
+    """PROBLEM and FORMULATION with --set, which `pair` turns into objects."""
+    return click.argument("problem")(click.argument("formulation")(set_option(command)))
+
+
+# ── words as objects ──────────────────────────────────────────────────────────────────────────────
+
+
+def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
+    """The problem and the formulation that the user's words mean, and the problem's settings."""
+    form = registry("formulation").get(formulation)
+    source = load_problem(problem)
+    for_problem, for_form = parse_settings(settings, source, form)
+    chosen, data = build(form, for_form), build(source, for_problem)
+    return problem_of(data, problem), chosen, for_problem
+
+
+def problem_of(data: Any, name: str) -> Any:
+    """`data` if it is a problem; `name` is the user's word for it."""
+    from workbench.contracts import Problem
+
+    if not isinstance(data, Problem):
+        raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+    return data
+
+
+def names_of(problem: str, formulation: str) -> dict[str, str]:
+    """How a record names the two: a file by its stem."""
+    return {"problem": short_name(problem), "formulation": dashed(formulation)}
+
+
+def short_name(problem: str) -> str:
+    return Path(problem).stem if is_path(problem) else dashed(problem)
+
+
+def positive(option: str, value: Any) -> Any:
+    """`value` if it is positive and finite, or None; `option` is its name without the dashes."""
+    if value is not None and not 0 < value < float("inf"):
+        raise BadInput(f"--{option} is {value}; give a positive number.")
+    return value
+
+
+def limits(gap: float | None, time_limit: float | None, max_rounds: int | None) -> dict[str, Any]:
+    """--gap, --time-limit and --max-rounds as keyword arguments of `solve`."""
+    checked = {"gap": positive("gap", gap), "time_limit": positive("time-limit", time_limit)}
+    return checked | {"max_rounds": positive("max-rounds", max_rounds)}
+
+
+def certificate_path(word: str) -> Path:
+    """A certificate's JSON file, also if the user names the folder, the npz file, or both files by their stem."""
+    from workbench.proofs.certificate import files_of
+
+    path = Path(word)
+    return path / "certificate.json" if path.is_dir() else files_of(path)[0]
