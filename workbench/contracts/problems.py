@@ -79,7 +79,12 @@ class Recording(Protocol):
     """A problem whose outputs are objects: their rows are numbers (m, 1) that mean something to this problem only.
 
     A certificate's arrays are those of `packed`, which counts outputs anew; `recalled` finds them here again.
+    origin : the problem file and its settings, where other processes can build the problem; or None
+    conditions : what proofs take for granted, as of `Problem`
     """
+
+    origin: tuple[str, dict[str, Any]] | None
+    conditions: list[str]
 
     def vet(self) -> None:
         """Try the functions that the problem is made of; `BadInput` if they are at fault."""

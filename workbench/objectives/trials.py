@@ -152,14 +152,14 @@ class Trial:
 
     def weights(self, sample: int) -> Iterator[tuple[str, Floats]]:
         """Which oracle to ask, at which weights."""
-        d, kinds = self.problem.n_features, self.kinds
-        size = max(float(self.problem.magnitude[sample]), 1e-300)
-        worst = max(float(self.problem.max_loss[sample]), 1e-300)
+        kinds, d = self.kinds, self.problem.n_features
+        known = getattr(self.problem, "known", d)  # columns that have a name yet; what has none has no weight
+        size, worst = float(self.problem.magnitude[sample]) or 1.0, float(self.problem.max_loss[sample]) or 1.0
         yield from ((kind, np.zeros(d)) for kind in kinds)
         for scale in (1e-6, 0.3, 1.0, 3.0, 1e3):
-            w = self.rng.normal(size=d) * scale * worst / size * np.sqrt(d)
+            w = np.where(np.arange(d) < known, self.rng.normal(size=d) * scale * worst / size * np.sqrt(known), 0.0)
             yield from ((kind, w) for kind in kinds)
-        w = self.rng.integers(-2, 3, d).astype(float)
+        w = np.where(np.arange(d) < known, self.rng.integers(-2, 3, d), 0.0)
         yield from ((kind, w) for kind in kinds)
 
     def path(self, kind: str, sample: int) -> None:

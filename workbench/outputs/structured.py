@@ -194,6 +194,11 @@ class Structured(Rowed):
             return NamedWeights(zip(self.vocabulary, w[: len(self.vocabulary)].tolist(), strict=True))
         return np.array(w, float)
 
+    @property
+    def known(self) -> int:
+        """How many columns of features are in use: all of a vector, those with a name of dicts."""
+        return self.n_features if self.vocabulary is None else len(self.vocabulary)
+
     def ask(self, name: str, w: Floats, samples: Ints, truths: bool) -> Ints:
         """The rows (m, 1) of what an oracle answers for each of a batch, with the truth or without."""
         weights, told = self.lent(w), samples.tolist()

@@ -167,6 +167,11 @@ def load(path: str | Path) -> tuple[Certificate, dict[str, Any]]:
     return certificate, header | {"data_sha256": data_sha256(data)}
 
 
+def header_of(path: str | Path) -> dict[str, Any]:
+    """The JSON half of a certificate."""
+    return load(path)[1]
+
+
 def files_of(name: str | Path) -> tuple[Path, Path]:
     """STEM.json and STEM.npz, where `name` is STEM or either file."""
     path = Path(name)
@@ -341,6 +346,7 @@ def verify(path: str | Path, data: Any = None, given: str = "the data given") ->
     return {
         "proven": not faults and not conditions,
         "conditional_on": conditions,
+        "faults": faults,
         "lower": below(proof.lower),
         "upper": above(proof.upper),
         "gap": above(proof.gap),

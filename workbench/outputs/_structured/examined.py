@@ -16,7 +16,7 @@ NEAR = 1e-4  # relative error at which a derivative is none
 def examined(problem: Any, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
     """A fault's name, the sample and a sentence, or None."""
     given, x, y = problem.functions.given, problem.xs[sample], problem.objects[sample]
-    w = rng.normal(size=problem.n_features)
+    w = np.where(np.arange(problem.n_features) < problem.known, rng.normal(size=problem.n_features), 0.0)
     calls = {"features": (x, y), "loss": (y, y), "argmax": (problem.lent(w), x, y), "candidates": (x,)}
     calls |= {"slack_argmax": (problem.lent(w), x, y), "marginals": (problem.lent(w), x)}
     for name in given:

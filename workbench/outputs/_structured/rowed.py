@@ -123,7 +123,7 @@ class Rowed:
             "losses": self.table.losses[: rows.shape[0]],
             "weights": self.weights,
             "listed": np.array(self.listing is not None),
-            "file": np.array(self.file),
+            "source": np.array(self.file),
             "digest": np.array(self.digest),
         }
 
@@ -135,7 +135,7 @@ class Recorded(Rowed):
         self.held = {name: each for name, each in arrays.items() if not name.startswith("recorded_")}
         self.recorded = {name: each for name, each in arrays.items() if name.startswith("recorded_")}
         self.complete = bool(arrays["listed"])
-        self.file, self.digest = str(arrays["file"]), str(arrays["digest"])
+        self.file, self.digest = str(arrays["source"]), str(arrays["digest"])
         self.weights = checked_weights(arrays["weights"], len(arrays["weights"]))
         self.table, self.texts = Table(int(arrays["n_features"])), arrays.get("recorded_texts", np.empty(0, "U"))
         self.fill(arrays, "")
