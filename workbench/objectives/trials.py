@@ -91,8 +91,10 @@ class Trial:
         """The outputs (m, width) known to be outputs of the sample."""
         if sample not in self.pools:
             known = self.problem.truth[[sample]]
-            if isinstance(self.problem, Enumerable):
-                with suppress(MissingCapability):
+            with suppress(MissingCapability), self.watched("candidates", sample):
+                if hasattr(self.problem, "vouched"):
+                    known = np.concatenate([known, self.problem.vouched(sample, MOST)])
+                elif isinstance(self.problem, Enumerable):
                     known = np.concatenate([known, self.problem.outputs(sample)[:MOST]])
             self.pools[sample] = known
         return self.pools[sample]
@@ -179,7 +181,7 @@ class Trial:
     def sample(self, sample: int) -> None:
         """All probes of one sample."""
         if hasattr(self.problem, "examined"):
-            with self.watched("loss", sample):
+            with self.watched("one of the functions", sample):
                 if fault := self.problem.examined(sample, self.rng):
                     raise Found(Fault(*fault))
         for kind, w in self.weights(sample):

@@ -258,6 +258,13 @@ class Structured(Rowed):
         """A fault of the functions that can be seen without a maximum (objectives/trials.py)."""
         return examined(self, sample, rng)
 
+    def vouched(self, sample: int, most: int) -> Ints:
+        """Outputs (m, 1) of which `candidates` says that they are some, at most so many."""
+        if self.functions.candidates is None:
+            raise MissingCapability("There are no candidates.")
+        given = self.functions.call("candidates", sample, self.xs[sample], then=lambda each: list(islice(each, most)))
+        return self.asked(np.full(len(given), sample), given)
+
     def vet(self) -> None:
         """Try the functions for half a second, once, before anything is proven by them; a fault is `BadInput`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from workbench.outputs._structured.texts import encoded, key_of
 
 STEP = 1e-5  # of finite differences, relative
 NEAR = 1e-4  # relative error at which a derivative is none
+MOST = 5000  # candidates of a sample that are looked at
 
 
 def examined(problem: Any, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
@@ -21,7 +23,7 @@ def examined(problem: Any, sample: int, rng: np.random.Generator) -> tuple[str, 
     calls |= {"slack_argmax": (problem.lent(w), x, y), "marginals": (problem.lent(w), x)}
     for name in given:
         before = state(x), state(y)
-        listed = list if name == "candidates" else None
+        listed = some if name == "candidates" else None
         answers = [problem.functions.call(name, sample, *calls[name], then=listed) for _ in range(2)]
         for what, was, now in zip(("input", "true output"), before, (state(x), state(y)), strict=True):
             if was != now:
@@ -30,6 +32,11 @@ def examined(problem: Any, sample: int, rng: np.random.Generator) -> tuple[str, 
             said = f"{name} at sample {sample} returns {shown(answers[0])} and then {shown(answers[1])}"
             return "random", sample, f"{said} for the same arguments; make it depend on these alone."
     return lists_truth(problem, sample) or differentiated(problem, sample, w)
+
+
+def some(candidates: Any) -> list[Any]:
+    """The first candidates."""
+    return list(islice(candidates, MOST + 1))
 
 
 def pinned(problem: Any, name: str, answer: Any) -> Any:
@@ -55,8 +62,8 @@ def lists_truth(problem: Any, sample: int) -> tuple[str, int, str] | None:
     """Whether the candidates hold the true output."""
     if problem.functions.candidates is None or (truth := key_of(problem.objects[sample])) is None:
         return None
-    listed = problem.functions.call("candidates", sample, problem.xs[sample], then=list)
-    if any(key_of(each) == truth for each in listed):
+    listed = problem.functions.call("candidates", sample, problem.xs[sample], then=some)
+    if len(listed) > MOST or any(key_of(each) == truth for each in listed):
         return None
     return "candidates", sample, f"The candidates of sample {sample} lack its true output; add it there."
 
