@@ -29,6 +29,8 @@ _HOMES = {
     "Judgement": "judging.judge",
     "check": "judging.oracle_check",
     "OracleReport": "judging.oracle_check",
+    "watch": "judging.watching",
+    "Recorder": "judging.watching",
     "race": "judging.racing",
     "RACES": "judging.racing",
     "verify": "proofs.certificate",
@@ -55,6 +57,7 @@ _HOMES = {
 _MODULES = {
     "datasets": "data.datasets",
     "dyads": "dyads",
+    "estimators": "estimators",
     "flows": "dyads.flows",
     "pictures": "command.pictures",
     "vowpal": "dyads.vowpal",
