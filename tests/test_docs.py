@@ -23,6 +23,7 @@ from workbench.registries import CHECKOUT, load_file, present, registry
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md", "docs/peers.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md"]
+PAGES += ["docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
@@ -45,7 +46,7 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 TOLD = [
     (name, j, code)
-    for name in ("README.md", "docs/lazy.md")
+    for name in ("README.md", "docs/lazy.md", "docs/estimators.md")
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]

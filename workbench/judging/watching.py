@@ -143,6 +143,7 @@ def as_array(weights: Any) -> NDArray:
         weights = getattr(weights, step)() if hasattr(weights, step) else weights
     if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):
         weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")
+    weights = weights.numpy() if hasattr(weights, "detach") and hasattr(weights, "numpy") else weights
     try:
         found = np.array(weights)
         if found.dtype.kind not in "biuf":
