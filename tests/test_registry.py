@@ -60,7 +60,11 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 MISFITS = {  # outputs that do not fit a formulation at all, and why
-    **{(output, name): "counts errors in labels" for name in OF_LABELS for output in ("linear", "matching", "motif", "structured")},
+    **{
+        (output, name): "counts errors in labels"
+        for name in OF_LABELS
+        for output in ("linear", "matching", "motif", "structured")
+    },
     **{
         (output, "weighted-risk"): "needs linear scores"
         for output in ("chain", "matching", "motif", "multiclass", "structured")
