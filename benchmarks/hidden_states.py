@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from workbench.backends.solvers import BACKENDS, ConeProgram
+from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Ints
 from workbench.data.loading import load_problem
 from workbench.errors import checked_whole

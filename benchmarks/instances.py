@@ -28,7 +28,7 @@ import numpy as np
 
 from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import product
-from workbench.backends.solvers import BACKENDS, solve_cvxpy
+from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import CutForm, Cuts, Majorized, Search, SmoothForm, enumerated
 from workbench.errors import BackendFailed, BadInput, MissingCapability, NotSeparable, checked_whole
 from workbench.proofs.bounds import Bounds

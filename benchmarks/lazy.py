@@ -27,7 +27,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from workbench.backends.solvers import BACKENDS, backend, solve_cvxpy
+from workbench.backends import BACKENDS, backend, solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
 from workbench.solving.lazy import LazyConstraint, LazyProblem

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.solvers import backend, solve_cvxpy
+from workbench.backends import backend, solve_cvxpy
 from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BackendFailed, checked_whole
 from workbench.formulations._novelty import least_change_program

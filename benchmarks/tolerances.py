@@ -22,7 +22,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.contracts import Cuts, enumerated
 from workbench.errors import BadInput
 from workbench.formulations.hard_margin import HardMargin

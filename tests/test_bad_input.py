@@ -30,7 +30,8 @@ def refused(*words, says: str, code: int = 2) -> str:
     assert result.exit_code == code, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("cutbench: ")
-    assert result.stderr.count("\n") == 1
+    told = [line for line in result.stderr.splitlines() if "; labels from " not in line]  # how a good file was read
+    assert len(told) == 1
     assert "Traceback" not in result.stderr
     assert says in result.stderr
     assert listing() == before
@@ -172,7 +173,7 @@ def test_a_missing_data_file():
         ({"X": np.ones((2, 2)), "y": [0, 1, 1]}, "2 rows but y has shape (3,)"),
         ({"X": np.ones((0, 2)), "y": []}, "empty"),
         ({"X": np.ones((2, 2)), "y": [0, np.nan]}, "label of sample 1 is missing"),
-        ({"X": np.array([["a"], ["b"]]), "y": [0, 1]}, "ragged or not numbers"),
+        ({"X": np.array([["a"], ["b"]]), "y": [0, 1]}, "not numbers"),
         ({"X": np.ones((2, 2))}, "holds no labels"),
         ({"y": [0, 1]}, "X is missing"),
     ],

@@ -22,19 +22,27 @@ from workbench.registries import CHECKOUT, load_file, present, registry
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md", "docs/peers.md"]
+PAGES += ["docs/guide.md", "docs/formulations.md", "docs/certificates.md", "docs/limits.md", "docs/backends.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md"]
 PAGES += ["docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
+RECIPES = [f"docs/recipes/{path.name}" for path in sorted((ROOT / "docs" / "recipes").glob("*.md"))]
+PAGES += RECIPES
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 FILE = re.compile(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.M | re.S)
 LINE = re.compile(r"^`(\w+)` in `([\w/]+\.py)` wants .*?\n\n```python\n(.*?)^```$", re.M | re.S)
-FUNCTION = re.compile(r"^`workbench/backends/solvers\.py`, a new function:\n\n```python\n(.*?)^```$", re.M | re.S)
 BUNDLED = pytest.mark.skipif(not present("problem"), reason="problems and figures come with a checkout or a wheel")
 
 
 @cache
 def page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+@cache
+def recipes() -> str:
+    """All recipes, one behind the other."""
+    return "\n".join(map(page, RECIPES))
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
@@ -112,11 +120,11 @@ def cutbench(tmp_path, monkeypatch):
 
 
 def answer(line: str) -> str:
-    """What README.md shows below a command."""
-    for kind, block in blocks("README.md"):
+    """What the guide shows below a command."""
+    for kind, block in blocks("docs/guide.md"):
         if kind == "console" and block.startswith(f"$ {line}\n"):
             return block.partition("\n")[2]
-    raise AssertionError(f"README.md does not show {line}")
+    raise AssertionError(f"docs/guide.md does not show {line}")
 
 
 def agree(shown: str, output: str, *patterns: str) -> None:
@@ -151,7 +159,7 @@ def test_a_refusal_is_as_shown(cutbench):
 @BUNDLED
 def test_your_own_learner_is_judged_as_shown(cutbench):
     pytest.importorskip("sklearn")
-    code = re.search(r"<!-- mine\.py -->\n```python\n(.*?)^```$", page("README.md"), re.M | re.S).group(1)
+    code = re.search(r"<!-- mine\.py -->\n```python\n(.*?)^```$", page("docs/guide.md"), re.M | re.S).group(1)
     line = "cutbench crosscheck digits soft-margin --learners ./mine.py --passes 600"
     Path("mine.py").write_text(code)
     agree(answer(line), cutbench(line, 0), r"mine +agrees")
@@ -185,7 +193,7 @@ def test_links_lead_somewhere(name):
             assert target[1:] in anchors
         elif "://" not in target:
             assert ((ROOT / name).parent / target).is_file(), f"{name} links to {target}"
-    made = {path for path, _ in FILE.findall(page("CONTRIBUTING.md"))}
+    made = {path for path, _ in FILE.findall(recipes())}
     for path in re.findall(r"`((?:workbench|tests|problems|figures|docs)/[\w./]+\.\w+)`", text):
         assert path in made or "NAME" in path or (ROOT / path).is_file(), f"{name} names {path}"
 
@@ -206,10 +214,10 @@ def test_the_tower_is_made_from_the_list_of_wings():
     assert page("docs/images/layers.svg") == tower.picture(), "run python tests/support/tower.py"
 
 
-# ── CONTRIBUTING: recipes ─────────────────────────────────────────────────────────────────────────
+# ── recipes ─────────────────────────────────────────────────────────────────────────────────────────
 
-EXAMPLES = dict(FILE.findall(page("CONTRIBUTING.md")))
-LINES = {(name, path): text for name, path, text in LINE.findall(page("CONTRIBUTING.md"))}
+EXAMPLES = dict(FILE.findall(recipes()))
+LINES = {(name, path): text for name, path, text in LINE.findall(recipes())}
 
 
 def recipe(kind: str) -> tuple[str, str]:
@@ -237,11 +245,6 @@ def house(tmp_path_factory):
     for path, text in EXAMPLES.items():
         assert not (copy / path).exists(), f"{path} is taken; choose another example"
         (copy / path).write_text(text, encoding="utf-8")
-    backends = copy / "workbench" / "backends" / "solvers.py"
-    content, function = backends.read_text(encoding="utf-8"), FUNCTION.findall(page("CONTRIBUTING.md"))[0]
-    backends.write_text(content.replace("def _options(", f"{function}\n\ndef _options(", 1), encoding="utf-8")
-    for name, path in (("_ALL", "workbench/backends/solvers.py"), ("DELIVERED", "tests/backends/test_backends.py")):
-        inserted(copy / path, name, LINES[name, path])
     profile = 'settings.register_profile("few", max_examples=5, deadline=None, derandomize=True)\n'
     with (copy / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(profile + 'settings.load_profile("few")\n')

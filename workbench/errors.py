@@ -12,11 +12,22 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+LONGEST = 2000  # characters of a message; a cell of a file can have millions
+
+
+def printable(message: str) -> str:
+    """The message without control characters, which could steer a terminal, and not endless."""
+    text = "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else repr(c)[1:-1] for c in message)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+
 
 class CutbenchError(ValueError):
     """Base of all errors that a user, not a bug, causes."""
 
     exit_code = 2
+
+    def __init__(self, message: str = ""):
+        super().__init__(printable(message))
 
 
 class BadInput(CutbenchError):

@@ -1,6 +1,7 @@
 """Each backend against the optimality conditions, written out here, not shared with the code under test."""
 
 import importlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,23 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from workbench.backends.solvers import BACKENDS, Answer, ConeProgram, backend, solve_cvxpy, supports
-from workbench.errors import BackendFailed, CutbenchError, MissingCapability, UnknownName
+from workbench.backends import BACKENDS, Answer, ConeProgram, backend, solve_cvxpy, supports
+from workbench.backends.registry import ADAPTERS, found
+from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability, UnknownName
+from workbench.registries import Registry
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 ROOT = Path(__file__).resolve().parents[2]
 TIGHT = 1e-10
-# What asking for 1e-10 delivers on the programs below: the largest residual of the optimality conditions.
-# ECOS sees the quadratic through a cone, where a gap of ε leaves √ε in the gradient Px + q.
-DELIVERED = {
-    "CLARABEL": 1e-8, "OSQP": 1e-9, "ECOS": 1e-3, "SCS": 1e-8, "PIQP": 1e-8, "DAQP": 1e-9, "HIGHS": 1e-9,
-}  # fmt: skip
-GIVES_RAY = {"CLARABEL", "OSQP", "ECOS", "SCS", "HIGHS"}
-CLAIMS_INFEASIBLE = GIVES_RAY | {"DAQP"}
+GIVES_RAY = {name for name, each in BACKENDS.items() if each.rays}
+CLAIMS_INFEASIBLE = GIVES_RAY | {"DAQP"}  # whose exit flag says so, without a ray
 if BACKENDS["PIQP"].installed and tuple(map(int, BACKENDS["PIQP"].version.split(".")[:2])) >= (0, 7):
     CLAIMS_INFEASIBLE |= {"PIQP"}  # before, it stopped at its iteration limit instead
-WARM = {"OSQP", "SCS", "DAQP"}
+CURVED_CONES = {name for name, each in BACKENDS.items() if each.cones >= {"soc", "exp"}}
 UNAVAILABLE = {"ECOS": (sys.version_info >= (3, 13), "ECOS has no wheel for Python 3.13")}
 
 
@@ -80,7 +78,7 @@ def test_optimality_conditions(name, dense, lower_zero):
     for seed in range(5):
         program = random_program(seed, dense, lower_zero)
         answer = backend(name).solve(program, TIGHT, time_limit=20)
-        assert residual(program, answer) < DELIVERED[name], (seed, answer.status)
+        assert residual(program, answer) < BACKENDS[name].delivers, (seed, answer.status)
         assert answer.z[program.zero :].min() >= 0
         assert not answer.infeasible
         assert answer.iterations >= 0
@@ -96,7 +94,7 @@ def test_singular_gram_matrix(name, scale):
     P, q = features @ features.T, rng.normal(size=30)
     program = ConeProgram(P, q, groups, np.ones(3), 3, 0, lower_zero=True)
     answer = backend(name).solve(program, TIGHT)
-    assert residual(program, answer) < DELIVERED[name] * max(scale, 1)
+    assert residual(program, answer) < BACKENDS[name].delivers * max(scale, 1)
 
 
 @names()
@@ -127,7 +125,7 @@ def test_asking_for_more_than_doubles_hold_does_no_harm(name):
     """At 1e-12 CLARABEL stalled on two of the first sixty and returned an answer wrong by 5e-3."""
     for seed in (3, 23):
         program = random_program(seed, dense=False)
-        assert residual(program, backend(name).solve(program, 1e-12)) < DELIVERED[name]
+        assert residual(program, backend(name).solve(program, 1e-12)) < BACKENDS[name].delivers
 
 
 @names()
@@ -148,7 +146,7 @@ def test_infeasible_with_a_farkas_ray(name):
             assert np.isnan(answer.x).all()
 
 
-@names({"CLARABEL", "ECOS", "SCS"})
+@names(CURVED_CONES)
 @pytest.mark.parametrize("quadratic", [False, True])
 def test_second_order_cones(name, quadratic):
     """min ½‖x‖² − pᵀx (or −pᵀx) over ‖x‖ ≤ 1 and ‖x‖ ≤ 2: x = p/‖p‖."""
@@ -162,7 +160,7 @@ def test_second_order_cones(name, quadratic):
     assert residual(program, answer) < 1e-5
 
 
-@names({"CLARABEL", "ECOS", "SCS"})
+@names(CURVED_CONES)
 def test_all_cones_at_once(name):
     """min log Σ exp(u) − pᵀu + ½‖w‖² − cᵀw over Σu = 0, ‖w‖ ≤ 1: the entropy of p, plus ½ − ‖c‖ as ‖c‖ > 1.
 
@@ -187,16 +185,16 @@ def test_all_cones_at_once(name):
     assert np.abs(program.P @ x + q + A.T @ z).max() < 1e-5
 
 
-@names(WARM)
+@names({name for name, each in BACKENDS.items() if each.hinted})
 @pytest.mark.parametrize("lower_zero", [False, True])
 def test_warm_start_saves_steps(name, lower_zero):
     program = random_program(7, lower_zero=lower_zero, n=30, nonneg=40)
     cold = backend(name).solve(program, TIGHT)
     warm = backend(name).solve(program, TIGHT, warm=cold)
-    assert residual(program, warm) < DELIVERED[name]
+    assert residual(program, warm) < BACKENDS[name].delivers
     assert warm.iterations <= cold.iterations
     stale = Answer(np.zeros(3), np.zeros(2), "of another program", False, 0)
-    assert residual(program, backend(name).solve(program, TIGHT, warm=stale)) < DELIVERED[name]
+    assert residual(program, backend(name).solve(program, TIGHT, warm=stale)) < BACKENDS[name].delivers
 
 
 @names()
@@ -217,6 +215,10 @@ def test_through_cvxpy(name, capfd):
     x = cp.Variable(3)
     # The projection of (1, 3, −1) onto the simplex.
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x - np.array([1.0, 3, -1]))), [x >= 0, cp.sum(x) == 1])
+    if name not in cp.installed_solvers():
+        with pytest.raises(MissingCapability, match=f"CVXPY does not know {name}; use CLARABEL"):
+            solve_cvxpy(problem, name)
+        return
     assert solve_cvxpy(problem, name.lower()) == "optimal"
     assert x.value == pytest.approx([0, 1, 0], abs=1e-5)
     assert problem.value == pytest.approx(6, abs=1e-6)
@@ -229,6 +231,32 @@ def test_cvxpy_refusal_names_the_backend():
     x = cp.Variable()
     with pytest.raises(BackendFailed, match="OSQP failed on a CVXPY problem"):
         solve_cvxpy(cp.Problem(cp.Minimize(cp.exp(x) - x)), "OSQP")
+
+
+def test_cvxpy_knows_the_backends_of_the_core_install():
+    import cvxpy as cp
+
+    assert {"CLARABEL", "OSQP", "PIQP", "SCS"} <= set(cp.installed_solvers()) & set(BACKENDS)
+
+
+def test_one_new_file_is_one_new_backend(tmp_path):
+    """A file that is put beside the others is found by its NAMES and solves; nothing else is written."""
+    for name in ("__init__.py", "piqp_interior.py"):
+        shutil.copy2(ADAPTERS / name, tmp_path / name)
+    mine = (ADAPTERS / "piqp_interior.py").read_text().replace('"piqp": Backend("PIQP"', '"mine": Backend("MINE"')
+    (tmp_path / "mine_interior.py").write_text(mine)
+    both = found(Registry("backend", tmp_path))
+    assert list(both) == ["MINE", "PIQP"]
+    program = random_program(0)
+    assert residual(program, both["MINE"].solve(program, TIGHT)) < both["MINE"].delivers
+
+
+@pytest.mark.parametrize("wrong", ['{"mine": Backend("OTHER", "numpy", run, OPTIONS, LINEAR)}', '{"mine": run}'])
+def test_an_adapter_that_exports_something_else_is_refused(wrong, tmp_path):
+    text = (ADAPTERS / "piqp_interior.py").read_text()
+    (tmp_path / "mine.py").write_text(text[: text.index("NAMES = ")] + f"NAMES = {wrong}\n")
+    with pytest.raises(BadInput, match="is no Backend called MINE"):
+        found(Registry("backend", tmp_path))
 
 
 def test_unknown_name_offers_the_nearest():
@@ -245,13 +273,13 @@ def test_absent_package_says_what_to_install(monkeypatch):
 def test_unsupported_cone_names_who_can():
     program = ConeProgram(np.eye(2), np.zeros(2), -np.eye(2), np.ones(2), 0, 0, soc=(2,))
     assert supports(BACKENDS["CLARABEL"], program) is None
-    assert supports(BACKENDS["PIQP"], program) == "PIQP has no soc cone; use CLARABEL or ECOS or SCS."
+    assert supports(BACKENDS["PIQP"], program) == "PIQP has no soc cone; use CLARABEL, which has."
     with pytest.raises(MissingCapability, match="use CLARABEL"):
         BACKENDS["PIQP"].solve(program, TIGHT)
 
 
 def test_misshapen_program_is_refused_before_compiled_code_sees_it():
-    with pytest.raises(CutbenchError, match="not"):
+    with pytest.raises(CutbenchError, match="make them"):
         ConeProgram(np.eye(2), np.zeros(2), np.eye(2), np.ones(2), 0, 3)
 
 
@@ -370,10 +398,10 @@ def test_a_watched_process_ends_with_ours():
         import sys, time
         sys.path.insert(0, {str(ROOT / "tests" / "backends")!r})
         from test_backends import TIGHT, random_program
-        from workbench.backends.solvers import BACKENDS, watched
+        from workbench.backends import BACKENDS, watched
         piqp = BACKENDS["PIQP"]
         piqp.solve(random_program(0), TIGHT, time_limit=30)
-        print(watched(piqp).process.pid, flush=True)
+        print(watched(piqp.name, piqp.run).process.pid, flush=True)
         time.sleep(60)
     """
     ours = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -395,7 +423,7 @@ def alive(pid: int) -> bool:
 
 
 def test_without_a_limit_no_process_is_started(monkeypatch):
-    monkeypatch.setattr("workbench.backends.solvers.watched", lambda chosen: pytest.fail("a process was asked for"))
+    monkeypatch.setattr("workbench.backends.adapter.watched", lambda *_: pytest.fail("a process was asked for"))
     for name in WITHOUT_CLOCK:
         if BACKENDS[name].installed:
             assert not backend(name).solve(random_program(0), TIGHT).stopped
@@ -413,7 +441,7 @@ def test_through_cvxpy_only_a_clock_can_limit_time():
 
 def test_solvers_are_imported_only_to_solve():
     packages = {each.package for each in BACKENDS.values()} | {"cvxpy"}
-    code = f"import sys; from workbench.backends.solvers import BACKENDS; print({packages} & {{*sys.modules}})"
+    code = f"import sys; from workbench.backends import BACKENDS; print({packages} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

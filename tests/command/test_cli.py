@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import workbench as wb
 import workbench.command.terminal as terminal
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.command.cli import cli
 from workbench.data.loading import load_problem
 from workbench.formulations.soft_margin import SoftMargin

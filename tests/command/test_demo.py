@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.command import demo
-from workbench.data import datasets
-from workbench.proofs.certificate import verify
+from workbench.data import store
+from workbench.proofs.verify import verify
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -28,11 +28,11 @@ def told(tmp_path_factory):
     """(exit code, text, folder) of one reduced demo without the handwriting and without ECOS."""
 
     def missing(*_):
-        raise datasets.MissingData("There is no such data; put it there.")
+        raise store.MissingData("There is no such data; put it there.")
 
     folder = tmp_path_factory.mktemp("demo") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "load", missing)
+        patch.setattr(store, "load", missing)
         patch.setattr(demo, "ROUTES", {name: route | {"groups": "all"} for name, route in demo.ROUTES.items()})
         patch.setitem(BACKENDS, "ECOS", replace(BACKENDS["ECOS"], package="no-such-package"))
         lines: list[str] = []

@@ -128,6 +128,21 @@ def test_no_verbs_help_imports_anything_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_small_solve_imports_only_what_it_needs(tmp_path):
+    """CVXPY, scikit-learn and SciPy's optimisers cost more time than this solve."""
+    code = """if True:
+        import atexit, sys
+        heavy = {"cvxpy", "sklearn", "matplotlib", "rich", "scipy.optimize", "scipy.stats", "scipy.special"}
+        atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))
+        from workbench.command.cli import main
+        main()
+    """
+    done = process(code, "solve", "iris", "soft-margin", "--out", str(tmp_path))
+    assert done.returncode == 0
+    assert "optimal" in done.stdout
+    assert done.stderr == "[]\n"
+
+
 # ── a reader who leaves ───────────────────────────────────────────────────────────────────────────
 
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.data import datasets
+from workbench.data import datasets, store
 from workbench.data.datasets import Bitext, MissingData, content_digest, load, made_bitext
 from workbench.data.loading import load_problem
-from workbench.proofs.certificate import verify
+from workbench.data.sets import hansards as hansards_file
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 
 module = registry("problem").modules["hansards"]
@@ -47,11 +48,11 @@ def write(folder: Path, bitext: Bitext) -> Path:
 def nowhere(tmp_path, monkeypatch):
     """No data of this machine and no network: an empty cache and sources that do not exist."""
     monkeypatch.delenv("CUTBENCH_DATA", raising=False)
-    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
+    monkeypatch.setattr(store, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
     for name in ("PAIRS", "LINKS"):
         source = getattr(datasets, name)
         absent = (tmp_path / "absent" / source.url.rsplit("/", 1)[-1]).as_uri()
-        monkeypatch.setattr(datasets, name, replace(source, url=absent))
+        monkeypatch.setattr(hansards_file, name, replace(source, url=absent))
 
 
 @pytest.fixture

@@ -20,9 +20,11 @@ import pytest
 
 import workbench as wb
 from workbench.arithmetic.compiled import available, compiled_kernel
-from workbench.data import datasets
-from workbench.data.datasets import OCR, MissingData, content_digest, load, ocr_letters, pack_letters
+from workbench.data import store
+from workbench.data.datasets import OCR, MissingData, content_digest, load, ocr_letters
 from workbench.data.loading import load_problem
+from workbench.data.sets import ocr as ocr_file
+from workbench.data.sets.ocr import pack_letters
 
 ocr = load_problem("ocr")
 
@@ -63,8 +65,8 @@ def made(tmp_path):
 def nowhere(tmp_path, monkeypatch):
     """No data of this machine and no network: an empty cache and a source that does not exist."""
     monkeypatch.delenv("CUTBENCH_DATA", raising=False)
-    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
-    monkeypatch.setattr(datasets, "OCR", replace(OCR, url=(tmp_path / "absent" / "letter.data.gz").as_uri()))
+    monkeypatch.setattr(store, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
+    monkeypatch.setattr(ocr_file, "OCR", replace(OCR, url=(tmp_path / "absent" / "letter.data.gz").as_uri()))
 
 
 REAL = [Path(p) for p in (os.environ.get("CUTBENCH_DATA"), Path(__file__).resolve().parents[3] / "shared/data") if p]
@@ -163,10 +165,10 @@ def test_named_folder_then_variable_then_cache_then_source(made, tmp_path, monke
     monkeypatch.setenv("CUTBENCH_DATA", str(tmp_path / "empty"))
     with pytest.raises(MissingData, match="could not be fetched"):
         ocr_letters()
-    cache = datasets.cache_folder()
+    cache = store.cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     np.savez(cache / "ocr_letters.npz", **made_letters(2))
-    monkeypatch.setattr(datasets, "OCR", replace(OCR, digest=content_digest(made_letters(2))))
+    monkeypatch.setattr(ocr_file, "OCR", replace(OCR, digest=content_digest(made_letters(2))))
     assert np.array_equal(ocr_letters().labels, made_letters(2)["labels"])
     with pytest.raises(MissingData, match=r"There is no ocr_letters.npz or letter.data.gz or letter.data in .*empty"):
         ocr_letters(tmp_path / "empty")
@@ -180,8 +182,8 @@ def test_nothing_found_says_where_to_put_the_file(tmp_path):
     assert "put ocr_letters.npz or letter.data.gz" in text
     assert "CUTBENCH_DATA" in text
     assert "--data" in text
-    assert str(datasets.cache_folder()) in text
-    assert not list(datasets.cache_folder().iterdir())
+    assert str(store.cache_folder()) in text
+    assert not list(store.cache_folder().iterdir())
 
 
 def test_cache_folder_is_the_platforms_own(monkeypatch):
@@ -190,8 +192,8 @@ def test_cache_folder_is_the_platforms_own(monkeypatch):
     monkeypatch.setenv("LOCALAPPDATA", "/local")
     places = {}
     for platform in ("linux", "darwin", "win32"):
-        monkeypatch.setattr(datasets.sys, "platform", platform)
-        places[platform] = datasets.cache_folder()
+        monkeypatch.setattr(store.sys, "platform", platform)
+        places[platform] = store.cache_folder()
     assert places["linux"] == Path("/somewhere/cutbench")
     assert places["darwin"] == Path.home() / "Library/Caches/cutbench"
     assert places["win32"] == Path("/local/cutbench")
@@ -294,7 +296,7 @@ def source(tmp_path):
 
 def test_download_is_verified_kept_and_not_repeated(source):
     first = load(source)
-    kept = list(datasets.cache_folder().iterdir())
+    kept = list(store.cache_folder().iterdir())
     assert [p.name for p in kept] == ["ocr_letters.npz"]
     again = load(replace(source, url="file:///nowhere/letter.data.gz"))
     for name, array in first.items():
@@ -320,7 +322,7 @@ def test_download_over_http(source, tmp_path):
 def test_wrong_content_is_refused_and_not_kept(source):
     with pytest.raises(wb.BadInput, match="does not hold the expected data"):
         load(replace(source, digest=OCR.digest))
-    assert not list(datasets.cache_folder().iterdir())
+    assert not list(store.cache_folder().iterdir())
 
 
 def test_truncated_download_is_refused_and_not_kept(source, tmp_path):
@@ -328,12 +330,12 @@ def test_truncated_download_is_refused_and_not_kept(source, tmp_path):
     archive.write_bytes(archive.read_bytes()[:-200])
     with pytest.raises(wb.BadInput, match=r"public/letter\.data\.gz is truncated or damaged"):
         load(source)
-    assert not list(datasets.cache_folder().iterdir())
+    assert not list(store.cache_folder().iterdir())
 
 
 def test_changed_cache_is_refused(source):
     load(source)
-    kept = datasets.cache_folder() / "ocr_letters.npz"
+    kept = store.cache_folder() / "ocr_letters.npz"
     letters = made_letters(3)
     letters["labels"][0] = (letters["labels"][0] + 1) % 26
     np.savez(kept, **letters)

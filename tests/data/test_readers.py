@@ -43,13 +43,13 @@ CSV = {
 
 @pytest.mark.parametrize("text", CSV.values(), ids=CSV)
 def test_csv_finds_header_and_labels(file, text):
-    X, y, _ = read(file("data.csv", text))
+    X, y, *_ = read(file("data.csv", text))
     np.testing.assert_array_equal(X, [[1, 2], [3, 4]])
     np.testing.assert_array_equal(y, ["x", "y"])
 
 
 def test_csv_takes_the_last_column_of_whole_numbers(file):
-    X, y, _ = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
+    X, y, *_ = read(file("data.csv", "0.5,1,2\n0.25,3,0\n"))
     np.testing.assert_array_equal(X, [[0.5, 1], [0.25, 3]])
     np.testing.assert_array_equal(y, [2, 0])
     assert y.dtype == np.int64
@@ -64,7 +64,7 @@ def test_a_file_without_labels_is_known_by_its_width(file):
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight_counts_from_zero_or_one(file, first):
     text = f"# a comment\n+1 {first}:0.5 {first + 2}:-2 # more\n\n-1 qid:3 {first + 1}:1e-1\n"
-    X, y, columns = read(file("data.svm", text))
+    X, y, columns, _ = read(file("data.svm", text))
     assert columns == first
     np.testing.assert_array_equal(dense(X), [[0.5, 0, -2], [0, 0.1, 0]])
     np.testing.assert_array_equal(y, [1, -1])

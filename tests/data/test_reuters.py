@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.data import datasets
+from workbench.data import datasets, store
 from workbench.data.datasets import MissingData, content_digest, load
 from workbench.data.loading import load_problem
+from workbench.data.sets import reuters as reuters_file
 
 reuters = load_problem("reuters")
 
@@ -40,12 +41,12 @@ def write(folder: Path, name: str, lines: list[str]) -> None:
 def nowhere(tmp_path, monkeypatch):
     """No data of this machine and no network: an empty cache and sources that do not exist."""
     monkeypatch.delenv("CUTBENCH_DATA", raising=False)
-    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
+    monkeypatch.setattr(store, "cache_folder", lambda: tmp_path / "cache" / "cutbench")
     absent = {
         split: replace(source, url=(tmp_path / "absent" / source.url.rsplit("/", 1)[-1]).as_uri())
         for split, source in datasets.STORIES.items()
     }
-    monkeypatch.setattr(datasets, "STORIES", absent)
+    monkeypatch.setattr(reuters_file, "STORIES", absent)
 
 
 @pytest.fixture

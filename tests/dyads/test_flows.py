@@ -12,7 +12,7 @@ from scipy.special import wrightomega
 
 import workbench as wb
 from workbench.arithmetic.compiled import compiled, signed
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.dyads import flows
 
 TOOLS = flows.machine()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import workbench as wb
-from workbench.backends.solvers import BACKENDS, solve_cvxpy
+from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Marginals
 from workbench.objectives.likelihoods import ULPS, Enumerated
 from workbench.outputs import _marginals

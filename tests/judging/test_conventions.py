@@ -11,14 +11,18 @@ import pytest
 from click.testing import CliRunner
 
 from workbench.arithmetic.intervals import Interval
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import enumerated
 from workbench.formulations.crf import CRF
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.formulations.weighted_risk import WeightedRisk
-from workbench.judging.conventions import CLOSE, Case, best_multiple, explain, subspaces
+from workbench.judging.conventions.detective import CLOSE, explain
+from workbench.judging.conventions.features import subspaces
+from workbench.judging.conventions.neighbours import Suspect
+from workbench.judging.conventions.scaling import best_multiple
+from workbench.judging.reference import reference_of
 from workbench.objectives.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
@@ -138,10 +142,10 @@ def test_features_are_not_left_out_by_a_learner_that_weighs_them():
     _, problem, table = chains()
     reference = solve(SoftMargin(LAM), problem, gap=1e-6)
     theta, pairs = table.optimum(), planted.K**2
-    names = {each.name for each in subspaces(Case(theta, reference))}
+    names = {each.name for each in subspaces(Suspect(theta, reference_of(reference)))}
     without = np.append(theta[:-pairs], np.zeros(pairs))
     assert "no transitions" not in names
-    assert "no transitions" in {each.name for each in subspaces(Case(without, reference))}
+    assert "no transitions" in {each.name for each in subspaces(Suspect(without, reference_of(reference)))}
 
 
 @pytest.mark.parametrize("output", ["matching", "linear"])
@@ -269,7 +273,7 @@ def test_the_best_multiple_is_found(kappa):
     X, y = plain()
     reference = solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6)
     theta = solve(SoftMargin(kappa * 0.1), Multiclass(X, y), gap=1e-8).theta_flat
-    assert best_multiple(Case(theta, reference), "lam") == pytest.approx(kappa, rel=0.1)
+    assert best_multiple(Suspect(theta, reference_of(reference)), "lam") == pytest.approx(kappa, rel=0.1)
 
 
 def test_weights_of_no_size_are_no_overflow():
@@ -290,5 +294,12 @@ def test_optima_zeros_and_what_cannot_be_judged_are_not_explained():
     assert at_zero is None or not at_zero.confident
     assert explain(np.zeros(3), reference) is None
     assert explain(np.full(problem.n_features, np.nan), reference) is None
-    hard = SimpleNamespace(formulation=HardMargin(), problem=problem, gap=0.0, theta_flat=reference.theta_flat)
+    hard = SimpleNamespace(
+        formulation=HardMargin(),
+        problem=problem,
+        gap=0.0,
+        upper=reference.upper,
+        lower=reference.lower,
+        theta_flat=reference.theta_flat,
+    )
     assert explain(reference.theta_flat, hard) is None

@@ -11,20 +11,18 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability, UnknownName
-from workbench.judging.judge import CHANCE, together
 from workbench.judging.reports import KEPT, reports_of
+from workbench.judging.seeds import CHANCE, together
+from workbench.judging.settling import GRADED, chosen, settling
 from workbench.judging.verdicts import (
     AGREES,
     DISAGREES,
     FAILED,
-    GRADED,
     NOT_COMPARABLE,
     NOT_CONVERGED,
     Report,
     Verdict,
-    chosen,
     crosscheck,
-    settling,
 )
 
 
@@ -130,7 +128,10 @@ def wordy(problem, formulation, budget, rng):
 
 
 ANSWERS = {
-    bare: (DISAGREES, "above the proven optimum and stays"),
+    bare: (
+        DISAGREES,
+        "stops by itself there: 1 of its 8 passes give the same weights",
+    ),
     huge: (FAILED, "The weights reach 1.0e+300, too large"),
     diverged: (AGREES, "above the proven optimum"),
     unreal: (FAILED, "The learner returned complex weights; return real ones."),
@@ -383,7 +384,7 @@ def ends(tmp_path):
 
 
 def test_however_a_users_learner_ends_it_is_a_verdict(ends, capfd):
-    from workbench.judging.judge import learners_named
+    from workbench.judging.learners import learners_named
 
     for learner in learners_named([str(ends)]):
         limit = {"hangs": 1.0, "late": 1.0, "endless": 3.0}.get(learner.name, 30.0)
@@ -395,7 +396,7 @@ def test_however_a_users_learner_ends_it_is_a_verdict(ends, capfd):
 
 
 def test_an_object_in_a_file_lends_its_oracle_there(ends):
-    from workbench.judging.judge import learners_named
+    from workbench.judging.learners import learners_named
 
     streams = next(each for each in learners_named([str(ends)]) if each.name == "streams")
     found = wb.judge(streams, reference(), passes=8)
@@ -463,7 +464,7 @@ def test_who_settles_elsewhere_is_told_why():
     X = rng.normal(size=(60, 4))
     noisy = wb.solve(wb.SoftMargin(0.1), wb.Multiclass(X, (X[:, :3] + rng.gumbel(size=(60, 3))).argmax(axis=1)))
     right, wrong = wb.judge(Doubled(), noisy, passes=200), wb.judge(Reversed(), noisy, passes=200)
-    assert (right.verdict, right.rule, wrong.rule) == (DISAGREES, "settled", "audit: subgradient")
+    assert (right.verdict, right.rule, wrong.rule) == (DISAGREES, "ended", "audit: subgradient")
     assert [(each.kind, each.name) for each in right.causes] == [("convention", "λ twice")]
     assert [each.name for each in wrong.causes] == ["subgradient", "λ twice"]
     assert all(each.sentence in wrong.reason for each in wrong.causes)
@@ -544,7 +545,7 @@ def test_seeds_are_runs_of_their_own():
 
 
 def test_a_cheap_deterministic_learner_is_judged_on_relations(monkeypatch):
-    monkeypatch.setattr("workbench.judging.judge.CHEAP", 60.0)
+    monkeypatch.setattr("workbench.judging.kin.CHEAP", 60.0)
     found = wb.judge(cheap, reference())
     assert found.verdict == AGREES
     assert found.evidence["relations"] == 7
@@ -555,7 +556,7 @@ def cheap(problem, formulation, budget, rng):
 
 
 def test_relations_that_are_left_out_are_a_remark(monkeypatch):
-    monkeypatch.setattr("workbench.judging.judge.CHEAP", 0.0)
+    monkeypatch.setattr("workbench.judging.kin.CHEAP", 0.0)
     found = wb.judge(cheap, reference())
     assert "relations" not in found.evidence
     assert found.remarks[0].startswith("It was not judged on related problems, for a fit takes")
@@ -569,7 +570,7 @@ def shaking(problem, formulation, budget, rng):
 
 
 def test_seeds_that_differ_hide_nothing_from_relations(monkeypatch):
-    monkeypatch.setattr("workbench.judging.judge.CHEAP", 60.0)
+    monkeypatch.setattr("workbench.judging.kin.CHEAP", 60.0)
     found = wb.judge(shaking, reference(), passes=64)
     assert (found.verdict, found.rule) == (DISAGREES, "relation: features")
 

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import workbench as wb
 from workbench.arithmetic import compiled
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.errors import BackendFailed
 from workbench.formulations._novelty import least_change_program
 from workbench.objectives import least_change

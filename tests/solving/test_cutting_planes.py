@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 import workbench as wb
-from workbench.backends.solvers import BACKENDS, solve_cvxpy
+from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Cuts
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.declared import written

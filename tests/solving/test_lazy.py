@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import workbench as wb
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.contracts import Rows
 from workbench.errors import BackendFailed
 from workbench.solving.lazy import LazyConstraint, LazyProblem

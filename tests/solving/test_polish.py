@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from workbench.backends.solvers import BACKENDS, ConeProgram
+from workbench.backends import BACKENDS, ConeProgram
 from workbench.solving.masters.polish import finished
 
 

@@ -17,12 +17,13 @@ import pytest
 import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import SmoothBounds
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
 from workbench.proofs.door import bounds_for
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
 from workbench.solving import smooth
 from workbench.solving.request import Request

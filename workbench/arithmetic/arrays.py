@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,25 @@ def numbers(values: Any, what: str, remedy: str) -> Floats:
     try:
         if np.iscomplexobj(values):
             raise BadInput(f"{what} are complex; give real ones, such as their real and imaginary parts.")
-        return np.asarray(values, float)
+        if np.ma.is_masked(values):
+            raise BadInput(f"{what} have masked entries; fill them in or drop their samples.")
+        if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+            raise BadInput(f"{what} are dates or times; {remedy}, for example in days.")
+        with np.errstate(over="ignore"):  # what becomes infinite is refused as such
+            return np.asarray(values, float)
     except (TypeError, ValueError) as error:
         fault = str(error).splitlines()[0].rstrip(".")
         raise BadInput(f"{what} are ragged or not numbers ({fault}); {remedy}.") from None
+
+
+def as_number(text: str) -> float | None:
+    """The number that a text writes in ASCII without underscores, perhaps nan or infinite; None if there is none."""
+    if "_" in text or not text.isascii():  # Python reads 1_0 as 10, and digits of other scripts
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def checked_entries(matrix: sparse.csr_array, place: Callable[[int], str]) -> None:
@@ -41,9 +56,13 @@ def checked_entries(matrix: sparse.csr_array, place: Callable[[int], str]) -> No
 
 def named_labels(labels: ArrayLike) -> NDArray:
     """Labels as an array; what is ragged has no shape, objects are named by their text."""
+    if np.ma.is_masked(labels):
+        raise BadInput("The labels have masked entries; drop their samples.")
     try:
         found = np.asarray(labels)
     except ValueError:
+        return np.array(None)
+    if found.dtype.kind == "O" and any(isinstance(each, Sized) and not isinstance(each, str) for each in found.flat):
         return np.array(None)
     if found.dtype.kind == "O" and not missing_labels(found).size:
         found = found.astype(str)
@@ -51,8 +70,8 @@ def named_labels(labels: ArrayLike) -> NDArray:
 
 
 def missing_labels(labels: NDArray) -> Ints:
-    """Where labels are None, not a number or infinite."""
-    if labels.dtype.kind == "f":
+    """Where labels are None, not a number, no time, or infinite."""
+    if labels.dtype.kind in "fcmM":
         return np.flatnonzero(~np.isfinite(labels))
     if labels.dtype.kind == "O":
         return np.flatnonzero([each is None or each != each for each in labels.flat])
@@ -61,10 +80,8 @@ def missing_labels(labels: NDArray) -> Ints:
 
 def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
-    if sparse.issparse(X) and X.dtype.kind == "c":
+    if sparse.issparse(X) and np.iscomplexobj(X):
         raise BadInput("The inputs are complex; give real ones, such as their real and imaginary parts.")
-    if np.ma.is_masked(X):
-        raise BadInput("The inputs have masked entries; fill them in or drop their samples.")
     if not sparse.issparse(X):
         X = np.atleast_2d(numbers(X, "The inputs", "give an (n, p) array"))
         if X.ndim != 2:

@@ -1,7 +1,24 @@
-"""Convex solvers behind one cone program and one answer."""
+"""Convex solvers behind one cone program and one answer.
+
+    from workbench.backends import ConeProgram, backend
+    answer = backend("clarabel").solve(ConeProgram(P, q, A, b, zero=1, nonneg=4), tolerance=1e-10)
+
+The rooms, in the order in which they are read:
+
+    cone            the program, its optimality conditions, the answer
+    adapter         `Backend`: what one solver is, and `solve` around its adapter
+    adapters/       one file a solver, found by being there
+    watching        a solver without a clock under a time limit
+    registry        BACKENDS, all by name
+    through_cvxpy   the same solvers through CVXPY
+"""
 
 from __future__ import annotations
 
-from workbench.backends.solvers import BACKENDS, Answer, Backend, ConeProgram, backend, solve_cvxpy, supports
+from workbench.backends.adapter import Backend, supports
+from workbench.backends.cone import Answer, ConeProgram
+from workbench.backends.registry import BACKENDS, backend
+from workbench.backends.through_cvxpy import solve_cvxpy
+from workbench.backends.watching import STOPPED, watched
 
-__all__ = ["BACKENDS", "Answer", "Backend", "ConeProgram", "backend", "solve_cvxpy", "supports"]
+__all__ = ["BACKENDS", "STOPPED", "Answer", "Backend", "ConeProgram", "backend", "solve_cvxpy", "supports", "watched"]

@@ -26,14 +26,14 @@ from typing import Any
 import click
 import numpy as np
 
-from workbench.backends.solvers import BACKENDS
+from workbench.backends import BACKENDS
 from workbench.command import terminal
 from workbench.command.pictures import make
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, CutbenchError, MissingCapability, NotSeparable
 from workbench.judging.verdicts import DISAGREES, FAILED, crosscheck
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
@@ -277,10 +277,10 @@ def motif(story: Story) -> None:
 
 
 def proofs(story: Story) -> None:
-    """Every certificate verified from its files: no solver, no CVXPY, interval arithmetic."""
+    """Every certificate verified from its files: no solver, no CVXPY, whole numbers."""
     chapter(
         "6  Proofs: every certificate again, from its files",
-        "Cuts are rebuilt from the data, the oracle is asked anew, both bounds are enclosed in intervals.",
+        "Cuts are rebuilt from the data, every maximum is taken anew, both ends are computed over whole numbers.",
     )
     rows = []
     for path in story.certificates:

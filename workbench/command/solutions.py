@@ -121,7 +121,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
 
 
 def installed_backends() -> list[str]:
-    from workbench.backends.solvers import BACKENDS
+    from workbench.backends import BACKENDS
 
     return [name for name, backend in BACKENDS.items() if backend.installed]
 
@@ -161,7 +161,7 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
     """0 if solved; else 3, with the remedy on stderr; `remark` is what the backend said, `run` can be resumed."""
     if row["status"] in SOLVED:
         return 0
-    from workbench.backends.solvers import STOPPED
+    from workbench.backends import STOPPED
 
     said = f" ({remark})" if STOPPED in remark else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` goes on" if run and row["status"] == "limit" else ""

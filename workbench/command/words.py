@@ -74,9 +74,12 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
 def problem_of(data: Any, name: str) -> Any:
     """`data` if it is a problem; `name` is the user's word for it."""
     from workbench.contracts import Problem
+    from workbench.outputs.multiclass import Multiclass
 
     if not isinstance(data, Problem):
         raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+    if isinstance(data, Multiclass) and data.reading:
+        click.echo(f"cutbench: {data.reading}", err=True)  # a label column guessed wrong is seen at once
     return data
 
 

@@ -3,14 +3,26 @@
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
+regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search
-solvers        Solver, Trace                       a stochastic method of ours, and what its run left behind
+relations      Change, Row, Related               how an optimum moves with the data
+solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
 
 from __future__ import annotations
 
-from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
+from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows, SlopesAndOffsets
+from workbench.contracts.formulations import (
+    CutConstraints,
+    CutForm,
+    Declared,
+    Formulation,
+    Majorized,
+    Optimum,
+    Restarted,
+    Search,
+    SmoothForm,
+)
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -28,17 +40,38 @@ from workbench.contracts.problems import (
     SlackArgmax,
     enumerated,
 )
-from workbench.contracts.solvers import Mistakes, Solver, Trace
+from workbench.contracts.regularizers import Regularizer, Shape
+from workbench.contracts.relations import (
+    MEANS,
+    OF_MARGINS,
+    OF_MEANS,
+    OF_SLACKS,
+    OF_SUMS,
+    SAME,
+    Change,
+    Related,
+    Row,
+)
+from workbench.contracts.solvers import Mistakes, Solver, State, Trace
 
 __all__ = [
+    "MEANS",
+    "OF_MARGINS",
+    "OF_MEANS",
+    "OF_SLACKS",
+    "OF_SUMS",
+    "SAME",
     "Blocks",
+    "Change",
     "Compact",
     "CompactHinge",
+    "CutConstraints",
     "CutForm",
     "Cuts",
     "Declared",
     "Enumerable",
     "Floats",
+    "Formulation",
     "Grown",
     "GrownRows",
     "Ints",
@@ -51,17 +84,24 @@ __all__ = [
     "Majorized",
     "Marginals",
     "Mistakes",
+    "Optimum",
     "Oracle",
     "Prices",
     "Problem",
     "Recording",
+    "Regularizer",
+    "Related",
     "Restarted",
+    "Row",
     "Rows",
     "RunnerUp",
     "Search",
+    "Shape",
     "SlackArgmax",
+    "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
+    "State",
     "Terms",
     "Trace",
     "enumerated",

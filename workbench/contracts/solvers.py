@@ -1,47 +1,81 @@
-"""The contract of a stochastic solver of ours, and the trace that a run of one leaves behind."""
+"""The contract of a stochastic solver of ours, and `Trace`, the record of its run."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.formulations import Formulation
+from workbench.contracts.oracles import Kernel, Oracle
+from workbench.contracts.problems import Problem
+
+State = Any  # each solver's own NamedTuple of arrays and numbers
 
 
-class Solver(Protocol):
-    """A stochastic method: frozen hyper-parameters, explicit state, one function that sweeps.
+class Solver:
+    """The base class of stochastic methods: frozen hyper-parameters, explicit state, one function that sweeps.
 
-    name, dual : its command name; whether it works on dual weights (then its log is replayed)
-    sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state) : a module-level
-        function in numba's subset (solving/stochastic.py); visits the samples in `order`, logs
-        witnesses[k] and, if dual, steps[k] = (γ, ρ)
-    A solver never grades itself; `rate(norms, prices, scale, state)`, its published bound, is optional,
-    and so is `oracle(problem)`, the oracle it asks if that is not the formulation's. One that keeps its
-    cuts brings `visitor` and `duals` in place of the log (solving/stochastic.py). A dual method whose D never
-    falls promises to stay at an optimum by `start(formulation, problem, samples, witnesses, weights)`, the state at
-    dual weights μ (K,) of the cuts of these outputs; the fixed-point audit holds it to that (judging/audits.py).
+    name : the command name
+    dual : whether the method works on dual weights, so that its log is replayed (solving/stochastic.py)
+    sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state) : a module-level function in numba's
+        subset; visits the samples in `order`, logs witnesses[k] and, if dual, steps[k] = (γ, ρ)
+
+    Every solver defines `misfit`, `init` and `report`, and either `sweep` or `visitor`. The other members are
+    optional. A solver never grades itself.
     """
 
-    name: str
-    dual: bool
-    sweep: Callable[..., None]
+    name: ClassVar[str]
+    dual: ClassVar[bool] = False
+    sweep: ClassVar[Callable[..., None]]
 
-    def misfit(self, formulation: Any, problem: Any) -> str | None:
+    def misfit(self, formulation: Formulation, problem: Problem) -> str | None:
         """Why this solver cannot work on the pair, or None."""
-        ...
+        raise NotImplementedError
 
-    def init(self, formulation: Any, problem: Any) -> Any:
-        """The state: a NamedTuple of arrays and numbers."""
-        ...
+    def init(self, formulation: Formulation, problem: Problem) -> State:
+        """The first state: a NamedTuple of arrays and numbers."""
+        raise NotImplementedError
 
-    def report(self, state: Any) -> Floats:
-        """The θ it claims."""
-        ...
+    def report(self, state: State) -> Floats:
+        """The θ that the solver claims, (p,)."""
+        raise NotImplementedError
+
+    def oracle(self, problem: Problem) -> Oracle | None:
+        """The oracle that the solver asks in place of the formulation's, or None."""
+        return None
+
+    def rate(self, norms: Floats, prices: Floats, scale: float, state: State) -> float:
+        """A published bound on E F(θ) − F* after the visits so far; ∞ if there is none."""
+        return math.inf
+
+    def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], object] | None:
+        """The function visit(order) that a solver without a log runs in place of `sweep`, or None."""
+        return None
+
+    def duals(self, state: State) -> tuple[Ints, Ints, Floats] | None:
+        """Samples (K,), witnesses (K, width) and dual weights μ (K,) of the cuts, if the solver keeps its cuts."""
+        return None
+
+    def start(
+        self, formulation: Formulation, problem: Problem, samples: Ints, witnesses: Ints, weights: Floats
+    ) -> State | None:
+        """The state at dual weights μ (K,) of the cuts of these outputs, or None.
+
+        A dual method whose D never falls stays at an optimum. The fixed-point audit checks this property of every
+        solver that defines `start` (judging/audits.py).
+        """
+        return None
+
+    def averaging(self, at: Ints, visits: int) -> Floats | None:
+        """The shares (K,) in θ of the updates made at visits `at` of `visits`, if the solver learns from mistakes."""
+        return None
 
 
 class Mistakes(NamedTuple):
-    """Updates w += ψ_i(y) at mistaken outputs, by the log: samples (K,), witnesses (K, width), counts (K,)."""
+    """The log of updates w += ψ_i(y) at mistaken outputs: samples (K,), witnesses (K, width), counts (K,)."""
 
     samples: Ints
     witnesses: Ints
@@ -50,14 +84,14 @@ class Mistakes(NamedTuple):
 
 @dataclass
 class Trace:
-    """What a run left behind: iterates at m checkpoints, and their grades, computed by us afterwards.
+    """The iterates of a run at m checkpoints, and the bounds that we computed at each.
 
     passes, oracle_calls, seconds : (m,);  thetas : (m, p);  upper : (m,)
-    lower : (m,), NaN without a dual, unless the terms are smooth: then θ proves it
+    lower : (m,), NaN without a dual, unless the terms are smooth: then θ alone proves a lower bound
     bound : (m,) published bound on E F(θ) − F*, ∞ if there is none
     drift : (m,) ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by replay of the log, NaN without a dual
-    method, formulation : the solver with its hyper-parameters, and what it says it minimises
-    mistakes : the updates of a solver that learns from its mistakes, else None
+    method, formulation : the solver with its hyper-parameters, and the formulation that the run was given
+    mistakes : the updates of a solver that learns from mistakes, else None
     """
 
     solver: str
@@ -71,6 +105,6 @@ class Trace:
     drift: Floats
     compiled: bool
     compile_seconds: float
-    method: Any
-    formulation: Any
+    method: Solver
+    formulation: Formulation
     mistakes: Mistakes | None = None

@@ -28,10 +28,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from workbench.arithmetic.intervals import gamma
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput
@@ -70,6 +69,7 @@ def nuclear_bound(dyads: Dyads, lam: float, k: int, loss: str = "hinge", backend
     Raises `BadInput` for more than 200 features on both sides, `BackendFailed` if the backend returns no point.
     """
     import cvxpy as cp
+    from scipy.optimize import minimize_scalar
 
     check(dyads, lam, loss)
     L, R, X, y, prices = parts = parts_of(dyads)

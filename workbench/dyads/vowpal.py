@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import as_number
 from workbench.errors import BadInput
 
 
@@ -41,7 +42,7 @@ def read(path: str | Path) -> list[Example]:
     Raises `BadInput` that names the file and the line.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError:
@@ -97,11 +98,8 @@ def named(what: str, word: str) -> tuple[str, float]:
 
 def number(what: str, text: str) -> float:
     """The finite number that `text` writes, or ValueError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not isfinite(value):
+    value = as_number(text)
+    if value is None or not isfinite(value):
         raise ValueError(f"has {text!r} as the number of its {what}; write a finite number.")
     return value
 

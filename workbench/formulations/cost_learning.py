@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import Blocks, Floats, Prices
+from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
 from workbench.errors import BadInput, checked_positive
 from workbench.objectives.costs import COUNTS, Classes, LearnedCost, classes_of, label_counts, reachable
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
@@ -87,7 +87,7 @@ class CostLearning(CostSettings):
         number, places = problem.places(np.arange(problem.n_samples))
         holds = np.zeros((problem.n_samples, len(problem.classes)))
         holds[number, problem.labels[places]] = 1
-        shares = problem.weights @ holds
+        shares = self.prices(problem).weights @ holds
         longest, size = float(np.bincount(number).max()), float(problem.magnitude.max())
         at_start, most = self.start(problem)
         root = 4 * math.sqrt(1 / self.lam2) * size
@@ -100,6 +100,10 @@ class CostLearning(CostSettings):
     def costs(self, problem: Any) -> Regularizer:
         """r of v."""
         raise NotImplementedError
+
+    def relations(self) -> Row:
+        """Sums over samples, so that duplicates double F and its settings."""
+        return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring == "input" else SAME}
 
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp
@@ -169,6 +173,10 @@ class NormalizedCostLearning(CostLearning):
         if len(n) != len(classes.names):
             raise BadInput(f"There are {len(n)} counts for {len(classes.names)} error classes; give one for each.")
         return n * reachable(problem, classes)
+
+    def relations(self) -> Row:
+        """A count n_S of 1 stays 1 when samples double."""
+        return super().relations() | (dict.fromkeys(("duplicate",)) if self.counts == "none" else {})
 
     def start(self, problem: Any) -> tuple[float, float]:
         """At v = 0 only (K/2) Σ n_S is left; v* ≤ 1, for beyond both terms grow."""

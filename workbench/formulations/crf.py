@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.contracts import Marginals, Terms
+from workbench.contracts import OF_MEANS, Marginals, Row, Terms
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.likelihoods import Enumerated
 
@@ -32,6 +32,10 @@ class CRF(Ridge):
     def terms(self, problem: Any) -> Terms:
         """By the problem's own marginals, or by listing its outputs where it has none."""
         return problem.marginals() if isinstance(problem, Marginals) else Enumerated(problem)
+
+    def relations(self) -> Row:
+        """Likelihoods do not look at ℓ."""
+        return OF_MEANS
 
     def program(self, problem: Any) -> tuple[Any, Any]:
         import cvxpy as cp

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Blocks, Prices
+from workbench.contracts import Blocks, Prices, Row
 from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
 from workbench.objectives.costs import FixedCost, folds_of, label_counts
@@ -55,6 +55,12 @@ class FixedCostLearning(CostLearning):
     def regularizer(self, problem: Any) -> Stacked:
         sizes = self.oracle(problem).sizes[:2]
         return Stacked(sizes, (ElasticNet(float(self.lam2), float(self.lam1)), self.box(problem)))
+
+    def relations(self) -> Row:
+        """Given costs are about labels by name, and folds about samples in their order."""
+        row = super().relations()
+        row |= dict.fromkeys(("rename",)) if self.v is not None else {}
+        return row | (dict.fromkeys(("duplicate", "split", "permute")) if self.parts else {})
 
     def start(self, problem: Any) -> tuple[float, float]:
         most = max(self.oracle(problem).v, default=0.0)

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.arithmetic.intervals import down, up
-from workbench.contracts import Prices
+from workbench.contracts import OF_MARGINS, Prices, Row
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling
+from workbench.objectives.regularizers import unsigned
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,11 @@ class HardMargin(Ridge):
         return Prices(problem.weights, 0.0)
 
     def oracle(self, problem: Any) -> MarginRescaling:
-        return MarginRescaling(problem)
+        return MarginRescaling(unsigned(problem, "hard-margin"))
+
+    def relations(self) -> Row:
+        """How its optimum moves with the data (contracts/relations.py)."""
+        return OF_MARGINS
 
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp

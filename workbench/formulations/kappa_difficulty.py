@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from workbench.contracts import Blocks, Floats
+from workbench.contracts import Blocks, Floats, Row
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.objectives.costs import reachable
@@ -34,6 +34,10 @@ class KappaDifficulty(CostSettings):
     step_rule: Step = "cosine"
 
     monotone: ClassVar[bool] = False
+
+    def relations(self) -> Row:
+        """None: an alternation has no optimum that a relation could move."""
+        return {}
 
     def blocks(self, problem: Any) -> Blocks:
         return self.fixed(self.start(problem)).blocks(problem)

@@ -28,15 +28,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Blocks, Floats, Ints, Latent, Prices
+from workbench.contracts import Blocks, Floats, Ints, Latent, Prices, Row
 from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.pacing import costs, hinges, rivals
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.objectives.regularizers import SquaredNorm, unsigned
 
 KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 
@@ -71,6 +72,10 @@ class CompletedSSVM:
             if not set(kept) <= {0, 1}:
                 raise BadInput(f"kept is {shown(kept)}; {KEPT}.")
 
+    def relations(self) -> Row:
+        """None: the states belong to samples in their order, and motifs to no layout that relations read."""
+        return {}
+
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(problem.n_features,))
 
@@ -83,11 +88,12 @@ class CompletedSSVM:
             raise BadInput(f"kept has {len(kept)} entries for {problem.n_samples} samples; give one for each.")
         if not (problem.weights * kept).any():
             raise BadInput("kept leaves no sample with weight to learn from; keep one at least.")
-        return Prices(problem.weights * kept, float(problem.weights.sum()) / self.C)
+        total = sum(map(Fraction, problem.weights.tolist()), Fraction(0)) / Fraction(self.C)
+        return Prices(problem.weights * kept, float(total))  # rounded once: the certificate's format says so
 
     def oracle(self, problem: Any) -> MarginRescaling:
         if self.states is None:
-            return MarginRescaling(problem)
+            return MarginRescaling(unsigned(problem, "completed-ssvm"))
         return Completion(latent(problem).completed(np.array(self.states)), problem)
 
     def program(self, problem: Any, cuts: Any) -> Any:
@@ -140,6 +146,10 @@ class Restarted:
 
     starts: int
     first: Callable[[Any, int], Floats]
+
+    def relations(self) -> Row:
+        """None: an alternation has no optimum that a relation could move."""
+        return {}
 
     def blocks(self, problem: Any) -> Blocks:
         return Blocks(w=(latent(problem).n_features,))

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.contracts import OF_MEANS, Row
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.oracles import UnitMargin
 
@@ -30,6 +31,10 @@ class Separation(HardMargin):
 
     def oracle(self, problem: Any) -> UnitMargin:
         return UnitMargin(problem)
+
+    def relations(self) -> Row:
+        """Unit margins do not look at ℓ."""
+        return OF_MEANS
 
 
 NAMES = {"perceptron": Separation}

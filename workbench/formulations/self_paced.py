@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Blocks, Enumerable, Floats, Ints, Prices
+from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.objectives.regularizers import SquaredNorm, unsigned
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,16 @@ class SelfPaced:
     def prices(self, problem: Any) -> Prices:
         return Prices.of_mean(problem.weights)
 
+    def relations(self) -> Row:
+        """There is no λ, so scales go into C and K; 1/K is paid for each sample, and halves when samples double."""
+        row = MEANS | {"duplicate": Change({"K": 1.0}), "features": Change({"C": -2.0, "K": 2.0}, -2.0, -1.0)}
+        return row | {"loss": Change({"C": 1.0, "K": -2.0}, 2.0, 1.0)}
+
     def oracle(self, problem: Any) -> MarginRescaling:
         if not isinstance(problem, Enumerable):
             name = type(problem).__name__
             raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")
-        return MarginRescaling(problem)
+        return MarginRescaling(unsigned(problem, "self-paced"))
 
     def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
         shares = [Fraction(each) for each in problem.weights.tolist()]

@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.arithmetic.intervals import TINY, gamma
-from workbench.contracts import Floats, Ints, Kernel, LinearScores
+from workbench.contracts import OF_MEANS, Floats, Ints, Kernel, LinearScores, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.likelihoods import KAPPA, ULPS
@@ -133,6 +133,10 @@ class WeightedRisk(Ridge):
         super().__post_init__()
         if self.loss not in ("hinge", "squared", "logistic"):
             raise BadInput(f"loss is {self.loss!r}; choose hinge, squared or logistic.")
+
+    def relations(self) -> Row:
+        """Targets are ±1, so no loss of outputs is looked at."""
+        return OF_MEANS
 
 
 class HingeRisk(WeightedRisk):

@@ -32,8 +32,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Search
-from workbench.proofs.bounds import SmoothBounds
+from workbench.contracts import Floats, Ints, Search, Solver
+from workbench.judging.reference import Reference
+from workbench.judging.reports import Report
+from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.solving.stochastic import slope_norms, visitor
 
@@ -71,7 +73,7 @@ class Hooks:
 
 def hooks_of(learner: Any, formulation: Any, problem: Any) -> Hooks:
     """What a solver of ours, or an object or function with these attributes, lends on this pair."""
-    if hasattr(learner, "sweep"):
+    if isinstance(learner, Solver):
         return hooks_of_solver(learner, formulation, problem)
 
     def lent(name: str) -> Any:
@@ -88,7 +90,7 @@ def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
     if solver.misfit(formulation, problem):
         return Hooks()
     bounds = bounds_for(formulation, problem)
-    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    asked = solver.oracle(problem) or bounds.oracle
     kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
     if not hasattr(asked, "dim"):  # it asks for scores, there is no maximum
         return Hooks(solver=solver, asked=None if smooth else asked)
@@ -111,7 +113,7 @@ def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
     return Hooks(oracle, subgradient, slope, solver=solver, asked=asked)
 
 
-def audit(hooks: Hooks, reference: Any) -> list[Finding]:
+def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
     """All findings about what is lent; none about alternations and searches, whose terms are no maxima to follow."""
     if isinstance(reference.formulation, Search):
         return []
@@ -121,9 +123,9 @@ def audit(hooks: Hooks, reference: Any) -> list[Finding]:
 # ── the audits ────────────────────────────────────────────────────────────────────────────────────
 
 
-def audit_oracle(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """Its answers against the best ones, by score."""
-    bounds = bounds_for(reference.formulation, reference.problem)
+    bounds = reference.bounds
     oracle = hooks.asked or bounds.oracle
     if hooks.oracle is None or isinstance(bounds, SmoothBounds):
         return
@@ -145,11 +147,11 @@ def audit_oracle(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("oracle", worst, SLACK, where if worst > SLACK else "")
 
 
-def audit_subgradient(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_subgradient(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """The subgradient inequality between the optimum and random points, for single terms h_i."""
     if hooks.subgradient is None:
         return
-    bounds = bounds_for(reference.formulation, reference.problem)
+    bounds = reference.bounds
     places, worst, where = points(reference, bounds), 0.0, ""
     for i in chosen(bounds.samples):
         oracle = hooks.asked or bounds.oracle
@@ -172,9 +174,9 @@ def audit_subgradient(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("subgradient", worst, SLACK, where if worst > SLACK else "")
 
 
-def audit_stationarity(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """∇r + Σ μ_k g_k at the optimum, for the directions that it takes at the certified cuts."""
-    bounds = bounds_for(reference.formulation, reference.problem)
+    bounds = reference.bounds
     mu = bounds.regularizer.curvature
     if hooks.slope is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
         return
@@ -193,12 +195,12 @@ def audit_stationarity(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("stationarity", worst, allowed, told if worst > allowed else "")
 
 
-def audit_prox(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """Its proximal steps against r's own, by value, in metrics of several sizes."""
     if hooks.prox is None:
         return
     r = reference.formulation.regularizer(reference.problem)
-    rng, theta, worst, where = np.random.default_rng(0), reference.theta_flat, 0.0, ""
+    rng, theta, worst, where = np.random.default_rng(0), reference.theta, 0.0, ""
     for scale in (0.1, 1.0, 10.0):
         u, step = theta + scale * rng.normal(size=len(theta)), float(rng.uniform(0.1, 2))
         metric = rng.uniform(0.2, 5, len(theta))
@@ -216,7 +218,7 @@ def audit_prox(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("prox", worst, SLACK, where if worst > SLACK else "")
 
 
-def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_average(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """The average that a solver of ours reports against averages of the iterates of its twin; or those it lends."""
     solver = hooks.solver
     if hooks.iterates is not None:
@@ -236,9 +238,9 @@ def audit_average(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("averaging", away, SLACK, told if away > SLACK else "")
 
 
-def audit_fixed_point(hooks: Hooks, reference: Any) -> Iterator[Finding]:
+def audit_fixed_point(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """A pass from the certified dual weights; there are none of smooth terms, whose solvers have no `start`."""
-    if not hasattr(hooks.solver, "start"):
+    if hooks.solver is None or type(hooks.solver).start is Solver.start:
         return
     form, problem, certificate = reference.formulation, reference.problem, reference.certificate
     bounds = bounds_for(form, problem)
@@ -254,7 +256,7 @@ def audit_fixed_point(hooks: Hooks, reference: Any) -> Iterator[Finding]:
     yield Finding("fixed point", away, allowed, told if away > allowed else "")
 
 
-AUDITS: dict[str, Callable[[Hooks, Any], Iterator[Finding]]] = {
+AUDITS: dict[str, Callable[[Hooks, Reference], Iterator[Finding]]] = {
     "oracle": audit_oracle,
     "subgradient": audit_subgradient,
     "stationarity": audit_stationarity,
@@ -264,7 +266,7 @@ AUDITS: dict[str, Callable[[Hooks, Any], Iterator[Finding]]] = {
 }
 
 
-def audit_reports(reports: list[Any]) -> list[Finding]:
+def audit_reports(reports: list[Report]) -> list[Finding]:
     """The averaging audit of learners that report an `iterate`, and perhaps its `share`, with each checkpoint."""
     if len(reports) < 2 or not all("iterate" in each.claims for each in reports):
         return []
@@ -285,9 +287,9 @@ def replayed(steps: Iterable[tuple[Floats, Floats, float]], unit: str = "checkpo
 # ── where and by what ─────────────────────────────────────────────────────────────────────────────
 
 
-def points(reference: Any, bounds: Any) -> list[Floats]:
+def points(reference: Reference, bounds: Bounds | SmoothBounds) -> list[Floats]:
     """The optimum, 0, and random points as far from the optimum as it is from 0; all in r's domain."""
-    rng, theta = np.random.default_rng(0), reference.theta_flat
+    rng, theta = np.random.default_rng(0), reference.theta
     far = max(float(np.linalg.norm(theta)), 1e-3) / np.sqrt(len(theta))
     places = [theta, 0 * theta, *(theta + far * rng.normal(size=len(theta)) for _ in range(POINTS - 1))]
     return [bounds.regularizer.feasible(each) for each in places]
@@ -324,7 +326,7 @@ def rounding(oracle: Any, theta: Floats, i: int) -> tuple[float, float]:
 def iterates(solver: Any, formulation: Any, problem: Any, order: Ints) -> Floats:
     """(visits, p): what the solver reports after each visit."""
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
-    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    asked = solver.oracle(problem) or bounds.oracle
     visit = visitor(solver, asked.kernel(), asked.width, bounds.prices.floats(), state, False)
     found = []
     for one in order[:, None]:

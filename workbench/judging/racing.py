@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
@@ -52,7 +52,7 @@ UNITS = 3  # oracle passes measured at every showing
 
 
 @dataclass(frozen=True)
-class Case:
+class Race:
     """A race that is run again and again: a problem, what stands in where its data are not at hand, and the field.
 
     n : samples, None for all;  lam : 0 stands for 1/n
@@ -80,14 +80,14 @@ OURS = ("dual-block", "bcfw", "solve", "one-slack")
 PEERS = ("sklearn-crammer-singer", "dlib")
 CRF = ("solve", "crf-lbfgs", "crf-stochastic")
 RACES = {
-    "digits": Case("digits", "digits", "soft-margin", 1797, 0, (*OURS, *PEERS, "cvxpy")),
-    "few-digits": Case("digits", "digits", "soft-margin", 300, 0.1, (*OURS, *PEERS, "structsvm", "cvxpy")),
-    "words": Case("ocr", "synthetic-chain", "soft-margin", 626, 0.01, (*OURS, "dlib", "cvxpy")),
-    "rough-words": Case("ocr", "synthetic-chain", "soft-margin", 626, 0, (*OURS, "dlib", "cvxpy")),
-    "bitext": Case("hansards", "synthetic-bitext", "soft-margin", None, 0.01, (*OURS, "dlib", "cvxpy")),
-    "text": Case("reuters", "synthetic-text", "soft-margin", None, 0.01, (*OURS, *PEERS)),
-    "word-crf": Case("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
-    "digit-crf": Case("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),
+    "digits": Race("digits", "digits", "soft-margin", 1797, 0, (*OURS, *PEERS, "cvxpy")),
+    "few-digits": Race("digits", "digits", "soft-margin", 300, 0.1, (*OURS, *PEERS, "structsvm", "cvxpy")),
+    "words": Race("ocr", "synthetic-chain", "soft-margin", 626, 0.01, (*OURS, "dlib", "cvxpy")),
+    "rough-words": Race("ocr", "synthetic-chain", "soft-margin", 626, 0, (*OURS, "dlib", "cvxpy")),
+    "bitext": Race("hansards", "synthetic-bitext", "soft-margin", None, 0.01, (*OURS, "dlib", "cvxpy")),
+    "text": Race("reuters", "synthetic-text", "soft-margin", None, 0.01, (*OURS, *PEERS)),
+    "word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
+    "digit-crf": Race("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),
 }
 
 

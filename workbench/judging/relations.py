@@ -8,14 +8,15 @@ A relation changes a problem, and says for each formulation which settings chang
     permute     samples in another order           rename   labels by other numbers
     rotate      x → Mᵀx, M orthogonal              features φ → cφ              loss    ℓ → cℓ
 
-`TABLE` holds (p, q) for each pair, `None` where no settings make the optima correspond (docs/mathematics.md §9):
-means do not see a duplicate, sums double (and so must r: λ₁ and λ₂), 1/K halves per sample; a count n_S of 1 stays 1.
+A formulation declares (p, q) for each relation (`relations`, contracts/relations.py), `None` where no settings make the
+optima correspond (docs/mathematics.md §9): means do not see a duplicate, sums double (and so must r: λ₁ and λ₂), 1/K
+halves per sample; a count n_S of 1 stays 1.
 A rotation keeps ‖w‖² and not ‖w‖₁, nor which feature is the largest. φ → cφ wants λ → c²λ, λ₁ → cλ₁; ℓ → cℓ wants
 λ → λ/c, w → cw under margin rescaling and λ → cλ, w → w under slack rescaling; likelihoods, unit margins and
 learned costs do not look at ℓ.
 
 So one certified reference is many: `related` hands them out with their proven bounds, for a learner to be judged by.
-A formulation without a row and an output structure of another layout are checked by no relation.
+A formulation that declares an empty row and an output structure of another layout are checked by no relation.
 
 Where the original has 0/1 losses, or no sample weights, a change may bring others, which not every learner is made for:
 such a reference has `beyond`, with the changed problem as it would be without them.
@@ -25,62 +26,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.contracts import Floats, Ints
-from workbench.registries import registry
+from workbench.contracts import Change, Floats, Ints, Problem, Related
+from workbench.judging.reference import Beyond, Reference
+from workbench.outputs.chain import Chain
+from workbench.outputs.linear import Linear
+from workbench.outputs.matching import Matching
+from workbench.outputs.multiclass import Multiclass
 
 Arrays = dict[str, NDArray]
 COSTS = ("cost", "false_positive", "false_negative")
-LAYOUTS = ("multiclass", "chain", "matching", "linear")  # output structures whose `arrays` are understood here
+LAYOUTS = (Multiclass, Chain, Matching, Linear)  # output structures whose `arrays` are understood here
 SCALE = 2.0  # c of `features` and `loss`
-
-
-class Change(NamedTuple):
-    """The powers of c by which settings change, the power q of the value, and that of the weights w."""
-
-    settings: Mapping[str, float] = {}
-    value: float = 0.0
-    weights: float = 0.0
 
 
 @dataclass(frozen=True)
 class Changed:
     """A changed problem with its c, and what becomes of the blocks of θ."""
 
-    problem: Any
+    problem: Problem
     c: float = 1.0
     moves: Mapping[str, Callable[[Floats], Floats]] = field(default_factory=dict)
-
-
-class Beyond(NamedTuple):
-    """What a changed problem has and the original had not, and the changed problem without it."""
-
-    what: str
-    without: Any
 
 
 # ── changes of the data ───────────────────────────────────────────────────────────────────────────
 
 
-def duplicate(problem: Any) -> Changed | None:
+def duplicate(problem: Problem) -> Changed | None:
     return Changed(taken(problem, np.tile(np.arange(problem.n_samples), 2)), 2.0)
 
 
-def split(problem: Any) -> Changed | None:
+def split(problem: Problem) -> Changed | None:
     return Changed(taken(problem, np.tile(np.arange(problem.n_samples), 2), 0.5))
 
 
-def permute(problem: Any) -> Changed | None:
+def permute(problem: Problem) -> Changed | None:
     return Changed(taken(problem, np.random.default_rng(0).permutation(problem.n_samples)))
 
 
-def rename(problem: Any) -> Changed | None:
+def rename(problem: Problem) -> Changed | None:
     """Label y becomes π(y), a cyclic shift."""
     arrays = problem.arrays()
     if "classes" not in arrays:
@@ -99,7 +88,7 @@ def rename(problem: Any) -> Changed | None:
     return Changed(rebuilt(problem, arrays), moves=moves)
 
 
-def rotate(problem: Any) -> Changed | None:
+def rotate(problem: Problem) -> Changed | None:
     """x → Mᵀx with a random orthogonal M, w → Mᵀw for each label."""
     arrays = problem.arrays()
     X = inputs(arrays)
@@ -109,7 +98,7 @@ def rotate(problem: Any) -> Changed | None:
     return Changed(turned, moves={"w": lambda w: np.append((w[:edges].reshape(-1, X.shape[1]) @ M).ravel(), w[edges:])})
 
 
-def features(problem: Any) -> Changed | None:
+def features(problem: Problem) -> Changed | None:
     """φ → cφ; the transitions of chains are features that no data scale."""
     arrays = problem.arrays()
     if "offsets" in arrays:
@@ -117,7 +106,7 @@ def features(problem: Any) -> Changed | None:
     return Changed(rebuilt(problem, arrays | {"data": SCALE * arrays["data"]}), SCALE)
 
 
-def loss(problem: Any) -> Changed | None:
+def loss(problem: Problem) -> Changed | None:
     """ℓ → cℓ, where the data have costs."""
     arrays = problem.arrays()
     costs = {key: SCALE * arrays[key] for key in COSTS if key in arrays}
@@ -129,7 +118,7 @@ RELATIONS: dict[str, Callable[[Any], Changed | None]] = {
 }
 
 
-def taken(problem: Any, order: Ints, share: float = 1.0) -> Any:
+def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
     """The problem of the samples in `order`, each with `share` of its weight."""
     arrays = problem.arrays()
     n, rows = problem.n_samples, inputs(arrays).shape[0]
@@ -145,7 +134,7 @@ def taken(problem: Any, order: Ints, share: float = 1.0) -> Any:
     return rebuilt(problem, arrays | csr(inputs(arrays)[at]) | kept)
 
 
-def rebuilt(problem: Any, arrays: Arrays) -> Any:
+def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
     """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
     kind = problem if isinstance(problem, type) else type(problem)
     sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
@@ -158,7 +147,7 @@ PLAIN: dict[str, Callable[[Arrays], Arrays]] = {
 }
 
 
-def beyond(problem: Any, changed: Any) -> Beyond | None:
+def beyond(problem: Problem, changed: Problem) -> Beyond | None:
     before, after = problem.arrays(), changed.arrays()
     for what, plain in PLAIN.items():
         if alike(before, plain(before)) and not alike(after, plain(after)):
@@ -184,97 +173,40 @@ def csr(X: sparse.csr_array) -> Arrays:
 
 # ── relation × formulation ────────────────────────────────────────────────────────────────────────
 
-SAME = Change()
-MEANS = dict.fromkeys(("duplicate", "split", "permute", "rename", "rotate"), SAME)
-SCALED = Change({"lam": 2.0}, 0.0, -1.0)  # φ → cφ: λ → c²λ, w → w/c
-DEARER = Change({"lam": -1.0}, 1.0, 1.0)  # ℓ → cℓ: λ → λ/c, w → cw, F → cF
-SUMS = {
-    "duplicate": Change({"lam1": 1.0, "lam2": 1.0}, 1.0),
-    "split": SAME,
-    "permute": SAME,
-    "rename": SAME,
-    "features": Change({"lam1": 1.0, "lam2": 2.0}, 0.0, -1.0),
-    "loss": SAME,
-}
 
-
-def of_margins(form: Any) -> dict[str, Change | None]:
-    dearer = Change({"lam": 1.0}, 1.0) if getattr(form, "rescaling", "margin") == "slack" else DEARER
-    return MEANS | {"features": SCALED, "loss": dearer}
-
-
-def of_means(form: Any) -> dict[str, Change | None]:
-    return MEANS | {"features": SCALED, "loss": SAME}
-
-
-def of_costs(form: Any) -> dict[str, Change | None]:
-    """Sums over samples; folds depend on their order, given costs on the names of labels."""
-    row: dict[str, Change | None] = dict(SUMS)
-    row["rotate"] = None if form.lam1 > 0 or form.factoring == "input" else SAME
-    if getattr(form, "counts", "") == "none":
-        row |= dict.fromkeys(("duplicate",))
-    if getattr(form, "v", None) is not None:
-        row |= dict.fromkeys(("rename",))
-    if getattr(form, "parts", 0):
-        row |= dict.fromkeys(("duplicate", "split", "permute"))
-    return row
-
-
-def of_selection(form: Any) -> dict[str, Change | None]:
-    """½‖w‖² + (C/n) Σ v ξ + (1/K) Σ (1 − v): no λ, so scales go into C and K."""
-    row = MEANS | {"duplicate": Change({"K": 1.0}), "features": Change({"C": -2.0, "K": 2.0}, -2.0, -1.0)}
-    return row | {"loss": Change({"C": 1.0, "K": -2.0}, 2.0, 1.0)}
-
-
-TABLE: dict[str, Callable[[Any], dict[str, Change | None]]] = {
-    "soft-margin": of_margins,
-    "hard-margin": of_margins,
-    "perceptron": of_means,
-    "crf": of_means,
-    "weighted-risk": of_means,
-    "simplex-cost-learning": of_costs,
-    "normalized-cost-learning": of_costs,
-    "fixed-cost": of_costs,
-    "self-paced": of_selection,
-}
-
-
-def changes(formulation: Any) -> dict[str, Change | None]:
-    """The formulation's row of the table; empty if it has none."""
-    for family in type(formulation).__mro__:
-        for name, item in registry("formulation").items():
-            if item is family:
-                return TABLE[name](formulation) if name in TABLE else {}
-    return {}
-
-
-def related(reference: Any) -> Iterator[tuple[str, Any]]:
+def related(reference: Reference) -> Iterator[tuple[str, Reference]]:
     """(relation, reference of the changed problem) for all that hold, with the bounds of the original, moved."""
     problem, formulation = reference.problem, reference.formulation
-    if getattr(problem, "name", "") not in LAYOUTS:
+    if not understood(problem) or not isinstance(formulation, Related):
         return
-    for name, change in changes(formulation).items():
+    for name, change in formulation.relations().items():
         changed = RELATIONS[name](problem) if change is not None else None
         if changed is not None:
             yield name, moved(reference, changed, change)
 
 
-def moved(reference: Any, changed: Changed, change: Change) -> Any:
+def moved(reference: Reference, changed: Changed, change: Change) -> Reference:
     """The certified reference of the changed problem; its θ is NaN where costs of error classes have new places."""
     formulation, c = reference.formulation, changed.c
     settings = {key: getattr(formulation, key) * c**power for key, power in change.settings.items()}
     factor, blocks = c**change.value, formulation.blocks(reference.problem)
-    parts = blocks.split(reference.theta_flat)
+    parts = blocks.split(reference.theta)
     parts = {name: changed.moves.get(name, np.copy)(part.ravel()) for name, part in parts.items()}
     parts["w"] = parts["w"] * c**change.weights
     if "b" in changed.moves and "v" in parts:
         parts["v"] = np.full(parts["v"].shape, np.nan)
-    return SimpleNamespace(
+    return Reference(
         formulation=replace(formulation, **settings),
         problem=changed.problem,
-        theta_flat=blocks.join(parts),
+        theta=blocks.join(parts),
         upper=reference.upper * factor,
         lower=reference.lower * factor,
         gap=reference.gap,
+        missing=reference.missing,
         beyond=beyond(reference.problem, changed.problem),
     )
+
+
+def understood(problem: Problem) -> bool:
+    """Whether the problem's `arrays` have one of the LAYOUTS; a structure made from one of them may have another."""
+    return type(problem) in LAYOUTS

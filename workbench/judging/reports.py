@@ -4,7 +4,7 @@ It may return
 
     θ                      weights (p,), dense or sparse
     (θ, report)            a report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if
-                           false (judging/verdicts.py); `iterate` and `share` let the average be replayed
+                           false (judging/claims.py); `iterate` and `share` let the average be replayed
                            (judging/audits.py)
     checkpoints            each (passes, θ) or a report with `weights` and perhaps `passes`
 
@@ -18,19 +18,30 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.contracts import Floats
 from workbench.errors import BadInput
-from workbench.judging.verdicts import Report
 
 KEPT = 500  # checkpoints that are kept at least, where there are more
 ENDLESS = 100_000  # checkpoints
 KEYS = ("weights", "passes", "objective", "lower", "gap", "dual", "iterate", "share")
 NUMBERS = ("objective", "lower", "gap", "share")
+
+
+class Report(NamedTuple):
+    """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …).
+
+    remarks : what is to be told of the report itself, in sentences
+    """
+
+    passes: float
+    theta: Floats
+    claims: Mapping[str, Any] = {}
+    remarks: tuple[str, ...] = ()
 
 
 class BadAnswer(BadInput):

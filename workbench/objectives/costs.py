@@ -372,41 +372,54 @@ def reachable(problem: Any, classes: Classes) -> NDArray[np.bool_]:
     return np.isin(np.arange(len(classes.names)), table)
 
 
-def label_counts(problem: Any) -> Floats:
-    """c (k,): places of each true label, by sample weight."""
+def place_masses(problem: Any, group: Ints, groups: int) -> NDArray:
+    """(groups, k) places of each group and true label by sample weight, as fractions."""
     number, places = problem.places(np.arange(problem.n_samples))
-    return np.bincount(problem.labels[places], problem.weights[number], len(problem.classes))
+    weights = ratios(problem.weights)
+    found = np.zeros((groups, len(problem.classes)), object)
+    np.add.at(found, (group[places], problem.labels[places]), weights.whole[number])
+    return found * Fraction(1, weights.unit)
+
+
+def exact_counts(problem: Any) -> NDArray:
+    """c (k,): places of each true label by sample weight, as fractions."""
+    return place_masses(problem, np.zeros(len(problem.labels), np.int64), 1)[0]
+
+
+def label_counts(problem: Any) -> Floats:
+    """c (k,): places of each true label, by sample weight; each rounded once."""
+    return exact_counts(problem).astype(float)
 
 
 def logical(problem: Any, classes: Classes) -> Floats:
     """At most so many errors: c_y for each true label y that the class touches, added up."""
-    return touched(problem, classes, np.sum)
+    return touched(problem, classes, sum)
 
 
 def logical_max(problem: Any, classes: Classes) -> Floats:
     """The greatest c_y of a label that the class touches, the source's reading."""
-    return touched(problem, classes, np.max)
+    return touched(problem, classes, max)
 
 
-def touched(problem: Any, classes: Classes, combine: Callable[[Floats], Any]) -> Floats:
-    number, places = problem.places(np.arange(problem.n_samples))
-    truth, m = problem.labels[places], len(classes.names)
-    found = np.zeros((m, len(problem.classes)))
+def touched(problem: Any, classes: Classes, combine: Callable[[list[Fraction]], Any]) -> Floats:
+    """For each class the counts c_y > 0 of the true labels y of which some place has such an error, combined."""
+    counts, touching = exact_counts(problem), [[] for _ in classes.names]
+    _, places = problem.places(np.arange(problem.n_samples))
+    seen = np.unique(np.stack([classes.group[places], problem.labels[places]], axis=1), axis=0)
     for label in range(len(problem.classes)):
-        here = truth == label
-        reach = classes.at(places[here], truth[here])
-        for weight, row in zip(problem.weights[number[here]], reach, strict=True):
-            found[np.unique(row[row >= 0]), label] += weight
-    return np.array([combine(row[row > 0]) if (row > 0).any() else 0.0 for row in found])
+        reach = classes.table[seen[seen[:, 1] == label, 0], label]
+        for each in np.unique(reach[reach >= 0]).tolist():
+            touching[each] += [counts[label]] * bool(counts[label])
+    return np.array([float(combine(each)) if each else 0.0 for each in touching])
 
 
 def expected(problem: Any, classes: Classes) -> Floats:
-    """Errors of one who guesses labels by their shares: Σ over places and y′ of class S of c_y′/N."""
-    number, places = problem.places(np.arange(problem.n_samples))
-    counts, truth = label_counts(problem), problem.labels[places]
-    share, table = counts / counts.sum(), classes.at(places, truth)
-    mass = problem.weights[number][:, None] * share
-    return np.bincount(table[table >= 0], mass[table >= 0], len(classes.names))
+    """Errors of one who guesses labels by their shares: Σ over places and y′ of class S of c_y′/N, rounded once."""
+    counts, found = exact_counts(problem), np.zeros(len(classes.names), object)
+    masses = place_masses(problem, classes.group, len(classes.table))
+    held = classes.table >= 0
+    np.add.at(found, classes.table[held], (masses[:, :, None] * (counts / counts.sum()))[held])
+    return found.astype(float)
 
 
 def one(problem: Any, classes: Classes) -> Floats:
@@ -415,7 +428,7 @@ def one(problem: Any, classes: Classes) -> Floats:
 
 def total(problem: Any, classes: Classes) -> Floats:
     """N, the number of places, for every class."""
-    return np.full(len(classes.names), label_counts(problem).sum())
+    return np.full(len(classes.names), float(exact_counts(problem).sum()))
 
 
 COUNTS: dict[str, Callable[[Any, Classes], Floats]] = {

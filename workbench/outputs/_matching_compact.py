@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import CompactHinge, Floats, Ints
 
@@ -72,6 +71,8 @@ def mixture(mass: Floats, rows: Floats, columns: Floats, tolerance: float = 1e-1
     least entry allows, until that is below `tolerance` of the whole. Sums that do not quite agree (a
     backend's duals) leave a remainder, which is dropped.
     """
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     whole = np.block([[mass, np.diag(rows)], [np.diag(columns), mass.T]])
     everyone, floor, found = np.arange(len(whole)), tolerance * whole.sum() / len(whole), []
     while True:

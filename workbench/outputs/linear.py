@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import LARGEST, checked_inputs, checked_learned, checked_weights, saved_rows, taken
+from workbench.arithmetic.arrays import (
+    LARGEST,
+    checked_inputs,
+    checked_learned,
+    checked_weights,
+    numbers,
+    saved_rows,
+    taken,
+)
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
@@ -73,10 +81,7 @@ class Linear:
 
     def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
         self.X = checked_inputs(X)
-        try:
-            self.targets: Floats = np.array(y, float)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"The targets are not numbers ({error}); write the two labels as −1 and 1.") from None
+        self.targets: Floats = numbers(y, "The targets", "write the two labels as −1 and 1").copy()
         if self.targets.shape != (self.X.shape[0],):
             raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {self.targets.shape}; give one target a row.")
         if not (np.abs(self.targets) <= LARGEST).all():

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
 from workbench.arithmetic.intervals import gamma, up
@@ -315,6 +314,8 @@ class Matching:
 
 def heaviest_matching(gains: Floats) -> Ints:
     """The k of each j (J,), −1 for none, of the heaviest matching for gains (J, K), links of gain ≤ 0 left out."""
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     lift = 8 * gains.max(initial=0.0)
     rounded = (np.maximum(gains, 0) + lift) - lift
     rows, columns = linear_sum_assignment(rounded, maximize=True)

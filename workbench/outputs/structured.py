@@ -37,7 +37,17 @@ from workbench.outputs._structured.examined import examined
 from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, shown
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
-from workbench.outputs._structured.rowed import CSR, MOST_LISTED, UNKNOWN, Recorded, Rowed, place, text_of
+from workbench.outputs._structured.rowed import (
+    CSR,
+    MOST_LISTED,
+    UNKNOWN,
+    Recorded,
+    Rowed,
+    lines_of,
+    place,
+    text_of,
+    texts_of,
+)
 from workbench.outputs._structured.table import Listing, Table
 from workbench.outputs._structured.texts import key_of, read
 
@@ -292,22 +302,23 @@ class Structured(Rowed):
         found = self.table.take(rows)
         parts = {"data": found.data, "indices": found.indices.astype(np.int64), "indptr": found.indptr.astype(np.int64)}
         parts |= {"owners": self.table.owners[rows], "losses": self.table.losses[rows], "true": rows < self.n_samples}
-        parts["texts"] = np.array([text_of(self.objects[row]) for row in rows], "U")
+        parts["texts"] = lines_of([text_of(self.objects[row]) for row in rows])
         parts["names"] = self.names(self.named, len(self.vocabulary or ()))
         return {f"recorded_{name}": part for name, part in parts.items()}
 
     def names(self, start: int, stop: int) -> NDArray:
         """Texts of names of features, or their repr, by column."""
-        return np.array([text_of(name) or repr(name) for name in list(self.vocabulary or ())[start:stop]], "U")
+        return lines_of([text_of(name) or repr(name) for name in list(self.vocabulary or ())[start:stop]])
 
     def admitted(self, arrays: dict[str, NDArray]) -> Ints:
         """The rows of recorded outputs; `BadInput` if these functions give other features or losses than recorded."""
-        owners, losses, texts = (arrays[f"recorded_{name}"] for name in ("owners", "losses", "texts"))
-        for number, name in enumerate(arrays["recorded_names"].tolist(), self.named):
+        owners, losses = arrays["recorded_owners"], arrays["recorded_losses"]
+        for number, name in enumerate(texts_of(arrays["recorded_names"]), self.named):
             if self.vocabulary.setdefault(read(name), number) != number:
                 raise BadInput(f"The feature {name} has another column than recorded; build the problem anew.")
         held = saved_rows({k: arrays[f"recorded_{k}"] for k in CSR}, (len(owners), self.n_features))
-        told = zip(owners.tolist(), losses.tolist(), texts.tolist(), arrays["recorded_true"].tolist(), strict=True)
+        texts, true = texts_of(arrays["recorded_texts"]), arrays["recorded_true"].tolist()
+        told = zip(owners.tolist(), losses.tolist(), texts, true, strict=True)
         rows = np.empty(len(owners), np.int64)
         for k, (i, loss, text, true) in enumerate(told):
             part = slice(*held.indptr[k : k + 2])

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Ints
+from workbench.contracts import CutForm, Floats, Ints, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 
@@ -74,7 +74,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class BCFW:
+class BCFW(Solver):
     """Block-coordinate Frank–Wolfe with exact line search."""
 
     average: Literal["weighted", "last"] = "weighted"

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, SmoothForm
+from workbench.contracts import Floats, SmoothForm, Solver
 
 LARGEST = 2 << 30  # bytes of the table, (n, d): 2 GiB
 TELLING = 1e-8  # a predicted fall of h_i, in nats, that rounding cannot hide
@@ -72,7 +72,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class SAGA:
+class SAGA(Solver):
     """SAGA with an adaptive step; has no dual, but with smooth terms every θ proves a lower bound."""
 
     name: ClassVar[str] = "crf-stochastic"

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel
+from workbench.contracts import CutForm, Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.solvers import _dual_block as loops
@@ -70,7 +70,7 @@ class Loops(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DualBlock:
+class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 10
@@ -213,6 +213,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     if not compiled:
         plain = loops.insert, loops.sweep, loops.plane, loops.repack
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
+    kernel = machine.nested(kernel)
     build, data, i = machine.compiled_function, kernel.data, 0
     entries, value = machine.entry_types(kernel)
     slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Kernel, LinearScores
+from workbench.contracts import Floats, Ints, Kernel, LinearScores, Solver
 from workbench.errors import BadInput
 
 LOSSES = ("hinge", "squared", "logistic")
@@ -108,7 +108,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class ImportanceAware:
+class ImportanceAware(Solver):
     """Importance-aware stochastic steps; have no dual, hence no lower bound of their own."""
 
     average: Literal["weighted", "last"] = "weighted"

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Ints, SmoothForm
+from workbench.contracts import CutForm, Floats, Ints, SmoothForm, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 
@@ -59,7 +59,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 
 
 @dataclass(frozen=True)
-class Subgradient:
+class Subgradient(Solver):
     """Stochastic subgradient method; has no dual, hence no lower bound of its own."""
 
     average: Literal["weighted", "last"] = "weighted"

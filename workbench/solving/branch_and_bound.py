@@ -302,7 +302,7 @@ class Searching:
         self.record()
         tree = self.tree()
         upper = self.bounds.upper(self.theta)
-        lower = min(self.bounds.proven(tree, upper), upper)
+        lower = self.bounds.proven(tree, upper)
         self.history[-1] |= {"upper": upper, "lower": lower, "gap": self.bounds.gap(upper, lower)}
         reached = self.bounds.gap(upper, lower) <= self.gap
         status = "optimal" if reached else "limit" if self.stopped else "stalled"

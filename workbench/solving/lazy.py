@@ -35,8 +35,8 @@ import numpy as np
 from cvxpy.reductions.cvx_attr2constr import convex_attributes
 from scipy import sparse
 
-from workbench.backends.solvers import BACKENDS
-from workbench.backends.solvers import backend as find_backend
+from workbench.backends import BACKENDS
+from workbench.backends import backend as find_backend
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed, BadInput
 from workbench.solving.cutting_planes import generate

@@ -90,6 +90,7 @@ def certified(bounds: AnyBounds, answer: Answer, request: Request) -> Certificat
     state, searched = answer.state, answer.tree is not None
     gap = bounds.gap(state.upper, state.lower)
     support = np.flatnonzero(state.weights > 0)
+    support = support[bounds.prices.weights[answer.cuts.samples[support]] > 0]  # declarations leave dust on the others
     certificate = Certificate(
         formulation=bounds.formulation,
         problem=bounds.problem,

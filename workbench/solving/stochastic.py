@@ -10,7 +10,7 @@ A solver is a frozen dataclass of hyper-parameters with
     report(state)                   the θ it claims
     rate(norms, prices, scale, state)   optional: its published bound on E F(θ) − F*
     oracle(problem)                 optional: the oracle it asks, if not the formulation's
-    share(at, visits)               optional, of one that learns from mistakes (`MistakeReplay`)
+    averaging(at, visits)           optional, of one that learns from mistakes (`MistakeReplay`)
 
 `sweep` is a module-level function in numba's subset: loops over numbers, nothing called but its
 arguments. Run as it is or compiled, it does the same arithmetic in the same order, so the two runs
@@ -41,10 +41,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import Cuts, Floats, Ints, Kernel, Mistakes, Trace
+from workbench.contracts import Cuts, Floats, Ints, Kernel, Mistakes, Problem, Solver, Trace
 from workbench.errors import BadInput, MissingCapability
-from workbench.proofs.bounds import Bounds
-from workbench.proofs.door import bounds_for
+from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.door import AnyBounds, bounds_for
+from workbench.solving.request import Formulation
 
 LOGGED = 1 << 22  # numbers of log kept at a time, 32 MiB
 
@@ -63,9 +64,9 @@ class Checkpoint(NamedTuple):
 
 
 def run(
-    solver: Any,
-    formulation: Any,
-    problem: Any,
+    solver: Solver,
+    formulation: Formulation,
+    problem: Problem,
     passes: int = 50,
     rng: int | np.random.Generator = 0,
     checkpoints: Iterable[int] | None = None,
@@ -88,13 +89,16 @@ def run(
     Raises
     ------
     MissingCapability : the solver does not fit the pair, or compiled=True and nothing to compile
+    BadInput : what is given as solver is none
     """
+    if not isinstance(solver, Solver):
+        raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
     if sentence := solver.misfit(formulation, problem):
         raise MissingCapability(sentence)
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
     orders = drawn(bounds.samples, np.random.default_rng(rng), order)
-    asked = solver.oracle(problem) if hasattr(solver, "oracle") else bounds.oracle
+    asked = solver.oracle(problem) or bounds.oracle
     prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
     start = perf_counter()
@@ -114,8 +118,8 @@ def run(
             if replay:
                 replay.advance(chunk, witnesses, steps)
         theta = solver.report(state)
-        rated = order == "uniform" and hasattr(solver, "rate")
-        bound = solver.rate(slope_norms(bounds), prices, bounds.scale, state) if rated else np.inf
+        uniform = order == "uniform"  # as published rates assume
+        bound = solver.rate(slope_norms(bounds), prices, bounds.scale, state) if uniform else np.inf
         lower, drift = replay.grade(theta) if replay else (bounds.lower_at(theta), np.nan)
         rows.append(Checkpoint(mark, visits, seconds, theta, bounds.upper(theta), lower, bound, drift))
         if observe and observe(rows[-1]):
@@ -146,11 +150,10 @@ def compilable(kernel: Kernel, wanted: bool | None) -> bool:
 
 
 def visitor(
-    solver: Any, kernel: Kernel, width: int, prices: Floats, state: Any, compiled: bool
+    solver: Solver, kernel: Kernel, width: int, prices: Floats, state: Any, compiled: bool
 ) -> Callable[[Ints, Ints, Floats], None]:
     """visit(order, witnesses, steps): the solver's sweep over a chunk, with its log where it keeps one."""
-    if hasattr(solver, "visitor"):
-        own = solver.visitor(kernel, prices, state, compiled)
+    if own := solver.visitor(kernel, prices, state, compiled):
         return lambda order, witnesses, steps: own(order)
     sweep, kernel = prepared(solver.sweep, kernel, width, prices, state) if compiled else (solver.sweep, kernel)
     functions = kernel.argmax_into, kernel.add_slope, kernel.data
@@ -197,9 +200,9 @@ def chunks(orders: Iterator[Ints], passes: int, most: int) -> Iterator[Ints]:
         passes -= take
 
 
-def slope_norms(bounds: Bounds) -> Floats:
-    """(n,) bounds on ‖a_i(z)‖ over all z: the oracle's own if it has them, else from ‖φ‖₁ (loose)."""
-    if hasattr(bounds.oracle, "norms"):
+def slope_norms(bounds: AnyBounds) -> Floats:
+    """(n,) bounds on ‖a_i(z)‖ over all z: those of smooth terms, else from ‖φ‖₁ (loose)."""
+    if isinstance(bounds, SmoothBounds):
         return bounds.oracle.norms()
     return 2 * bounds.problem.magnitude * np.maximum(1.0, bounds.problem.max_loss)
 
@@ -300,7 +303,7 @@ def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float
 class MistakeReplay:
     """θ of a solver that adds ψ_i(z) whenever its answer z is not the truth, rebuilt from its log.
 
-    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.share(t, T)`: an
+    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.averaging(t, T)`: an
     update's step for the last iterate, the part of the visits that saw it for the average.
     """
 
@@ -330,11 +333,12 @@ class MistakeReplay:
 
 
 def ledger(
-    solver: Any, bounds: Bounds, oracle: Any, state: Any, compiled: bool
+    solver: Solver, bounds: AnyBounds, oracle: Any, state: Any, compiled: bool
 ) -> Replay | Handed | MistakeReplay | None:
     """What repeats the solver's log, or takes its duals, if there are any."""
-    if hasattr(solver, "duals"):
+    if solver.duals(state) is not None:
         return Handed(bounds, lambda: solver.duals(state))
     if solver.dual:
         return Replay(bounds, compiled)
-    return MistakeReplay(oracle, solver.share, bounds.problem.truth) if hasattr(solver, "share") else None
+    learns = solver.averaging(np.zeros(0, np.int64), 1) is not None
+    return MistakeReplay(oracle, solver.averaging, bounds.problem.truth) if learns else None

@@ -32,6 +32,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
 @click.option("--seconds", type=float, metavar="S", help="Limit of each run; checkpoints until then are judged.")
+@click.option("--patience", type=float, metavar="S", help="Seconds of further passes before a history accuses.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
@@ -70,7 +71,7 @@ def command(
 
 def learners_of(words: str | None, form: Any, data: Any) -> Sequence[Any]:
     """The learners that --learners names; without the option all of ours that fit."""
-    from workbench.judging.judge import fitting, learners_named
+    from workbench.judging.learners import fitting, learners_named
 
     if words is None:
         return fitting(form, data)
@@ -81,7 +82,14 @@ def learners_of(words: str | None, form: Any, data: Any) -> Sequence[Any]:
 
 
 def budget(
-    passes: int, seed: int, seeds: int, seconds: float | None, tolerance: float, gap: float, audit: bool
+    passes: int,
+    seed: int,
+    seeds: int,
+    seconds: float | None,
+    patience: float | None,
+    tolerance: float,
+    gap: float,
+    audit: bool,
 ) -> tuple[float, dict[str, Any]]:
     """The gap of the reference, and the keyword arguments of `judge`, all checked."""
     for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap, "seeds": seeds}.items():
@@ -89,7 +97,9 @@ def budget(
     positive("seconds", seconds)
     if seed < 0:
         raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
-    runs = {"passes": passes, "seeds": range(seed, seed + seeds), "seconds": seconds}
+    if patience is not None and not 0 <= patience < float("inf"):
+        raise BadInput(f"--patience is {patience:g}; give seconds from 0 on, such as --patience 60.")
+    runs = {"passes": passes, "seeds": range(seed, seed + seeds), "seconds": seconds, "patience": patience}
     return gap, runs | {"tolerance": tolerance, "audit": audit or None}
 
 
@@ -109,11 +119,13 @@ def reference_of(
 
 def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One row a learner, as soon as the learner is judged."""
+    from workbench.judging import reference as judging
     from workbench.judging.judge import judge
 
+    shared = judging.reference_of(reference)  # once, so that all learners share the clean runs
     for number, each in enumerate(learners, 1):
         with terminal.stdout_kept(), terminal.status(f"{each.name} ({number} of {len(learners)}) …"):
-            row = terminal.plain(asdict(judge(each, reference, **options)))
+            row = terminal.plain(asdict(judge(each, shared, **options)))
         yield row
 
 
@@ -136,11 +148,12 @@ def print_verdicts(record: dict[str, Any]) -> None:
     unproven = reference.get("evidence", "no joint optimum")
     optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
     click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
-    columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
+    columns = ["name", "verdict", "excess", "absolute", "passes", "seconds", "reason"]
     if any(len(row["runs"]) > 1 for row in rows):
         columns.insert(2, "seeds")
         rows = [row | {"seeds": agreeing(row)} for row in rows]
-    formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
+    formats = dict.fromkeys(("excess", "absolute"), "{:.1e}".format)
+    formats |= {"passes": "{:g}".format, "seconds": "{:.2f}".format}
     shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
     terminal.table(["learner", *columns[1:-1], "because"], shown)
 

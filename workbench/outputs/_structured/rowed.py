@@ -92,6 +92,11 @@ class Rowed:
             raise IndexError(f"{outputs[at].tolist()} is no output of sample {samples[at]}")
         return outputs[:, 0]
 
+    def misplaced(self, samples: Ints, outputs: Ints) -> int | None:
+        """The number of the first output (m, 1) that is none of its sample, or None."""
+        wrong = misplaced(self.table.owners, samples, outputs)
+        return int(wrong.argmax()) if wrong.any() else None
+
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         return self.table.take(self.checked(samples, outputs))
 
@@ -123,8 +128,7 @@ class Rowed:
             "losses": self.table.losses[: rows.shape[0]],
             "weights": self.weights,
             "listed": np.array(self.listing is not None),
-            "source": np.array(self.file),
-            "digest": np.array(self.digest),
+            "source": lines_of([self.file, self.digest]),
         }
 
 
@@ -135,9 +139,9 @@ class Recorded(Rowed):
         self.held = {name: each for name, each in arrays.items() if not name.startswith("recorded_")}
         self.recorded = {name: each for name, each in arrays.items() if name.startswith("recorded_")}
         self.complete = bool(arrays["listed"])
-        self.file, self.digest = str(arrays["source"]), str(arrays["digest"])
+        self.file, self.digest = texts_of(arrays["source"])
         self.weights = checked_weights(arrays["weights"], len(arrays["weights"]))
-        self.table, self.texts = Table(int(arrays["n_features"])), arrays.get("recorded_texts", np.empty(0, "U"))
+        self.table, self.texts = Table(int(arrays["n_features"])), texts_of(arrays.get("recorded_texts"))
         self.fill(arrays, "")
         if "recorded_owners" in arrays:
             self.fill(arrays, "recorded_")
@@ -187,11 +191,21 @@ class Recorded(Rowed):
 
     def describe(self, sample: int, output: Ints) -> str:
         number = int(output[0]) - self.n_samples
-        text = str(self.texts[number]) if 0 <= number < len(self.texts) else ""
+        text = self.texts[number] if 0 <= number < len(self.texts) else ""
         return shown(read(text)) if text else f"output {int(output[0])} of the list"
 
     def arrays(self) -> dict[str, NDArray]:
         return self.held
+
+
+def lines_of(texts: list[str]) -> NDArray:
+    """Texts without line breaks as the bytes of one text, each on a line of its own."""
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
+
+
+def texts_of(lines: NDArray | None) -> list[str]:
+    """The texts of `lines_of`."""
+    return [] if lines is None else lines.astype(np.uint8).tobytes().decode().split("\n")[:-1]
 
 
 def text_of(output: Any) -> str:

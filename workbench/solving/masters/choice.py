@@ -32,7 +32,8 @@ from workbench.solving.masters.master import CompiledMaster, GramMaster, Master
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
-SHORT = 1000  # entries of θ up to which the primal is the stronger master
+SHORT = 1000  # entries of θ up to which the primal is the stronger master of many groups
+FEW = 1000  # groups up to which the dual reaches the same gap in the same time, and CVXPY need not be imported
 
 
 def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
@@ -67,15 +68,16 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
 def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     """The master, and the stronger ones that inherit its rows if it can give no more.
 
-    The ascent is slow on ill-conditioned rows. Interior-point methods are not, and the primal, of size
-    dim + groups, beats the dual, of the rows' size, unless θ is long.
+    The ascent is slow on ill-conditioned rows. Interior-point methods are not, and with many groups the primal, of
+    size dim + groups, beats the dual, of the rows' size, unless θ is long.
     """
     bounds = family.bounds
     if kind == "gram":
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
         master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
-        kinds = ("compiled", "gram") if bounds.oracle.dim <= SHORT else ("gram", "compiled")
+        primal = bounds.oracle.dim <= SHORT and len(family.prices) > FEW
+        kinds = ("compiled", "gram") if primal else ("gram", "compiled")
         if bounds.regularizer.curvature is None:
             kinds = ("compiled",)
         able = [(each, first_installed(each)) for each in kinds]

@@ -24,7 +24,7 @@ import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
-from workbench.backends.solvers import ConeProgram
+from workbench.backends import ConeProgram
 from workbench.contracts import Floats, Ints, Rows, enumerated
 from workbench.errors import MissingCapability
 

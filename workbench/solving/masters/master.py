@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from workbench.backends.solvers import Answer, Backend, ConeProgram
+from workbench.backends import Answer, Backend, ConeProgram
 from workbench.contracts import Floats, Grown, GrownRows, Ints, Rows
 from workbench.solving.masters.polish import finished
 

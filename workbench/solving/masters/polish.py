@@ -25,7 +25,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from workbench.backends.solvers import BACKENDS, ConeProgram
+from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Rows
 
 ACTIVE_SETS, REFINEMENTS, SHIFT = 30, 12, 1e-8

@@ -1,0 +1,114 @@
+"""A backend: what a file of `adapters/` exports, and the one `solve` around all of them.
+
+An adapter only translates the cone program and the answer. No adapter judges an answer: the bounds do, from the
+problem's own data, so a solver that stops early or boasts costs rounds, not truth. Solvers are imported when they
+first solve.
+
+A time limit goes to the solver's own clock. A backend without one runs, under a limit and only then, in a process
+of its own (`watching`), whose alarm kills the process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import metadata, util
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, of_length
+from workbench.backends.watching import Run, watched
+from workbench.errors import BackendFailed, MissingCapability
+
+Options = dict[str, Any]  # a solver's own names and values
+
+LINEAR = frozenset({"zero", "nonneg", "quadratic"})
+CONIC = LINEAR | {"soc", "exp"}
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One solver: `run(program, options, hint)` translates, `options(tolerance)` speaks the solver's dialect.
+
+    The last three are claims, which tests/backends checks on every backend.
+    """
+
+    name: str  # in capitals, as CVXPY writes it
+    package: str  # on PyPI and in an import statement
+    run: Run
+    options: Callable[[float], Options]
+    cones: frozenset[str]  # LINEAR, CONIC, or a set of such words
+    bounds: bool = False  # takes x ≥ 0 natively
+    clock: str | None = "time_limit"  # its option for seconds; None asks for a watched process
+    warms: bool = False  # a hint from before a few rows came or went saves time (measured: benchmarks/lazy.py)
+    delivers: float = 1e-8  # worst residual of the optimality conditions if 1e-10 is asked, on small programs
+    hinted: bool = False  # its own answer as a hint saves steps
+    rays: bool = False  # says when no x is feasible, and gives a Farkas ray
+
+    @property
+    def version(self) -> str:
+        return metadata.version(self.package)
+
+    @property
+    def installed(self) -> bool:
+        return util.find_spec(self.package) is not None
+
+    def solve(
+        self,
+        program: ConeProgram,
+        tolerance: float,
+        time_limit: float | None = None,
+        warm: Answer | None = None,
+    ) -> Answer:
+        """The backend's answer, its vectors in the lengths of the program.
+
+        warm : the answer to a program of the same shape, as a hint; OSQP, SCS, DAQP and (P = 0) HiGHS take one
+
+        Raises
+        ------
+        MissingCapability : the backend lacks a cone of the program
+        BackendFailed : the backend crashed
+        """
+        if reason := supports(self, program):
+            raise MissingCapability(reason)
+        began, linear, borrowed = time.perf_counter(), program.zero + program.nonneg, slice(0)
+        given, hint = program, warm if warm is not None and warm.fits(program) else None
+        if program.lower_zero and not self.bounds:
+            given, hint = bounds_as_rows(program, hint)
+            borrowed = slice(linear, linear + program.q.size)
+        answer = self.asked(given, self.options(tolerance), hint, time_limit)
+        x, z = of_length(answer.x, program.q.size), np.delete(of_length(answer.z, given.b.size), borrowed)
+        z[program.zero : linear] = np.maximum(z[program.zero : linear], 0)  # some end at −1e-17
+        if answer.infeasible:
+            x, z = np.full_like(x, np.nan), z / max(np.abs(z).max(initial=0), np.finfo(float).tiny)
+        late = time_limit is not None and time.perf_counter() - began > 0.9 * time_limit
+        return replace(answer, x=x, z=z, stopped=bool(late and not answer.infeasible and np.isnan(x).any()))
+
+    def asked(self, program: ConeProgram, options: Options, hint: Answer | None, time_limit: float | None) -> Answer:
+        """The adapter's answer as it is, within the limit; every failure is `BackendFailed`."""
+        if time_limit is not None and self.clock:
+            options[self.clock] = float(time_limit)
+        try:
+            if time_limit is not None and not self.clock:
+                return watched(self.name, self.run).answer(program, options, hint, float(time_limit))
+            return self.run(program, options, hint)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            fault, size = f"{type(error).__name__}: {error}".splitlines()[0], (program.q.size, program.b.size)
+            text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
+            raise BackendFailed(text) from error
+
+
+def supports(backend: Backend, program: ConeProgram) -> str | None:
+    """Why this backend cannot take that program, or None; every backend takes linear rows and a convex quadratic."""
+    asked = {"soc": bool(program.soc), "exp": program.exp > 0}
+    lacking = [cone for cone, there in asked.items() if there and cone not in backend.cones]
+    return f"{backend.name} has no {' or '.join(lacking)} cone; use CLARABEL, which has." if lacking else None
+
+
+def dialect(*tolerances: str, floor: float = 0.0, **fixed: float) -> Callable[[float], Options]:
+    """tolerance ↦ the options {each name of `tolerances`: max(tolerance, floor)} and the fixed ones."""
+    return lambda tolerance: dict.fromkeys(tolerances, max(tolerance, floor)) | fixed

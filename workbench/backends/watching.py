@@ -1,0 +1,97 @@
+"""A backend without a clock, in a process of its own whose alarm ends whatever native code is doing.
+
+One process a backend is started when a time limit is first asked for, which takes half a second, and answers one
+program after another. A program crosses as arrays and numbers, the adapter's function by its module and name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from workbench.backends.cone import Answer, ConeProgram, Matrix
+from workbench.system.processes import Message, OutOfTime, Process
+
+Run = Callable[[ConeProgram, dict[str, Any], Answer | None], Answer]
+
+STOPPED = "did not return within"
+PARTS = ("data", "indices", "indptr")
+
+
+class Watched(Process):
+    """An adapter's function in a process of its own, which answers until its alarm kills it."""
+
+    def __init__(self, name: str, run: Run):
+        super().__init__(answered)
+        self.name, self.run = name, run
+
+    def answer(self, program: ConeProgram, options: Mapping[str, object], hint: Answer | None, limit: float) -> Answer:
+        """The adapter's answer; one without x if the limit came first."""
+        numbers, arrays = packed(program, hint)
+        numbers |= {"options": dict(options), "adapter": [self.run.__module__, self.run.__qualname__]}
+        try:
+            numbers, arrays = self.ask(numbers, arrays, limit)
+        except OutOfTime:
+            return Answer.said(None, None, f"{self.name} {STOPPED} {limit:.3g} s", False, None)
+        return Answer(arrays["x"], arrays["z"], **numbers)
+
+    def end(self) -> int:
+        _RUNNING.pop((self.name, self.run), None)
+        return super().end()
+
+
+_RUNNING: dict[tuple[str, Run], Watched] = {}
+
+
+def watched(name: str, run: Run) -> Watched:
+    """The process of an adapter, started if there is none."""
+    if (name, run) not in _RUNNING:
+        _RUNNING[name, run] = Watched(name, run)
+    return _RUNNING[name, run]
+
+
+def answered(numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> Message:
+    """The work of a `Watched`: what the adapter says to the packed program."""
+    module, name = numbers["adapter"]
+    program, hint = unpacked(numbers, arrays)
+    found = vars(import_module(module))[name](program, numbers["options"], hint)
+    reply = {"status": found.status, "infeasible": found.infeasible, "iterations": found.iterations}
+    return reply, {"x": found.x, "z": found.z}
+
+
+def packed(program: ConeProgram, hint: Answer | None) -> Message:
+    """A program and a hint as numbers and arrays; a sparse matrix as its three arrays."""
+    numbers: dict[str, Any] = {"hint": hint is not None}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in vars(program).items():  # every field, so that a new one crosses too
+        if isinstance(value, sparse.sparray):
+            matrix = sparse.csc_array(value)
+            numbers[name] = matrix.shape
+            arrays |= {f"{name}_{part}": array for part, array in zip(PARTS, parts(matrix), strict=True)}
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            numbers[name] = value
+    return numbers, arrays | ({"x": hint.x, "z": hint.z} if hint else {})
+
+
+def parts(matrix: sparse.csc_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The three arrays of a sparse matrix, named PARTS."""
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def unpacked(numbers: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[ConeProgram, Answer | None]:
+    """The inverse of `packed`."""
+
+    def matrix(name: str) -> Matrix:
+        if name in arrays:
+            return arrays[name]
+        return sparse.csc_array(tuple(arrays[f"{name}_{part}"] for part in PARTS), shape=numbers[name])
+
+    plain = {name: numbers[name] for name in ("zero", "nonneg", "exp", "lower_zero")}
+    program = ConeProgram(matrix("P"), arrays["q"], matrix("A"), arrays["b"], soc=tuple(numbers["soc"]), **plain)
+    return program, Answer.said(arrays["x"], arrays["z"], "", False, None) if numbers["hint"] else None

@@ -1,0 +1,99 @@
+"""Ratings: who judged what how, from files that the user has."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.data import store
+from workbench.errors import BadInput
+
+
+class Ratings(NamedTuple):
+    """Who judged what how: three arrays (n,) of texts; no pair occurs twice."""
+
+    rater: NDArray[np.str_]
+    item: NDArray[np.str_]
+    label: NDArray[np.str_]
+
+
+class Layout(NamedTuple):
+    """How a file of ratings is written: its first line if that names the columns, and where rater, item, label are."""
+
+    file: str
+    heading: list[str] | None
+    columns: tuple[int, int, int]
+    delimiter: str = ","
+    escapechar: str | None = None
+    encoding: str = "utf-8"
+
+
+CROWDS = {
+    "face-sentiment": Layout("face_sentiment_answer.csv", ["question", "worker", "answer"], (1, 0, 2)),
+    "bluebird": Layout("bluebird_crowd.txt", None, (1, 0, 2), "\t"),
+    "book-crossing": Layout(
+        "BX-Book-Ratings.csv",
+        ["User-ID", "ISBN", "Book-Rating"],
+        (0, 1, 2),
+        ";",
+        "\\",
+        "latin-1",
+    ),
+}
+
+
+def ratings(name: str, folder: str | Path | None = None) -> Ratings:
+    """Judgements from a file in the folder, in CUTBENCH_DATA, or in `crowd` below either.
+
+        face-sentiment   584 faces, 27 workers, 4 classes: question,worker,answer (Mozafari et al. 2014)
+        bluebird         108 images, 39 raters, 2 classes: item, rater, label (Welinder et al. 2010)
+        book-crossing    1,149,780 ratings from 0 (implicit interest) to 10: "User-ID";"ISBN";"Book-Rating", in Latin-1
+                         (Ziegler et al. 2005); quotes, semicolons and blanks in ISBNs are kept as they are
+
+    The file must be there: the first two have no pinned public copy, and of the third, whose site
+    (http://www2.informatik.uni-freiburg.de/~cziegler/BX/) is down, no SHA-256 is known to us.
+    """
+    if name not in CROWDS:
+        raise BadInput(f"There are no ratings called {name!r}; choose one of {', '.join(CROWDS)}.")
+    layout = CROWDS[name]
+    places = [Path(place) for place in (folder or os.environ.get(store.VARIABLE),) if place]
+    found = [
+        path for place in places for path in (place / layout.file, place / "crowd" / layout.file) if path.is_file()
+    ]
+    if not found:
+        where = places[0] if places else f"a folder, named with --data or {store.VARIABLE}"
+        raise store.MissingData(f"There is no {layout.file} for {name}; put it into {where}.")
+    return rated(found[0], layout)
+
+
+def rated(path: Path, layout: Layout) -> Ratings:
+    """The ratings of a file, or `BadInput` with the line of the fault."""
+    rows: list[list[str]] = []
+    first: dict[tuple[str, str], int] = {}
+    with path.open(encoding=layout.encoding, newline="") as file:
+        reader = csv.reader(file, strict=True, delimiter=layout.delimiter, escapechar=layout.escapechar)
+        try:
+            if layout.heading and (heading := next(reader, None)) != layout.heading:
+                raise BadInput(f"Line 1 of {path} is {heading}; it must name the columns {', '.join(layout.heading)}.")
+            for fields in reader:
+                number = reader.line_num
+                if not any(fields):
+                    continue
+                if len(fields) != 3 or not all(field.strip() for field in fields):
+                    raise BadInput(f"Line {number} of {path} has {len(fields)} fields; give rater, item and label.")
+                rater, item, label = (fields[at] for at in layout.columns)
+                if (earlier := first.setdefault((rater, item), number)) != number:
+                    raise BadInput(f"Line {number} of {path} judges the pair of line {earlier} again; keep one.")
+                rows.append([rater, item, label])
+        except UnicodeDecodeError:
+            raise BadInput(f"{path} is not text in {layout.encoding.upper()}; replace it by a fresh copy.") from None
+        except csv.Error as error:
+            raise BadInput(f"Line {reader.line_num} of {path} cannot be split ({error}); repair its quotes.") from None
+    if not rows:
+        raise BadInput(f"{path} holds no ratings; replace it by a fresh copy.")
+    return Ratings(*(np.array(column) for column in zip(*rows, strict=True)))

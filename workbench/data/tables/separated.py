@@ -1,0 +1,193 @@
+"""CSV: a sample a line, cells separated by commas, semicolons or tabs.
+
+The first line is a header if none of its cells is a number or one of them is called label, target, class or y.
+Labels are the column that the user names (by its name, or by its number from 1 on); else the column called label,
+target, class or y; else the one column of words; else the last column, which must then hold whole numbers. All
+other columns are numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.arithmetic.arrays import as_number
+from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
+from workbench.errors import BadInput, UnknownName
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+class Sheet(NamedTuple):
+    """The cells of a file: the names in its header, if there is one, and (line number, cells) of each sample."""
+
+    path: Path
+    header: list[str] | None
+    rows: list[tuple[int, list[str]]]
+
+    @property
+    def width(self) -> int:
+        return len(self.rows[0][1])
+
+    @property
+    def names(self) -> list[str]:
+        """The header, or `column 1`, `column 2`, … without one."""
+        return self.header or [f"column {j + 1}" for j in range(self.width)]
+
+    def called(self, column: int) -> str:
+        """`column species`, or `column 3` without a header."""
+        return f"column {self.header[column]}" if self.header else self.names[column]
+
+    def word(self, column: int) -> str:
+        """What the setting `label` calls the column."""
+        return self.header[column] if self.header else str(column + 1)
+
+    def of_words(self, column: int) -> bool:
+        """Whether no cell of the column is a number, and some cell is not empty."""
+        cells = [cells[column] for _, cells in self.rows]
+        return as_number(cells[0]) is None and any(cells) and all(as_number(cell) is None for cell in cells)
+
+
+def read(path: Path, asked: Asked) -> Table:
+    """The inputs as floats; labels as whole numbers or texts."""
+    sheet, known = sheet_of(path), asked.n_inputs
+    learned = asked.columns if isinstance(asked.columns, list) else []
+    if learned and (sheet.header or set(learned) <= set(sheet.names)):
+        labels, inputs = matched(sheet, learned)
+    elif known is not None and sheet.width not in (known, known + 1):
+        raise BadInput(f"{path} has {sheet.width} columns but the weights were learned on {known}; match them.")
+    else:
+        labels = label_column(sheet, asked)
+        inputs = [j for j in range(sheet.width) if j != labels]
+    X = np.empty((len(sheet.rows), len(inputs)))
+    for i, (line, cells) in enumerate(sheet.rows):
+        for k, j in enumerate(inputs):
+            X[i, k] = finite_cell(sheet, line, j, cells[j])
+    own = [sheet.names[j] for j in inputs] if sheet.header or asked.label else None
+    if labels is None:
+        return Table(X, None, own)
+    for line, cells in sheet.rows:
+        if cells[labels].lower() in ("", "nan"):
+            raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
+    y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
+    return Table(X, y, own, sheet.called(labels) + (", the last" if labels == sheet.width - 1 else ""))
+
+
+# ── lines and cells ───────────────────────────────────────────────────────────────────────────────
+
+
+def sheet_of(path: Path) -> Sheet:
+    """The header, if there is one, and every other line that is not blank, all of one width."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = split(path, file.readlines())
+    header = rows.pop(0)[1] if rows and is_header(rows[0][1]) else None
+    if not rows:
+        raise BadInput(f"{path} holds no samples; write one line each.")
+    width = len(header or rows[0][1])
+    for line, cells in rows:
+        if len(cells) != width:
+            raise BadInput(f"{path} line {line} has {len(cells)} cells where {width} are expected; repair the line.")
+    if width == 1:
+        raise BadInput(f"{path} has one column; separate labels and inputs by {', '.join(SEPARATORS.values())}.")
+    if header and "" in header:
+        raise BadInput(f"{path}: column {header.index('') + 1} has no name; name it or, if it counts lines, drop it.")
+    if header and len(set(header)) < len(header):
+        twice = next(name for j, name in enumerate(header) if name in header[:j])
+        raise BadInput(f"{path}: two columns are called {twice}; rename one.")
+    return Sheet(path, header, rows)
+
+
+def split(path: Path, lines: list[str]) -> list[tuple[int, list[str]]]:
+    """(line number, cells) of every line that is not blank, by the separator that the first line holds.
+
+    Where two separators would both give lines of equal width, as in `1,5;2,5`, the file is refused: a wrong guess
+    would learn from other numbers.
+    """
+    first = next((line for line in lines if line.strip()), "")
+    found: dict[str, list[tuple[int, list[str]]]] = {}
+    for mark in sorted(SEPARATORS, key=first.count, reverse=True):
+        if mark in first or not found:
+            reader = csv.reader(lines, delimiter=mark, skipinitialspace=True, strict=True)
+            try:
+                rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
+            except csv.Error as error:
+                raise BadInput(f"{path} line {reader.line_num}: {error}; repair the line.") from None
+            if not found or (len(rows[0][1]) > 1 and len({len(cells) for _, cells in rows}) == 1):
+                found[mark] = rows
+    likely, *others = found
+    if others and len({len(cells) for _, cells in found[likely]}) > 1:
+        return found[others[0]]
+    if others:
+        both = f"{SEPARATORS[likely]} and {SEPARATORS[others[0]]}"
+        raise BadInput(f"{path} could be split at {both} alike; use one, and points in decimal numbers.")
+    return found[likely]
+
+
+def is_header(cells: list[str]) -> bool:
+    """Whether no cell is a number, or one is the name of a label."""
+    return all(as_number(cell) is None for cell in cells) or any(cell.lower() in LABEL_NAMES for cell in cells)
+
+
+def finite_cell(sheet: Sheet, line: int, column: int, cell: str) -> float:
+    """The number in a cell of an input."""
+    value = as_number(cell)
+    if value is not None and math.isfinite(value):
+        return value
+    shown, remedy = repr(cell[:60]) if cell else "empty", "give a finite number"
+    if sheet.of_words(column):
+        remedy = f"write numbers instead of words, or say --set label={sheet.word(column)} if these are the labels"
+    raise BadInput(f"{sheet.path} line {line}: {sheet.called(column)} is {shown}; {remedy}.")
+
+
+# ── which column is which ─────────────────────────────────────────────────────────────────────────
+
+
+def label_column(sheet: Sheet, asked: Asked) -> int | None:
+    """Which column holds the labels; None if the file has as many columns as there are inputs."""
+    if asked.label is not None:
+        return chosen_column(sheet, asked.label)
+    named = [j for name in LABEL_NAMES for j, column in enumerate(sheet.header or []) if column.lower() == name]
+    if named:
+        return named[0]
+    if sheet.width == asked.n_inputs:
+        return None
+    words = [j for j in range(sheet.width) if sheet.of_words(j)]
+    if len(words) > 1:
+        both = " and ".join(sheet.called(j) for j in words[:2])
+        raise BadInput(
+            f"{sheet.path}: {both} both hold words, so either may be the labels; choose with --set "
+            f"label={sheet.word(words[0])} and write the other in numbers, or drop the column."
+        )
+    if words:
+        return words[0]
+    for line, cells in sheet.rows:
+        value = as_number(cells[-1])
+        if value is None or value != value // 1:
+            where = f"{sheet.path} line {line}"
+            raise BadInput(f"{where}: the last column holds {cells[-1][:60]}, no class; choose by --set label=NAME.")
+    return sheet.width - 1
+
+
+def chosen_column(sheet: Sheet, label: str) -> int:
+    """The column that the user's word means: a name in the header, else a number from 1 on."""
+    if label in sheet.names:
+        return sheet.names.index(label)
+    if sheet.header and label.lower() in (lowered := [name.lower() for name in sheet.header]):
+        return lowered.index(label.lower())
+    if not sheet.header and label.isascii() and label.isdecimal() and 1 <= int(label[:9]) <= sheet.width:
+        return int(label) - 1
+    raise UnknownName(f"column of {sheet.path}", label, sheet.header or map(str, range(1, sheet.width + 1)))
+
+
+def matched(sheet: Sheet, learned: list[str]) -> tuple[int | None, list[int]]:
+    """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them."""
+    if missing := [name for name in learned if name not in sheet.names]:
+        called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
+        raise BadInput(f"{sheet.path} has no {called}, which the weights were learned on; name columns as there.")
+    others = [j for j, name in enumerate(sheet.names) if name not in learned]
+    named = [j for word in LABEL_NAMES for j in others if sheet.names[j].lower() == word]
+    return next(iter(named or (others if len(others) == 1 else [])), None), [sheet.names.index(n) for n in learned]

@@ -1,0 +1,99 @@
+"""What a learner says of itself, recomputed: `objective`, `lower`, `gap`, `dual`.
+
+Each number is contradicted if it is false beyond rounding (relative CLAIM): an objective that is not F(θ); a lower
+bound above the proven upper bound; a gap that is negative or, read as absolute and as relative, less than what is
+proven to be missing, F(θ) − upper; dual weights (samples, outputs, μ ≥ 0 with Σ_z μ_i(z) = p_i) that are none, or whose
+θ = argmin r + ⟨Σ μ a, ·⟩ is not the θ reported. Under hard constraints an objective is r(θ), of θ as it is. An
+objective is a number, so NaN is a false one; a gap of NaN or ∞ and a lower bound of NaN or −∞ say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from workbench.contracts import Cuts, Enumerable, Floats, enumerated
+from workbench.judging.reference import Reference
+from workbench.judging.reports import Report
+from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.solving.stochastic import graded
+
+CLAIM = 1e-6  # relative; a sum of floats in another order is nearer, a sum of float32 is not
+DRIFT = 1e-6  # relative distance of reported and replayed weights; clean runs stay below 1e-12
+
+
+def contradicted(reports: Sequence[Report], uppers: Floats, reference: Reference) -> tuple[str, dict[str, float]]:
+    """What is false about the reports, as a sentence or "", and the numbers that say so."""
+    theta, sentence, bounds = reports[-1].theta, "", reference.bounds
+    away = float(np.linalg.norm(theta - bounds.regularizer.feasible(theta)) / max(np.linalg.norm(theta), 1.0))
+    evidence = {"outside": away} if away > 0 else {}
+    if bounds.prices.hard and not np.isfinite(uppers[-1]):
+        witnesses = bounds.oracle.argmax(theta, bounds.samples)
+        slopes, offsets = bounds.oracle.rows(bounds.samples, witnesses)
+        evidence["violation"] = float((slopes @ theta + offsets).max())
+    for report, upper in zip(reports, uppers, strict=True):
+        claims = {key: float(report.claims[key]) for key in ("objective", "lower", "gap") if key in report.claims}
+        if claims and not sentence:
+            value = float(bounds.regularizer.value(report.theta)) if bounds.prices.hard else float(upper)
+            sentence = false_claim(claims, value, reference, max(abs(value), abs(reference.upper), bounds.scale * 1e-6))
+        evidence |= {f"reported_{key}": number for key, number in claims.items() if np.isfinite(number)}
+    if reports[-1].claims.get("dual") is not None:
+        fault, found = dual_fault(reports[-1], bounds)
+        claimed = evidence.get("reported_lower", -np.inf)
+        if claimed - found.get("dual", np.inf) > CLAIM * max(abs(claimed), abs(reference.upper)):
+            fault = fault or f"it reports the lower bound {claimed:.9g}, its dual weights prove {found['dual']:.9g}"
+        sentence, evidence = sentence or fault, evidence | found
+    return sentence, evidence
+
+
+def false_claim(claims: Mapping[str, float], value: float, reference: Reference, size: float) -> str:
+    """Which of the numbers `objective`, `lower`, `gap` cannot be true of weights with F = `value`, or ""."""
+    objective, lower, gap = (claims.get(key, np.nan) for key in ("objective", "lower", "gap"))
+    missing = value - reference.upper
+    if "objective" in claims and objective != value and not abs(objective - value) <= CLAIM * size:
+        return f"it reports the objective {objective:.9g}, its weights have {value:.9g}"
+    if lower - reference.upper > CLAIM * size:
+        return f"it reports the lower bound {lower:.9g}, but weights with {reference.upper:.9g} are known"
+    if gap < -CLAIM * size:
+        return f"it reports the gap {gap:.3g}, and no gap is negative"
+    if missing - gap * max(1.0, size) > CLAIM * size:
+        return f"it reports the gap {gap:.3g}, but {missing:.3g} is proven to be missing"
+    return ""
+
+
+def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict[str, float]]:
+    """What is wrong with dual weights handed over, or ""; their `drift`, as `run` measures it, and their `dual` value.
+
+    They are (samples (K,), outputs (K, width), μ (K,)), or an array (n, k) over all outputs of a small problem.
+    """
+    if isinstance(bounds, SmoothBounds):
+        return "", {"dual": bounds.lower_at(report.theta)}
+    dual, problem, prices = report.claims["dual"], bounds.problem, bounds.prices.floats()
+    if isinstance(dual, np.ndarray) and isinstance(problem, Enumerable):
+        samples, outputs = enumerated(problem, np.arange(problem.n_samples))
+        weights = dual.ravel()
+    else:
+        samples, outputs, weights = (np.asarray(part) for part in dual)
+    if (shapes := (samples.shape, weights.shape)) != ((len(weights),),) * 2 or len(outputs) != len(weights):
+        return f"its dual weights have shape {shapes[1]}, for samples {shapes[0]} and outputs {outputs.shape}", {}
+    samples, outputs = samples.astype(np.int64), outputs.reshape(len(samples), -1).astype(np.int64)
+    if outputs.shape != (len(weights), bounds.oracle.width):
+        return f"its {len(weights)} dual weights have outputs of shape {outputs.shape}", {}
+    if not np.isfinite(weights).all():
+        return f"{np.count_nonzero(~np.isfinite(weights))} of its dual weights are not finite numbers", {}
+    if len(strange := samples[(samples < 0) | (samples >= problem.n_samples)]):
+        return f"its dual weights are about sample {strange[0]}, and there are {problem.n_samples}", {}
+    mass = np.bincount(samples, weights, problem.n_samples)
+    worst = int(np.argmax(np.abs(mass - prices))) if not bounds.prices.hard else 0
+    if weights.min(initial=0.0) < -DRIFT * np.abs(weights).max(initial=0.0):
+        return f"a dual weight it reports is {weights.min():.3g}, and none may be negative", {}
+    if not bounds.prices.hard and abs(mass[worst] - prices[worst]) > DRIFT * max(prices[worst], 1e-300):
+        return f"its dual weights of sample {worst} sum to {mass[worst]:.6g}, not to {prices[worst]:.6g}", {}
+    cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
+    try:
+        ids = cuts.add(samples, outputs, bounds.oracle.rows)
+    except (IndexError, ValueError) as error:
+        return f"its dual weights are about outputs that there are not ({error})", {}
+    value, drift = graded(bounds, cuts, np.bincount(ids, np.maximum(weights, 0.0), len(cuts)), report.theta)
+    return "", {"dual": value} | ({"drift": drift} if bounds.regularizer.curvature is not None else {})

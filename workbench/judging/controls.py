@@ -1,0 +1,117 @@
+"""Clean runs of ours on the same reference: is the problem to blame for a history that has settled?
+
+A learner that is one of our solvers is compared with eight runs of the same solver, which all must end below half of
+its limit. Of anybody else's learner nobody knows how slow its method may be, and slowness is no fault. So no clean run
+has to be fast; but the evidence must not lie about clean runs: the same questions are asked of the histories of two
+runs of every solver that fits, with the same budget, and where one of them would be said to have settled or to stand,
+above half of the learner's limit, the questions are not to be trusted on this problem, and the learner is excused.
+To stand is weaker evidence than to settle, for dual methods rise and fall: there clean runs that stand excuse from a
+tenth of the limit on. And while a learner's weights still move, every clean run must end below its limit: slowness
+excuses those who move, however slow, and nobody who has come to rest.
+
+The histories stay with the reference, so that all learners judged by it share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.contracts import Floats, Trace
+from workbench.judging.reference import Reference
+from workbench.judging.settling import on_its_way, settling, stands
+from workbench.registries import registry
+from workbench.solving.stochastic import Checkpoint, run
+
+SEEDS = tuple(range(101, 109))  # of clean runs of the same solver: the worst of eight is exceeded by one run in nine
+FEW = 2  # seeds of each other solver
+SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
+STOP = 1e-6  # relative excess at which a clean run has told enough: below any tolerance that is asked for
+BUDGET = 500  # passes of a clean run at most; a smaller budget only makes the judge more lenient
+
+
+class CleanRun(NamedTuple):
+    """A run of ours: excesses F(θ_t) − L (m,) after `passes` (m,), and where the questions would leave it."""
+
+    passes: Floats
+    excesses: Floats
+    settled: bool
+
+    @property
+    def end(self) -> float:
+        return float(self.excesses[-1])
+
+
+class Control(NamedTuple):
+    """What clean runs say: the worst of them that counts (∞ if no solver fits), and whether they excuse."""
+
+    end: float
+    excuses: bool
+
+
+class Asked(NamedTuple):
+    """What a history is excused from: to have settled, or to stand, at `limit` after so many passes.
+
+    moves : whether its weights still do;  tolerance : relative, above which clean runs count
+    """
+
+    passes: float
+    limit: float
+    stands: bool
+    moves: bool
+    tolerance: float
+
+
+def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
+    """Whether clean runs excuse a learner; `trace` is of a solver, or None."""
+    budget, limit = max(int(min(asked.passes, BUDGET)), 1), asked.limit
+    if trace is not None and not asked.stands and (solver := own_solver(trace)) is not None:
+        end = max(clean(solver, reference, budget, seed, asked.tolerance).end for seed in SEEDS)
+        return Control(end, not end < limit / SETTLED)
+    every = [(each, seed) for each in fitting(reference) for seed in SEEDS[:FEW]]
+    runs = [clean(each, reference, budget, seed, asked.tolerance) for each, seed in every]
+    end, margin = max((each.end for each in runs), default=np.inf), STANDING if asked.stands else SETTLED
+    if trace is not None and asked.stands:
+        return Control(end, not end < limit / margin)
+    alike = any(each.settled and each.end >= limit / margin for each in runs)
+    return Control(end, not runs or alike or (asked.moves and end >= limit))
+
+
+def own_solver(trace: Trace):
+    """The solver of ours that left the trace, with its settings; None of one that no registry holds."""
+    ours = registry("solver").objects
+    if type(trace.method) in ours.values():
+        return trace.method
+    return ours[trace.solver]() if trace.solver in ours else None
+
+
+def fitting(reference: Reference) -> Iterator:
+    """All solvers of ours that take the pair."""
+    for solver in registry("solver").objects.values():
+        if solver().misfit(reference.formulation, reference.problem) is None:
+            yield solver()
+
+
+def clean(solver, reference: Reference, passes: int, seed: int, tolerance: float) -> CleanRun:
+    """One clean run, until STOP at the latest; remembered with the reference."""
+    key = repr(solver), passes, seed, tolerance
+    if key not in reference.known:
+
+        def near(row: Checkpoint) -> bool:
+            return reference.excess(row.upper) <= STOP
+
+        trace = run(solver, reference.formulation, reference.problem, passes, seed, observe=near)
+        excesses = np.array([reference.bounds.upper(theta) for theta in trace.thetas]) - reference.lower
+        reference.known[key] = CleanRun(trace.passes, excesses, seems_settled(trace, excesses, reference, tolerance))
+    return reference.known[key]
+
+
+def seems_settled(trace: Trace, excesses: Floats, reference: Reference, tolerance: float) -> bool:
+    """Whether the history of a clean run above the tolerance looks like that of a wrong one."""
+    threshold = tolerance * reference.size
+    if not threshold < excesses[-1] < np.inf or len(excesses) < 2:
+        return False
+    still = settling(trace.passes, excesses, threshold).settled or stands(trace.passes, excesses)
+    return still and not on_its_way(trace.passes, list(trace.thetas), reference.theta)

@@ -1,0 +1,213 @@
+"""The convention detective: weights that are not the optimum asked for, whose optimum are they?
+
+A learner that settles elsewhere often minimises a neighbour of the objective: λ where another package has C, a sum
+for a mean, an intercept that is penalised. `explain` holds its weights θ against a table of such neighbours: each entry
+of CONVENTIONS turns (formulation, problem, θ) into another (formulation′, problem′, θ′) that our own bounds can judge.
+
+**The residual.** With L the certified lower bound of the neighbour's minimum and U of a known point's value
+
+    e = (F′(θ′) − L)/size        how far θ′ is from stationary, at most;        e₋ = (F′(θ′) − U)/size, at least
+
+For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L = ‖λθ′ + g‖²/(2λ) + ε, where g is an
+ε-subgradient of the risk at θ′ (docs/mathematics.md §10). `size` is |F′(θ′)|, or SHARE · λ/2 ‖w‖² where that is
+less, for F′ hardly depends on weights that cost next to nothing.
+
+**The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
+It is `confident` if so has every entry of another name, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ
+without a reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is
+stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE,
+proof enough. Features are left out only by weights that are 0 there. Weights that a learner has and does not report, as
+those of an intercept of its own, are taken to be what they are at the optimum: any others would only raise e.
+
+**Intercepts.** Where the data have a constant column, r penalises it like any other; a learner may not. Where they have
+none, the objective asked for has no intercept, and a learner that adds one minimises another: with a penalty (as
+liblinear), or without (as L-BFGS does for likelihoods). Both are tried on data with a constant column, too.
+
+**The multiple of λ.** E(κ) = κ r(θ) + R(θ) − min over w of κ r(w) + R(w), r = λ/2 ‖·‖², is convex in κ, for the minimum
+of functions linear in κ is concave; its slope is r(θ) − r(w(κ)), so the best κ is the one at which the optimum w(κ) is
+as long as θ. For given dual weights the gap κλ/2 ‖θ‖² + ‖g‖²/(2κλ) + … is least at κ = ‖g‖/(λ‖θ‖): as w(κ) = −g/(κλ),
+that is κ ← κ ‖w(κ)‖/‖θ‖. It cannot overshoot, for κ‖w(κ)‖ rises and ‖w(κ)‖ falls with κ; the step is lengthened by
+the slope that the last two show. Then ratios with a name near it are tried: 2, ½, n, 1/n, 1/(λ²n), …; κ itself is
+named where it fits twice as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+import numpy as np
+
+from workbench.contracts import CutForm, Floats, SmoothForm
+from workbench.errors import MissingCapability
+from workbench.judging.conventions.layouts import projection
+from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Explanation, Fit, Neighbour, Suspect
+from workbench.judging.conventions.table import CONVENTIONS
+from workbench.judging.reference import Certified, Reference, reference_of
+from workbench.objectives.regularizers import SquaredNorm
+from workbench.proofs.door import bounds_for
+from workbench.solving.solve import solve
+
+CLOSE = 3e-3  # excess of a learner that has converged
+WORSE = 10.0
+FINE = 3e-5  # gap of the neighbours' optima
+SECONDS, ROUNDS = 60.0, 300  # for each of them
+NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
+LEAST = 1e-200  # a size by which values can be divided
+
+
+def explain(
+    theta: Floats, reference: Certified | Reference, history: Sequence[tuple[float, Floats]] = ()
+) -> Explanation | None:
+    """The neighbour of the objective at whose optimum the weights are, or None if at none of the table's.
+
+    theta : (p,) weights;  reference : a certified optimum (formulation, problem, theta_flat, upper, lower, gap);
+    history : what the learner reported on its way, [(passes, θ), …], for the entries about averages
+    """
+    return Detective(reference).explain(theta, history)
+
+
+class Optimum:
+    """What is known of min F′: `upper`, of the points seen so far, and `lower`, −∞ until it is solved for."""
+
+    def __init__(self, neighbour: Neighbour, reference: Floats):
+        self.form, self.problem = neighbour.formulation, neighbour.problem
+        self.bounds = bounds_for(self.form, self.problem)
+        start = 0 * neighbour.theta if len(neighbour.hidden) else reference
+        self.at_reference = self.upper = self.bounds.upper(start)
+        self.lower = -np.inf
+        self.theta = start
+
+    def solve(self, seen: Callable[[float], None]) -> None:
+        """`seen` is told the values on the way, and may end it."""
+        limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
+        best = solve(self.form, self.problem, FINE, **limits)
+        self.lower, self.theta, self.upper = best.lower, best.theta_flat, min(self.upper, best.upper)
+
+
+class Detective:
+    """Explains any number of learners' weights against one reference; what it learns of a neighbour serves the next."""
+
+    def __init__(self, reference: Certified | Reference):
+        self.reference = reference_of(reference)
+        self.optima: dict[Hashable, Optimum] = {}
+
+    def explain(self, theta: Floats, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
+        """As the function of this name."""
+        theta = np.asarray(theta, float).ravel()
+        form, problem = self.reference.formulation, self.reference.problem
+        if not isinstance(form, CutForm | SmoothForm) or form.prices(problem).hard or self.reference.missing:
+            return None
+        if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
+            return None
+        suspect = Suspect(theta, self.reference, history)
+        return verdict(as_given(suspect), sorted(self.tried(suspect), key=lambda finding: finding.most))
+
+    def identity(self, history: Sequence[tuple[float, Floats]]) -> Explanation | None:
+        """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.
+
+        Weights within D of the optimum of F′, D² = 2 (F′(θ′) − L)/λ′ ≤ (NEARBY ‖θ‖)², that have moved by less than D
+        in the last half of the passes, and are AWAY times as far from the optimum asked for: nobody on the way to
+        another place stays there.
+        """
+        last, best = history[-1], self.reference.theta
+        length, moved = float(np.linalg.norm(last[1])), since_half(history)
+        if not moved <= NEARBY * length:
+            return None
+        found = self.explain(last[1], history)
+        if found is None or not found.confident:
+            return None
+        distance = found.evidence.get("distance_bound", np.inf)
+        far = float(np.linalg.norm(last[1] - best))
+        return found if max(moved, distance) <= NEARBY * length and far >= AWAY * max(moved, distance) else None
+
+    def tried(self, suspect: Suspect) -> Iterator[Fit]:
+        """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
+        for entry in CONVENTIONS:
+            try:
+                for neighbour in entry(suspect):
+                    yield neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect)
+            except MissingCapability:
+                continue
+
+    def examined(self, neighbour: Neighbour, suspect: Suspect) -> Fit:
+        """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+        key = neighbour.objective or neighbour.name
+        if key not in self.optima:
+            self.optima[key] = Optimum(neighbour, suspect.reference.theta)
+        known, theta = self.optima[key], neighbour.theta
+        if neighbour.hidden.any():
+            if known.lower == -np.inf:
+                known.solve(lambda value: None)
+            theta = np.where(neighbour.hidden, known.theta, theta)
+        upper = known.bounds.upper(theta)
+        if not np.isfinite(upper):
+            return Fit(neighbour, np.inf, np.inf)
+        if theta is suspect.theta and (upper, known.at_reference) == suspect.values:
+            return Fit(neighbour, np.inf, np.inf)  # no other objective, on these data
+        size = neighbour.size or abs(upper)
+        if isinstance(known.bounds.regularizer, SquaredNorm) and not neighbour.size:
+            size = min(size, SHARE * float(known.bounds.regularizer.value(theta)))
+        size = max(size, LEAST)
+
+        def seen(value: float) -> None:
+            known.upper = min(known.upper, value)
+            if upper - known.upper > WORSE * CLOSE * size:
+                raise BetterByFar
+
+        try:
+            seen(known.upper)
+            if known.lower == -np.inf:
+                for c in ALONG:
+                    seen(known.bounds.upper(c * theta))
+                known.solve(seen)
+                seen(known.upper)
+        except BetterByFar:
+            return Fit(neighbour, np.inf, (upper - known.upper) / size)
+        curvature = known.bounds.regularizer.curvature
+        distance = np.inf if curvature is None else float(np.sqrt(2 * max(upper - known.lower, 0.0) / curvature))
+        return Fit(neighbour, (upper - known.lower) / size, (upper - known.upper) / size, distance)
+
+
+def since_half(history: Sequence[tuple[float, Floats]]) -> float:
+    """The farthest that weights of the last half of the passes are from the last ones; ∞ if there are none."""
+    passes, last = history[-1]
+    late = [theta for at, theta in history[:-1] if at >= passes / 2]
+    return max((float(np.linalg.norm(theta - last)) for theta in late), default=np.inf)
+
+
+class BetterByFar(Exception):
+    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""
+
+
+def as_given(suspect: Suspect) -> float:
+    """e₋ under the objective that was asked for; ∞ off its domain."""
+    if any(projection(suspect)):
+        return np.inf
+    bounds = suspect.reference.bounds
+    return bounds.relative(bounds.upper(suspect.theta), suspect.reference.upper)
+
+
+def verdict(given: float, findings: list[Fit]) -> Explanation | None:
+    """The rule of the module's docstring, for findings in order of e."""
+    free = min((each.most for each in findings if not named(each)), default=np.inf)
+    if any(
+        "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free) for each in findings if named(each)
+    ):
+        findings = [each for each in findings if named(each)]
+    if not findings or findings[0].most > CLOSE or given < WORSE * findings[0].most:
+        return None
+    best = findings[0]
+    others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
+    rival = min((finding.least for finding in others), default=np.inf)
+    found = best.neighbour
+    return Explanation(
+        found.name,
+        f"The learner {found.sentence}: its weights are within {best.most:.1e} of that optimum, "
+        f"{given:.1e} from the one asked for.",
+        {"excess": best.most, "given": given, "next": rival, "distance_bound": best.distance} | found.evidence,
+        bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE),
+    )
+
+
+def named(finding: Fit) -> bool:
+    return finding.neighbour.name != UNNAMED

@@ -1,0 +1,70 @@
+"""The right weights, laid out, averaged or projected otherwise; other weights of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from workbench.contracts import Floats, Ints, Labelled, Problem
+from workbench.judging.conventions.neighbours import Neighbour, Suspect
+
+
+def layouts(suspect: Suspect) -> Iterator[Neighbour]:
+    """The same weights, laid out otherwise."""
+    if not (suspect.plain and isinstance(suspect.problem, Labelled)):
+        return
+    k, edges = len(suspect.problem.classes), suspect.edges
+    unary, pairs = suspect.theta[:edges], suspect.theta[edges:]
+    for said, columns in (("lays its weights out", k), ("takes its weights to be laid out", edges // k)):
+        other = np.concatenate([unary.reshape(-1, columns).T.ravel(), pairs])
+        yield suspect.same("feature-major layout", f"{said} feature by feature, not label by label", other)
+    order = nearest_order(unary.reshape(k, -1), suspect.reference.theta[:edges].reshape(k, -1))
+    if (order != np.arange(k)).any():
+        moved = pairs.reshape(k, k)[np.ix_(order, order)].ravel() if len(pairs) else pairs
+        other = np.concatenate([unary.reshape(k, -1)[order].ravel(), moved])
+        yield suspect.same(
+            "labels permuted", f"reports the weights of labels in another order, {order.tolist()}", other
+        )
+    if len(pairs) == k * k:
+        other = np.concatenate([unary, pairs.reshape(k, k).T.ravel()])
+        yield suspect.same("transposed transitions", "swaps the two labels of its transitions", other)
+
+
+def nearest_order(rows: Floats, best: Floats) -> Ints:
+    """The order π for which Σ_y ‖rows_π(y) − best_y‖² is least."""
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
+    return linear_sum_assignment(best @ rows.T, maximize=True)[1]
+
+
+def projection(suspect: Suspect) -> Iterator[Neighbour]:
+    repaired = suspect.form.regularizer(suspect.problem).feasible(suspect.theta)
+    if (away := float(np.abs(repaired - suspect.theta).max(initial=0.0))) > 1e-9:
+        yield suspect.same(
+            "no projection", "misses the projection onto the domain, else it is right", repaired, away=away
+        )
+
+
+def averages(suspect: Suspect) -> Iterator[Neighbour]:
+    """The mean of what it reported; and, of a running mean x̄_t since the start, (t x̄_t − s x̄_s)/(t − s), s ≈ t/2."""
+    if len(suspect.history) < 2:
+        return
+    passes, thetas = np.array([p for p, _ in suspect.history], float), np.array([theta for _, theta in suspect.history])
+    half = int(np.searchsorted(passes, passes[-1] / 2, side="right")) - 1
+    late = thetas[passes >= passes[-1] / 2]
+    if len(late) > 1:
+        said = "reports its last iterate where their average is right"
+        yield suspect.same("last iterate", said, late.mean(axis=0))
+    if half >= 0 and passes[half] < passes[-1]:
+        t, s = passes[-1], passes[half]
+        said = "averages over all iterates since the start, where those of the second half are right"
+        yield suspect.same("average from the start", said, (t * thetas[-1] - s * thetas[half]) / (t - s))
+
+
+def balanced(weights: Floats, problem: Problem) -> Floats:
+    """Weights times n/(k n_y), where a sample has one label."""
+    if problem.width > 1 or not isinstance(problem, Labelled):
+        return weights
+    counts = np.bincount(problem.labels, minlength=len(problem.classes))
+    return weights * problem.n_samples / (np.count_nonzero(counts) * counts[problem.labels])

@@ -1,0 +1,90 @@
+"""Other losses: squared, rescaled, unaugmented, of another size; the likelihood for the hinge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.contracts import CutForm
+from workbench.formulations.crf import CRF
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.judging.conventions.neighbours import ALONG, Neighbour, Suspect
+from workbench.objectives.oracles import Decoding, UnitMargin
+from workbench.objectives.variants import SquaredHinge, Variant
+
+
+def squares(suspect: Suspect) -> Iterator[Neighbour]:
+    """`farthest` is a power of two, so that learners with weights of like size are held against one objective."""
+    if suspect.plain and isinstance(suspect.form, CutForm):
+        far = 2.0 ** math.ceil(math.log2(farthest(suspect)))
+        form = Variant(suspect.form, lambda inner: SquaredHinge(inner, far))
+        yield Neighbour(
+            "squared hinge", "squares the hinge", form, suspect.problem, suspect.theta, objective=("squares", far)
+        )
+
+
+def farthest(suspect: Suspect) -> float:
+    """A bound on ‖w‖ for every w better than 0, λ/2 ‖w‖² ≤ Σ p_i (max ℓ_i)², and on θ and its multiples."""
+    start = float(suspect.form.prices(suspect.problem).floats() @ suspect.problem.max_loss**2)
+    best = np.sqrt(2 * start / suspect.form.regularizer(suspect.problem).lam)
+    return 2 * max(float(best), max(ALONG) * float(np.abs(suspect.theta).max(initial=0.0)))
+
+
+def units(suspect: Suspect) -> Iterator[Neighbour]:
+    """Where an output has one place, this is the cost matrix's matter."""
+    if suspect.plain and isinstance(suspect.form, CutForm) and suspect.problem.width > 1:
+        form = Variant(suspect.form, lambda inner: UnitMargin(inner.problem))
+        yield Neighbour(
+            "unit loss", "has every wrong output cost 1, however wrong", form, suspect.problem, suspect.theta
+        )
+
+
+def rescaling(suspect: Suspect) -> Iterator[Neighbour]:
+    other = {"margin": "slack", "slack": "margin"}.get(getattr(suspect.form, "rescaling", ""))
+    if other:
+        said = f"rescales {other}s by the loss, not {suspect.form.rescaling}s"
+        yield Neighbour(
+            f"{other} rescaling", said, replace(suspect.form, rescaling=other), suspect.problem, suspect.theta
+        )
+
+
+def sizes(suspect: Suspect) -> Iterator[Neighbour]:
+    """Losses cℓ under margin rescaling: h′(w) = c h(w/c), so of u = w/c it is F′ = c (cλ/2 ‖u‖² + R(u)).
+
+    With c = 1/λ, u is the optimum of ½ ‖u‖² + R: it comes from a Gram matrix ⟨a, a′⟩ where ⟨a, a′⟩/λ was meant.
+    """
+    if not suspect.plain or getattr(suspect.form, "rescaling", "") != "margin":
+        return
+    named = {
+        2.0: ("loss twice", "has a loss (and margin) twice as large"),
+        0.5: ("loss half", "has a loss (and margin) half as large"),
+    }
+    without = "divides its weights by λ, but not its Gram matrix (as if losses were ℓ/λ)"
+    if suspect.form.lam != 1:
+        named.setdefault(1 / float(suspect.form.lam), ("Gram matrix without λ", without))
+    for c, (name, said) in named.items():
+        yield Neighbour(name, said, replace(suspect.form, lam=c * suspect.form.lam), suspect.problem, suspect.theta / c)
+
+
+def unaugmented(suspect: Suspect) -> Iterator[Neighbour]:
+    """Its minimum is 0, at w = 0, so F(0) of the objective asked for is its size."""
+    if suspect.plain and isinstance(suspect.form, CutForm):
+        start = suspect.reference.bounds.scale
+        said = "minimises without loss augmentation, to which zero weights are best (or has not moved from them)"
+        form = Variant(suspect.form, lambda inner: Decoding(inner.problem))
+        yield Neighbour("no loss augmentation", said, form, suspect.problem, suspect.theta, start)
+
+
+def likelihood(suspect: Suspect) -> Iterator[Neighbour]:
+    """The conditional likelihood for the hinge, and the other way round, on outputs that have both."""
+    for given, other, name in ((SoftMargin, CRF, "likelihood"), (CRF, SoftMargin, "hinge")):
+        if type(suspect.form) is given:
+            said = f"minimises the {'conditional likelihood' if name == 'likelihood' else name}, with the same λ"
+            yield Neighbour(f"{name} loss", said, other(lam=suspect.form.lam), suspect.problem, suspect.theta)
+
+
+def other_loss(name: object) -> str:
+    return {"hamming": "hamming-normalised"}.get(str(name), "hamming")

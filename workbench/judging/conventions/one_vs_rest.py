@@ -1,0 +1,176 @@
+"""One label against the rest: k separate problems of two labels, as liblinear and SGD solve multiclass data.
+
+    F′(W) = μ/2 ‖W‖² + Σ_i p_i Σ_y f(s_iy (⟨W_y, x_i⟩ + b_y)),      s_iy = +1 where y is the label of sample i, else −1
+
+    hinge f(m) = (1 − m)₊        squared hinge f(m) = (1 − m)₊²        likelihood f(m) = log(1 + e^−m)
+
+**No solving.** F′ is μ-strongly convex in W, so with the residual ρ = ‖μW + G‖, G any subgradient of the risk at W,
+
+    F′(W) − min F′ ≤ ρ²/(2μ),      ‖W − W*‖ ≤ ρ/μ,      and ρ is least at μ = −⟨W, G⟩/‖W‖²:
+
+weights tell the μ at which they are stationary, and how near they are. For the hinge G is chosen among the
+subgradients: a sample whose margin is 1 within ON has a share from 0 to 1, by bounded least squares, label by label.
+
+Intercepts b that a learner has and does not report are those of its optimum, with μ/2 ‖b‖² or without, and G is the
+slope at (W, b(W)); Newton steps find them, one number a label. The hinge is tried without.
+
+**C.** Packages weigh ½‖W‖² + C Σ_i s_i f, so that μ = 1/(C Σ s): C = 1 is their default, C = 1/(2λn) doubles λ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import lsq_linear
+
+from workbench.contracts import Floats, Labelled
+from workbench.judging.conventions.layouts import balanced
+from workbench.judging.conventions.neighbours import SHARE, Fit, Neighbour, Suspect
+from workbench.judging.conventions.standardised import views
+
+ON = 0.02  # of the margin 1: a learner that has converged to 1e-3 has its support vectors within it
+SAME = 0.02  # |log μ/μ₀| of a multiple of λ that is meant
+NEWTON = 60  # steps for intercepts, each of at most 1
+ROOM = 4_000_000  # entries of the least squares for a hinge's shares; where there are more, the hinge is not tried
+LOSSES = {"squared hinge": "a squared hinge", "hinge": "a hinge", "likelihood": "a likelihood of its own"}
+BIASES = ("", "a free intercept", "a penalised intercept")
+STEPS = 2.0 ** np.arange(-12, 3)  # of 1/μ, along which a better point is looked for
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Data of single labels: inputs X (n, p), signs s (n, k), shares p_i of samples (n,); the loss by its name."""
+
+    X: Floats | sparse.csr_array
+    signs: Floats
+    prices: Floats
+    loss: str
+
+    def margins(self, W: Floats, b: Floats) -> Floats:
+        return self.signs * (self.X @ W.T + b)
+
+    def risk(self, W: Floats, b: Floats) -> float:
+        m = self.margins(W, b)
+        if self.loss == "likelihood":
+            return float((self.prices @ np.logaddexp(0, -m)).sum())
+        return float((self.prices @ np.maximum(1 - m, 0) ** (2 if self.loss == "squared hinge" else 1)).sum())
+
+    def pulls(self, m: Floats) -> tuple[Floats, Floats]:
+        """−f′(m) ≥ 0 and f″(m) ≥ 0; of the hinge 1 below the margin, and 0."""
+        if self.loss == "squared hinge":
+            return 2 * np.maximum(1 - m, 0), 2.0 * (m < 1)
+        if self.loss == "likelihood":
+            pull = 1 / (1 + np.exp(np.clip(m, -700, 700)))
+            return pull, pull * (1 - pull)
+        return (m < 1) * 1.0, 0.0 * m
+
+    def slope(self, W: Floats, b: Floats) -> Floats:
+        """G (k, p)."""
+        pulls, _ = self.pulls(self.margins(W, b))
+        return -(self.prices[:, None] * self.signs * pulls).T @ self.X
+
+    def intercepts(self, W: Floats, mu: float) -> Floats:
+        """argmin over b of the risk + μ/2 ‖b‖², by damped Newton steps."""
+        b = np.zeros(len(W))
+        for _ in range(NEWTON):
+            pulls, bends = self.pulls(self.margins(W, b))
+            slope = mu * b - self.prices @ (self.signs * pulls)
+            step = np.clip(-slope / np.maximum(self.prices @ bends + mu, 1e-12), -1.0, 1.0)
+            b = b + step
+            if np.abs(step).max() < 1e-12:
+                break
+        return b
+
+    def hinge_slope(self, W: Floats, mu: float) -> Floats:
+        """The subgradient G of the hinge's risk that is nearest to −μW, label by label."""
+        m, G = self.margins(W, np.zeros(len(W))), np.zeros_like(W)
+        for y, margins in enumerate(m.T):
+            pulls = -self.prices * self.signs[:, y]
+            on = np.flatnonzero(abs(margins - 1) <= ON)
+            G[y] = (pulls * (margins < 1 - ON)) @ self.X
+            if len(on):
+                rows = self.X[on].toarray() if sparse.issparse(self.X) else self.X[on]
+                A = (pulls[on, None] * rows).T
+                G[y] += A @ lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
+        return G
+
+
+def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
+    """Every loss, with and without an intercept of its own, on features as they are and as they are often changed."""
+    problem = suspect.problem
+    if not (suspect.plain and isinstance(problem, Labelled)) or problem.width > 1 or len(problem.classes) < 3:
+        return
+    if suspect.length == 0:
+        return
+    W = suspect.theta.reshape(len(problem.classes), -1)
+    signs = 2.0 * (problem.labels[:, None] == np.arange(len(W))) - 1
+    for changed, X, prices in readings(suspect):
+        for loss in LOSSES:
+            if loss == "hinge" and (changed or X.shape[0] * X.shape[1] > ROOM):
+                continue
+            rows = Rows(X, signs, prices, loss)
+            for bias in BIASES if loss != "hinge" else BIASES[:1]:
+                mu, b, G = stationary(rows, W, bias)
+                if mu > 0:
+                    yield fit(rows, W, b, mu, G, described(loss, bias, changed, suspect, mu), suspect)
+
+
+def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array, Floats]]:
+    """(what was changed, X, shares of samples)."""
+    weights, inputs = suspect.problem.weights, suspect.problem.inputs
+    mean = weights / weights.sum()
+    for changed, X in views(inputs):
+        yield changed, X, mean
+        if not changed:
+            evened = balanced(weights, suspect.problem)
+            if not np.allclose(evened, weights):
+                yield "balanced classes", X, evened / weights.sum()
+
+
+def stationary(rows: Rows, W: Floats, bias: str) -> tuple[float, Floats, Floats]:
+    """(μ, b, G) at which W is most nearly stationary: μ and what depends on it, in turns."""
+    none = np.zeros(len(W))
+    b = rows.intercepts(W, 0.0) if bias == "a free intercept" else none
+    G = rows.slope(W, b)
+    mu = fitting(W, G)
+    for _ in range(4 if bias == "a penalised intercept" or rows.loss == "hinge" else 0):
+        if not mu > 0:
+            break
+        b = rows.intercepts(W, mu) if bias else none
+        G = rows.hinge_slope(W, mu) if rows.loss == "hinge" else rows.slope(W, b)
+        mu = fitting(W, G)
+    return mu, b, G
+
+
+def fitting(W: Floats, G: Floats) -> float:
+    """The μ at which ‖μW + G‖ is least."""
+    return float(-(W * G).sum() / float((W * W).sum()))
+
+
+def fit(rows: Rows, W: Floats, b: Floats, mu: float, G: Floats, said: tuple[str, str], suspect: Suspect) -> Fit:
+    """e and D by the residual; e₋ by the best point that is found along it."""
+    residual = mu * W + G
+    size, rho = SHARE * mu / 2 * float((W * W).sum()), float(np.linalg.norm(residual))
+    here = mu / 2 * float((W * W).sum()) + rows.risk(W, b)
+    best = here
+    for step in STEPS / mu:
+        other = W - step * residual
+        best = min(best, mu / 2 * float((other * other).sum()) + rows.risk(other, b))
+    neighbour = Neighbour(*said, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu})
+    return Fit(neighbour, rho**2 / (2 * mu) / size, max(here - best, 0.0) / size, rho / mu)
+
+
+def described(loss: str, bias: str, changed: str, suspect: Suspect, mu: float) -> tuple[str, str]:
+    """Its name and its sentence, with the multiple of λ that it comes to."""
+    said = f"learns one label against the rest, each by {LOSSES[loss]}"
+    said += f" with {bias} that it does not report" if bias else ""
+    said += f", with {changed}" if changed else ""
+    if abs(np.log(mu * suspect.n)) < SAME:
+        said += ", with C = 1 whatever λ is"
+    elif abs(np.log(mu / float(suspect.form.lam))) > SAME:
+        said += f", with λ {mu / float(suspect.form.lam):.3g} times as large"
+    said += ' (the joint problem is multi_class="crammer_singer", with C = 1/(λn), in scikit-learn)'
+    return ", ".join(filter(None, ("one-vs-rest", loss, changed))), said

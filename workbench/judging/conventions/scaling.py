@@ -1,0 +1,77 @@
+"""Other trade-offs: λ times a number that has a reason, or times the number that fits best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.contracts import Labelled
+from workbench.judging.conventions.neighbours import UNNAMED, Neighbour, Suspect
+from workbench.solving.solve import solve
+
+ROUGH, SECONDS = 1e-4, 60.0  # gap and seconds of optima on the way to κ
+NEAR = 30.0  # of κ, within which named ratios are tried
+ELSEWHERE = 1.5  # κ that differs from 1
+STEPS, LONGEST = 10, 15.0  # towards κ, and |log κ| beyond which the search ends
+ALIKE, FLAT = 3e-3, -0.05  # log ‖w(κ)‖/‖w‖ that is none, and its least slope in log κ: small λ hardly matter
+
+
+def multiples(suspect: Suspect) -> Iterator[Neighbour]:
+    """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
+    key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)
+    if key is None or not np.linalg.norm(suspect.form.blocks(suspect.problem).split(suspect.theta)["w"]) > 0:
+        return
+    kappa = best_multiple(suspect, key)
+    near = [each for each in ratios(suspect) if abs(np.log(each[0] / kappa)) < np.log(NEAR)]
+    if abs(np.log(kappa)) > np.log(ELSEWHERE):
+        near.append((kappa, UNNAMED, f"with λ {kappa:.3g} times as large"))
+    for ratio, name, saying in near:
+        form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})
+        said = f"minimises the same objective {saying}"
+        yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
+
+
+def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
+    """(κ, name, saying) of the multiples of λ that have a reason."""
+    n, total, mean = float(suspect.n), float(suspect.problem.weights.sum()), suspect.form.prices(suspect.problem).mean
+    named = [
+        (2.0, "λ twice", "with λ twice as large (as λ‖w‖² is, where λ/2 ‖w‖² is meant)"),
+        (0.5, "λ half", "with λ half as large (as λ/2 ‖w‖² is, where λ‖w‖² is meant)"),
+        (n / total, "weights not normalised", f"with λ {n / total:.3g} times as large (weights divided by n, not Σ s)"),
+    ]
+    counts = [total] if n == total else [total, n]  # a sum may be one of s_i h_i, or of n s_i h_i/Σ s
+    if mean:
+        for count in counts:
+            summed = f"with λ {count:g} times smaller (the losses' sum, not their mean)"
+            named.append((1 / count, "sum for mean", summed))
+            named.append((count, "mean twice", f"with λ {count:g} times larger (the losses' mean divided by n again)"))
+    else:
+        named.append((total, "mean for sum", f"with λ {total:g} times larger (the losses' mean, not their sum)"))
+    if isinstance(suspect.problem, Labelled) and (places := len(suspect.problem.labels)) > suspect.problem.n_samples:
+        longer = places / suspect.problem.n_samples
+        named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
+    if mean and hasattr(suspect.form, "lam"):
+        square = float(suspect.form.lam) ** 2
+        for count in counts:
+            named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
+        named.append((1 / square, "λ read as C/n", "with λ in the place of C in ½‖w‖² + (C/n) Σ h"))
+    return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
+
+
+def best_multiple(suspect: Suspect, key: str) -> float:
+    """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; the block w is what λ penalises."""
+    blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))
+    length = float(np.linalg.norm(blocks.split(suspect.theta)["w"]))
+    reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
+    for _ in range(STEPS):
+        off = float(np.log(np.linalg.norm(blocks.split(reached)["w"]) / length + 1e-300))
+        if abs(off) < ALIKE or abs(at) > LONGEST:
+            break
+        slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, FLAT))
+        at, last = at - float(np.clip(off / slope, -LONGEST / 2, LONGEST / 2)), (at, off)
+        form = replace(suspect.form, **{key: lam * math.exp(at)})
+        reached = solve(form, suspect.problem, ROUGH, time_limit=SECONDS).theta_flat
+    return float(np.exp(at))

@@ -1,0 +1,122 @@
+"""A training loop as PyTorch users write it: shuffled mini-batches, Adam, float32, a schedule for the learning rate.
+
+    g ← (1/B) Σ n p_i ∇h_i(w) + λ w,     m ← β₁m + (1 − β₁)g,     v ← β₂v + (1 − β₂)g²
+    w ← w − rate_t · m̂/(√v̂ + ε),         rate_t = rate₀ · 10^(−4 t/steps)
+
+with rate₀ = √(2F(0)/λ)/(10√d): the optimum has λ/2‖w‖² ≤ F(0), and Adam moves each of d weights by about rate_t a step.
+Batches are as equal as possible: a last one of two samples would speak as loud as others of eight. Returned: the
+last w. Each step of the loop is a field; a fault replaces one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.contracts import Ints
+from workbench.judging.faults.second import tensors
+from workbench.judging.faults.second.tensors import Batch, Head, Layout
+
+DECADES = 4.0
+
+
+class Clock(NamedTuple):
+    """Where a run is: `epoch` of `epochs`, `step` of `steps`, λ, and the layout of w."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    lam: float
+    layout: Layout
+    rng: np.random.Generator
+
+
+def unchanged(value: Any, *_: Any) -> Any:
+    return value
+
+
+def shuffled(n: int, size: int, clock: Clock) -> list[Ints]:
+    """All samples once, in random order, in equal batches of at most `size`."""
+    return np.array_split(clock.rng.permutation(n), -(-n // size))
+
+
+def squared_norm(w: NDArray, clock: Clock) -> NDArray:
+    """∇ λ/2 ‖w‖²."""
+    return clock.lam * w
+
+
+def decayed(clock: Clock) -> float:
+    """The share of rate₀ at this step: from 1 to 10^−DECADES."""
+    return 10 ** (-DECADES * clock.step / clock.steps)
+
+
+def last(mean: NDArray, w: NDArray, clock: Clock) -> NDArray:
+    """What is returned if this step was the last one."""
+    return w
+
+
+class Adam:
+    """First and second moments of the gradient, corrected for their start at 0."""
+
+    beta1, beta2, epsilon = 0.9, 0.999, 1e-8
+
+    def __init__(self, size: int, dtype: Any):
+        self.m, self.v, self.t = np.zeros(size, dtype), np.zeros(size, dtype), 0
+
+    def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
+        self.t += 1
+        self.m = self.beta1 * self.m + (1 - self.beta1) * g
+        self.v = self.beta2 * self.v + (1 - self.beta2) * g * g
+        m, v = self.m / (1 - self.beta1**self.t), self.v / (1 - self.beta2**self.t)
+        return w - rate * m / (np.sqrt(v) + self.epsilon)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The loop; each field is one of its steps, clean by default.
+
+    data(batch, rng) : all samples before training;     seen(batch, clock) : a mini-batch when it is loaded
+    batches(n, size, clock) : the samples of each mini-batch of a pass
+    head(clean head) : the head that is used;           model(layout, batch, w, head) : gradient and value
+    change(g, clock) : what is done to the gradient of the terms;   penalty(w, clock) : the gradient that is added to it
+    rate(clock) : the share of rate₀;                   keep(mean, w, clock) : what is returned
+    returned(w, layout) : the weights in the order of the problem
+    """
+
+    data: Callable[..., Batch] = unchanged
+    seen: Callable[..., Batch] = unchanged
+    batches: Callable[..., list[Ints]] = shuffled
+    head: Callable[[Head], Head] = unchanged
+    model: Callable[..., tuple[NDArray, float]] = tensors.mean_slope
+    penalty: Callable[..., NDArray] = squared_norm
+    change: Callable[..., NDArray] = unchanged
+    optimiser: type[Adam] = Adam
+    rate: Callable[[Clock], float] = decayed
+    keep: Callable[..., NDArray] = last
+    returned: Callable[..., NDArray] = unchanged
+    size: int = 8
+    dtype: Any = np.float32
+
+    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> NDArray:
+        """Weights (d,) after `budget` passes."""
+        clean, rng = tensors.head_of(problem, formulation), np.random.default_rng(rng)
+        samples, layout = tensors.gathered(problem, formulation, self.dtype), tensors.layout_of(problem)
+        samples, lam, head = self.data(samples, rng), float(formulation.lam), self.head(clean)
+        layout, n = layout._replace(p=samples.x.shape[2]), len(samples.share)
+        w = np.zeros(layout.dim, self.dtype)
+        start = tensors.mean_slope(layout, samples, w, clean)[1]
+        first_rate = self.dtype(np.sqrt(2 * start / lam / layout.dim) / 10)
+        optimiser, mean, step, steps = self.optimiser(len(w), w.dtype), w, 0, budget * -(-n // self.size)
+        for epoch in range(budget):
+            for index in self.batches(n, self.size, Clock(epoch, budget, step, steps, lam, layout, rng)):
+                clock = Clock(epoch, budget, step, steps, lam, layout, rng)
+                batch = self.seen(samples.take(index), clock)
+                g = self.change(self.model(layout, batch, w, head)[0], clock) + self.penalty(w, clock)
+                w = optimiser.step(w, g, first_rate * self.rate(clock), clock).astype(w.dtype)
+                mean, step = self.keep(mean, w, clock), step + 1
+        return np.asarray(self.returned(mean, layout), float)

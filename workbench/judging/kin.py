@@ -1,0 +1,86 @@
+"""A learner judged on the reference's relatives: problems of known optimum (judging/relations.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from workbench.judging.relations import related
+from workbench.judging.seeds import CHANCE, Run
+from workbench.judging.stand import Stand
+from workbench.judging.verdicts import crosscheck
+from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
+from workbench.solving.solve import solve
+
+CHEAP = 0.1  # seconds
+SLOW = 5.0  # seconds; a first fit imports packages, too, so that another one below this tells whether it is cheap
+RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping may suit them less
+
+
+def judged_on_relations(
+    stand: Stand, verdict: Verdict, audit: bool | None, passes: int, runs: Sequence[Run], tolerance: float
+) -> Verdict:
+    """The verdict after the relations, where they are asked for or cost next to nothing."""
+    if audit or (audit is None and cheap(stand, verdict, passes, runs)):
+        return judged_on_relatives(stand, verdict, passes, runs[0].seed, tolerance)
+    return verdict
+
+
+def cheap(stand: Stand, verdict: Verdict, passes: int, runs: Sequence[Run]) -> bool:
+    """Whether relations cost next to nothing; a remark if they do not."""
+    if stand.learner.ours or verdict.verdict != AGREES or not stand.reference.certified:
+        return False
+    took = min(each.seconds for each in runs)
+    if CHEAP <= took < SLOW:
+        took = stand.fitted(passes, runs[0].seed)[1]
+    if took >= CHEAP and next(related(stand.reference), None):
+        stand.remarks.append(f"It was not judged on related problems, for a fit takes {took:.2g} s; the audit does it.")
+    return took < CHEAP
+
+
+def judged_on_relatives(stand: Stand, verdict: Verdict, passes: int, seed: int, tolerance: float) -> Verdict:
+    """The verdict after the learner was judged on each related reference, too."""
+    if not stand.reference.certified:
+        return verdict
+    held = 0
+    for name, reference in related(stand.reference):
+        with stand.beside(reference) as there:
+            other, excused = on_relative(there, passes, seed, RELAXED * tolerance)
+        if excused:
+            ends = "failed" if other.verdict == FAILED else f"ignores them ({other.excess:.1e} above the optimum)"
+            stand.remarks.append(
+                f"It was also judged with {reference.beyond.what} (relation {name}), which this problem has not, "
+                f"and {ends}; if it is not made for them, let `fit` raise MissingCapability there."
+            )
+        elif other.verdict in (DISAGREES, FAILED):
+            reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"
+            evidence = verdict.evidence | other.evidence
+            return Verdict(DISAGREES, other.excess, reason, evidence, f"relation: {name}")
+        else:
+            held += 1
+    return replace(verdict, evidence=verdict.evidence | {"relations": held})
+
+
+def on_relative(stand: Stand, passes: int, seed: int, tolerance: float) -> tuple[Verdict, bool]:
+    """The verdict on a related problem, and its excuse: that all is well without what the original has not."""
+    form, beyond = stand.reference.formulation, stand.reference.beyond
+    if beyond is None:
+        return twice(stand, passes, seed, tolerance), False
+    other, _ = stand.tried(passes, seed, tolerance, history=False)
+    if other.verdict not in (DISAGREES, NOT_CONVERGED):
+        return other, other.verdict == FAILED
+    without = solve(form, beyond.without, gap=tolerance / 3)
+    if crosscheck(stand.reports, without, tolerance).verdict == AGREES:
+        return other, True
+    other = twice(stand, passes, seed, tolerance)
+    excused = other.verdict == DISAGREES and crosscheck(stand.reports, without, tolerance).verdict != DISAGREES
+    return other, excused
+
+
+def twice(stand: Stand, passes: int, seed: int, tolerance: float) -> Verdict:
+    """The verdict on one fit; where chance may have accused it, on another if that does not."""
+    one, _ = stand.tried(passes, seed, tolerance)
+    if one.verdict == DISAGREES and one.rule in CHANCE:
+        two, _ = stand.tried(passes, seed + 1, tolerance)
+        return one if two.verdict == DISAGREES else two
+    return one

@@ -1,0 +1,116 @@
+"""Which learner is meant: a solver of ours, a learner of the registry, a user's file, or a function in Python.
+
+**The contract.** A learner is a function, or an object with a method,
+
+    fit(problem, formulation, budget, rng)          budget: a number of passes; rng: a seed
+
+that returns weights θ (p,), in the order of `formulation.blocks(problem)`, alone, with a report, or as checkpoints on
+the way (judging/reports.py). Bare weights get a history: those of a half, a quarter, … of the budget. What a learner
+gets are copies of the data, so that it can spoil its own only; `fit` raises `MissingCapability` for problems that it is
+not made for. A learner may also lend single steps, and is then audited by them (judging/audits.py):
+
+    oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
+    subgradient(problem, formulation, theta, i)     of h_i at θ
+    prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
+    iterates(problem, formulation)                  (average, iterate, share) after each visit, for as long as asked
+
+A `fit` that takes `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
+Solvers of ours are learners by `run`, and have all this without being asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.contracts import Problem, Solver
+from workbench.errors import BadInput, MissingCapability, UnknownName
+from workbench.registries import build, dashed, is_path, load_user_file, registry
+
+TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner by name: a solver of ours, a function `fit`, or an object with a method of that name.
+
+    file : the user's Python file that defines it under this name, if one does
+    """
+
+    name: str
+    thing: Any  # a user's object
+    file: str = ""
+
+    @property
+    def ours(self) -> bool:
+        return isinstance(self.thing, Solver)
+
+    @property
+    def fit(self) -> Callable[..., Any]:
+        return getattr(self.thing, "fit", self.thing)
+
+    @property
+    def takes_start(self) -> bool:
+        return not self.ours and "start" in inspect.signature(self.fit).parameters
+
+    @property
+    def tolerance(self) -> str:
+        """The name of a setting of its own that says when it ends; "" if none is to be seen."""
+        known = set() if self.ours else {*inspect.signature(self.fit).parameters, *getattr(self.thing, "__dict__", ())}
+        return next((name for name in TOLERANCES if name in known), "")
+
+
+def learners_named(words: Sequence[str]) -> list[Learner]:
+    """The learners of these names and paths of Python files; a file may hold several."""
+    solvers, learners, found = registry("solver"), registry("learner"), {}
+    for word in words:
+        if is_path(word):
+            file = str(Path(word).resolve())
+            found |= {name: Learner(name, able(made(each), word), file) for name, each in user_learners(word).items()}
+            continue
+        name = dashed(word)
+        if name not in solvers.objects and name not in learners.objects:
+            raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
+        found[name] = Learner(name, made((solvers if name in solvers.objects else learners).get(name)))
+    return list(found.values())
+
+
+def fitting(formulation: Any, problem: Problem) -> list[Learner]:  # any of the four kinds of formulation
+    """All solvers of ours that take the pair."""
+    found = [Learner(name, solver()) for name, solver in registry("solver").items()]
+    found = [each for each in found if each.thing.misfit(formulation, problem) is None]
+    if not found:
+        raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
+    return found
+
+
+def user_learners(path: str) -> dict[str, Any]:
+    return load_user_file(path, "learner", "fit")
+
+
+def made(thing: Any) -> Any:  # a user's object or class
+    return build(thing, {}) if inspect.isclass(thing) else thing
+
+
+def able(thing: Any, place: str = "What was given") -> Any:  # a user's object
+    """The thing, if it can be a learner; `place` is where it is from."""
+    if not isinstance(thing, Solver) and not callable(getattr(thing, "fit", thing)):
+        told = f"{place}: {type(thing).__name__} is no learner"
+        raise BadInput(f"{told}; give a function fit(problem, formulation, budget, rng) -> weights.")
+    return thing
+
+
+def one_learner(thing: Any) -> Learner:  # a user's object, a name or a path
+    """The learner that a caller of `judge` means."""
+    if isinstance(thing, Learner):
+        return thing
+    if isinstance(thing, str | Path):
+        found = learners_named([str(thing)])
+        if len(found) > 1:
+            raise BadInput(f"{thing} holds {len(found)} learners; judge them one by one, or leave one in NAMES.")
+        return found[0]
+    thing = able(made(thing))
+    return Learner(getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__)), thing)

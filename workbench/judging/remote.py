@@ -1,0 +1,212 @@
+"""A learner at work in a process of its own, which holds the problem: whatever it does, the verdict is ours.
+
+Files of users always, and everybody else's learners under a limit of seconds, run here (system/processes.py): whatever
+they raise, however they end or hang, is the verdict `failed`. `RemoteStand` asks, `answer` works on the other side; one
+question and its answer are a dict of plain values and a dict of arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.contracts import Recording
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput, MissingCapability
+from workbench.judging.audits import Finding
+from workbench.judging.learners import Learner, made, user_learners
+from workbench.judging.reference import Reference
+from workbench.judging.relations import rebuilt
+from workbench.judging.reports import NUMBERS, BadAnswer, Report
+from workbench.judging.stand import GRACE, Stand
+from workbench.proofs.certificate import Certificate
+from workbench.registries import load_file, registry
+from workbench.system.processes import OutOfTime, Process, Raised
+
+Arrays = dict[str, NDArray]
+
+
+class RemoteStand(Stand):
+    """A learner at work in a process of its own, which holds the problem."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        reference: Reference,
+        limit: float | None,
+        patience: float | None = None,
+        process: Process | None = None,
+    ):
+        super().__init__(learner, reference, limit, patience)
+        thing = ["file", learner.file, learner.name] if learner.file else address(learner)
+        form, data = reference.formulation, reference.problem
+        self.words = {"learner": thing, "formulation": [address(type(form)), asdict(form)]}
+        self.words["problem"] = origin(data) if isinstance(data, Recording) else address(type(data))
+        self.process, self.opened = process, False
+
+    def __enter__(self) -> RemoteStand:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self.process:
+            self.process.end()
+
+    @contextlib.contextmanager
+    def beside(self, reference: Reference) -> Iterator[Stand]:
+        other = RemoteStand(self.learner, reference, self.limit, self.patience, self.process)
+        yield other
+        self.process, self.opened = other.process, False
+
+    def asked(self, numbers: dict[str, Any], arrays: Arrays, limit: float | None) -> tuple[dict[str, Any], Arrays]:
+        """The answer of a process that holds the learner and the problem; one that has ended is started again."""
+        if self.process is None or not self.process.alive:
+            self.process, self.opened = Process(answer), False
+        if not self.opened:
+            self.process.ask({"do": "open", **self.words}, self.reference.problem.arrays())
+            self.opened = True
+        try:
+            return self.process.ask(numbers, arrays, limit and limit + GRACE)
+        except Raised as raised:
+            kinds = {each.__name__: each for each in (MissingCapability, BadInput, BadAnswer, OutOfTime)}
+            raise kinds[raised.kind](raised.text) if raised.kind in kinds else raised from None
+
+    def fitted(
+        self, budget: int, seed: int, start: bool = False, within: float | None = None
+    ) -> tuple[list[Report], float]:
+        arrays = packed_start(self.reference.certificate) if start else {}
+        within = within or self.limit
+        question = {"do": "fit", "budget": budget, "seed": seed, "start": start, "within": within}
+        told, arrays = self.asked(question, arrays, within)
+        self.remarks += told["remarks"]
+        reports = []
+        for k, (passes, claims, remarks) in enumerate(told["reports"]):
+            dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays and not self.foreign]
+            claims |= {"dual": dual[0] if len(dual) == 1 else tuple(dual)} if dual else {}
+            claims |= {"iterate": arrays[f"iterate_{k}"]} if f"iterate_{k}" in arrays else {}
+            reports.append(Report(passes, arrays[f"theta_{k}"], claims, tuple(remarks)))
+        return reports, told["seconds"]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the numbers of outputs mean something else in the other process; then none are sent."""
+        problem = self.reference.problem
+        return isinstance(problem, Recording) and bool(problem.conditions)
+
+    def findings(self) -> list[Finding]:
+        if self.foreign:
+            return []
+        reference = self.reference
+        numbers = {"do": "audit", "upper": reference.upper, "lower": reference.lower, "gap": reference.gap}
+        arrays = packed_start(reference.certificate) | {"theta": reference.theta}
+        told, _ = self.asked(numbers, arrays, self.limit)
+        return [Finding(*each) for each in told["findings"]]
+
+    def takes_start(self) -> bool:
+        return not self.foreign and self.asked({"do": "takes start"}, {}, self.limit)[0]["takes"]
+
+
+# ── the other process ─────────────────────────────────────────────────────────────────────────────
+
+
+def packed_start(certificate: Certificate) -> Arrays:
+    parts = {"weights": certificate.theta, "samples": certificate.samples}
+    return parts | {"witnesses": certificate.witnesses, "mu": certificate.weights}
+
+
+def address(thing: Any) -> list[str]:  # a class, a function or a learner
+    """[how, place, name] by which another process finds a class, a function, or a learner of our registry."""
+    if isinstance(thing, Learner):
+        if thing.name in registry("learner").objects:
+            return ["registry", "learner", thing.name]
+        thing = thing.thing
+    module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
+    home = sys.modules.get(module)
+    found: Any = home
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not thing or module == "__main__":
+        raise MissingCapability(
+            f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
+        )
+    return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
+
+
+def origin(problem: Recording) -> list[Any]:
+    """[how, file, settings] by which another process builds a problem of a user's functions again."""
+    if problem.origin is None:
+        raise MissingCapability(
+            "A problem of your own functions reaches another process by its file only; put it into a problem file and "
+            "use cutbench crosscheck, or judge a function, without a limit of seconds."
+        )
+    return ["build", *problem.origin]
+
+
+def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Any:
+    """The problem that `origin` or `address` is about."""
+    return load_problem(place)(**name) if how == "build" else rebuilt(found_at(how, place, name), arrays)
+
+
+def found_at(how: str, place: str, name: str) -> Any:  # what `address` was given
+    """What `address` is about."""
+    if how == "registry":
+        return registry(place).get(name)
+    if how == "file":
+        return user_learners(place)[name]
+    found: Any = load_file(Path(place), "sent") if how == "path" else import_module(place)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+OPENED: dict[str, Stand] = {}
+UNKNOWN = "the optimum is not sent before it is needed"
+
+
+def answer(numbers: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """The work of a `RemoteStand`'s process."""
+    do = numbers.pop("do")
+    if do == "open":
+        kind, settings = numbers["formulation"]
+        problem, formulation = problem_at(*numbers["problem"], arrays), found_at(*kind)(**settings)
+        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        reference = Reference(formulation, problem, np.zeros(0), np.inf, -np.inf, np.nan, missing=UNKNOWN)
+        OPENED["stand"] = Stand(learner, reference)
+        return {}, {}
+    stand = OPENED["stand"]
+    if "mu" in arrays:
+        stand.reference = with_optimum(stand.reference, numbers, arrays)
+    if do == "takes start":
+        return {"takes": stand.takes_start()}, {}
+    if do == "audit":
+        return {"findings": [list(each) for each in stand.findings()]}, {}
+    reports, seconds = stand.fitted(**numbers)
+    within = numbers["within"]
+    if within and seconds > within and len(reports) == 1 and not reports[0].remarks:
+        raise OutOfTime
+    told, out = [], {}
+    for k, (passes, theta, claims, remarks) in enumerate(reports):
+        out[f"theta_{k}"] = theta
+        dual = claims.get("dual", ())
+        out |= {f"dual_{k}_{j}": part for j, part in enumerate([dual] if isinstance(dual, np.ndarray) else dual)}
+        out |= {f"iterate_{k}": claims["iterate"]} if "iterate" in claims else {}
+        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}, remarks])
+    remarks, stand.remarks = stand.remarks, []
+    return {"reports": told, "seconds": seconds, "remarks": remarks}, out
+
+
+def with_optimum(reference: Reference, numbers: dict[str, Any], arrays: Arrays) -> Reference:
+    """The reference with the optimum that was sent."""
+    ends = {key: numbers.get(key, np.nan) for key in ("upper", "lower", "gap")}
+    names = {"theta": "weights", "samples": "samples", "witnesses": "witnesses", "weights": "mu"}
+    parts = {key: arrays[name] for key, name in names.items()}
+    words = {"status": "", "backend": ""}
+    certificate = Certificate(reference.formulation, reference.problem, **parts, **ends, **words)
+    return replace(reference, theta=arrays.get("theta", arrays["weights"]), certificate=certificate, missing="", **ends)

@@ -1,0 +1,153 @@
+"""What a history says about its limit: has it ended, has it settled, does it stand, is it on its way?
+
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four questions, each asked of the end of it:
+
+    ended      from half of the passes on, the weights are the same to rounding: nothing more will come
+    settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and those that end
+               within the tolerance fit significantly worse; of six checkpoints on, so it must be without any one
+               of them, too
+    stands     eight times the passes brought no factor of FALL, or four times none of LITTLE; e∞ is taken to be e
+    on its way the weights go on towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
+               doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS more, each q = min(a₁/a₂, a₂/a₃, 2) times
+               the one before, cover at least half of the way that is left
+
+A slow learner on badly scaled data has a flat excess and settles by any fit, but its weights still travel: gradient
+steps along a direction of curvature κ ≪ 1/(ηt) move by the same each pass, so that every doubling gains twice the one
+before, q ≈ 2. A learner that settles at another point gains less with every doubling, q = 2^−p, and noise has no sign.
+
+*What is left.* The curve c·t^−p through the last checkpoints needs (e/tolerance)^{1/p} times the passes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.contracts import Floats
+from workbench.judging.reports import Report
+
+WINDOW = 16  # the fit uses the checkpoints in the last factor of this many passes: four doublings
+POWERS = np.concatenate([np.arange(0.1, 1.0, 0.1), np.arange(1.0, 3.1, 0.25)])
+NOISE = 0.01  # relative; checkpoints are never believed to be more regular than this
+LEAST = 1e-100  # excess; its inverse can still be squared
+GRADED = 120  # checkpoints of a history; an objective costs an argmax for each sample
+SIGNIFICANT = 10.0  # how many times the variance, as an F ratio: p < 1 % with three to ten checkpoints
+FALL = 1.5  # what eight times the passes bring at least to who falls like t^−0.2
+LITTLE = 1.15  # what four times the passes bring at least to who falls like t^−0.1
+STILL = 1e-10  # relative change of weights that is rounding: sums of 10⁶ float64 terms agree to this
+MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
+QUIET = 1e-3  # relative change of weights in half of the passes that is rest
+AHEAD = 0.5  # share of the way left that the doublings to come must cover
+DOUBLINGS = 10  # to come: a thousand times the passes
+
+
+class Settling(NamedTuple):
+    """What a history says about its limit."""
+
+    limit: float  # e∞ of the best curve
+    misfit: float  # how much worse curves that end within the tolerance fit (F ratio)
+    power: float  # least-squares slope of −log e against log t
+    settled: bool
+
+
+def settling(passes: Floats, excesses: Floats, threshold: float) -> Settling:
+    """Fits e(t) = e∞ + c t^−p to the recent checkpoints; from six on, it must be half as clear without any one."""
+    recent = np.isfinite(excesses) & (passes >= passes[-1] / WINDOW)
+    t, e = passes[recent] / passes[-1], np.maximum(excesses[recent], LEAST)
+    if len(np.unique(t)) < 2:
+        return Settling(0.0, 0.0, np.nan, False)
+    power = float(-np.polyfit(np.log(t), np.log(e), 1)[0])
+    if len(e) < 5:
+        still = t[0] <= 0.5 and bool(np.abs(e / e[-1] - 1).max() < NOISE)
+        return Settling(float(e[-1]) if still else 0.0, np.nan, power, still)
+    limit, misfit = fitted(t, e, threshold)
+    fits = [(limit, misfit / 2)]
+    if len(e) > 5:
+        fits += [fitted(np.delete(t, k), np.delete(e, k), threshold) for k in range(len(e))]
+    settled = all(end >= e[-1] / 2 and worse > SIGNIFICANT / 2 for end, worse in fits)
+    return Settling(limit, misfit, power, settled)
+
+
+def fitted(t: Floats, e: Floats, threshold: float) -> tuple[float, float]:
+    """(limit, misfit) of the curves e∞ + c t^−p, residuals relative to e, over p in POWERS.
+
+    Null curves have 0 ≤ e∞ ≤ threshold and c ≥ 0; p ≥ 0.1, for what is slower needs a thousand
+    times its budget to halve and counts as standing still. The general curve has any e∞ ≥ 0 and c.
+    """
+    null, best, limit = np.inf, np.inf, 0.0
+    for shape in (t**-p / e for p in POWERS):
+        for end in (0.0, threshold / 2, threshold):
+            rest = 1 - end / e
+            null = min(null, float(np.sum((rest - max(shape @ rest / (shape @ shape), 0) * shape) ** 2)))
+        curve = np.stack([1 / e, shape], axis=1)
+        end, scale = np.linalg.lstsq(curve, np.ones(len(e)))[0]
+        if end < 0:
+            end, scale = 0.0, shape.sum() / (shape @ shape)
+        residual = float(np.sum((1 - end / e - scale * shape) ** 2))
+        if residual < best:
+            best, limit = residual, float(min(end, e[-1]))
+    return limit, max(null - best, 0) / (best / (len(e) - 3) + NOISE**2)
+
+
+def stands(passes: Floats, excesses: Floats) -> bool:
+    """Whether eight times the passes have not made the excess FALL times smaller, or four times not LITTLE times."""
+    for times, fall in ((8, FALL), (4, LITTLE)):
+        before = np.flatnonzero(passes <= passes[-1] / times)
+        if before.size and excesses[-1] * fall > excesses[before[-1]]:
+            return True
+    return False
+
+
+def ended(reports: list[Report]) -> float:
+    """The passes from which on all weights are the last ones, to rounding, if these are at most half; else NaN."""
+    last = reports[-1].theta
+    near = STILL * max(float(np.linalg.norm(last)), LEAST)
+    first = np.nan
+    for each in reversed(reports[:-1]):
+        if not float(np.linalg.norm(each.theta - last)) <= near:
+            break
+        first = each.passes
+    return first if first <= reports[-1].passes / 2 else np.nan
+
+
+def moving(reports: list[Report]) -> bool:
+    """Whether weights of the last half of the passes are farther than QUIET from the last ones."""
+    last = reports[-1]
+    near = QUIET * float(np.linalg.norm(last.theta))
+    late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 2]
+    return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
+
+
+def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
+    """Whether the weights go on towards the optimum, fast enough to cover half of the way that is left."""
+    way = best - thetas[-1]
+    length = float(way @ way)
+    at = [int(np.searchsorted(passes, passes[-1] / part * (1 + 1e-9), side="right")) - 1 for part in (1, 2, 4, 8)]
+    if min(at) < 0 or len(set(at)) < 4 or not length > 0:
+        return False
+    places = [float(thetas[k] @ way) / length for k in at]
+    gains = [later - earlier for later, earlier in itertools.pairwise(places)]
+    if not (min(gains) > 0):
+        return False
+    ratio = min(gains[0] / gains[1], gains[1] / gains[2], 2.0)
+    return gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
+
+
+def needed(passes: float, excess: float, threshold: float, curve: Settling) -> float:
+    """Passes at which the fitted fall reaches the threshold; ∞ without a fall."""
+    if not curve.power > 0 or curve.settled:
+        return np.inf
+    with np.errstate(over="ignore"):
+        return float(passes * np.float64(excess / threshold) ** (1 / curve.power))
+
+
+def chosen(reports: list[Report]) -> list[Report]:
+    """At most GRADED of a history, with the last: half evenly spaced, half evenly in the logarithm of passes."""
+    if len(reports) <= GRADED:
+        return reports
+    passes = np.maximum([each.passes for each in reports], 1e-9)
+    even = np.linspace(0, len(reports) - 1, GRADED // 2).astype(int)
+    late = np.searchsorted(passes, np.geomspace(passes[0], passes[-1], GRADED // 2))
+    return [reports[k] for k in np.unique(np.minimum(np.concatenate([even, late]), len(reports) - 1))]

@@ -1,0 +1,260 @@
+"""A learner at work on a reference's problem, in this process, and what is found of one run.
+
+    Stand        other people's learners: each fit gets a copy of the data, its answers become reports
+    OwnStand     solvers of ours, by `run`
+    RemoteStand  a learner in a process of its own (judging/remote.py)
+
+Solvers of ours, and learners that yield checkpoints with their passes, stop at the first one after the limit of
+seconds and are judged by what they have; a learner that yields nothing within GRACE seconds after the limit counts
+as hung.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.contracts import Floats, Problem, Recording
+from workbench.errors import MissingCapability
+from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
+from workbench.judging.learners import Learner
+from workbench.judging.patience import FURTHER, allowed, by_history, exhausted, heard, late, waits
+from workbench.judging.reference import Reference
+from workbench.judging.relations import rebuilt
+from workbench.judging.reports import BadAnswer, Report, reports_of
+from workbench.judging.verdicts import crosscheck
+from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
+from workbench.proofs.certificate import Certificate
+from workbench.solving.stochastic import run
+from workbench.system.processes import OutOfTime, Raised
+
+BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
+GRACE = 1.0  # seconds
+FEW = 5  # reports of one fit, below which those of other budgets count, too: a fit needs so many
+
+
+class Stand:
+    """A learner at work in this process, on the reference's problem.
+
+    limit : seconds of each fit;  patience : seconds of further passes, None for a few times the learner's own
+    """
+
+    def __init__(
+        self, learner: Learner, reference: Reference, limit: float | None = None, patience: float | None = None
+    ):
+        self.learner, self.reference, self.limit, self.patience = learner, reference, limit, patience
+        self.reports: list[Report] = []  # of the last run
+        self.longer: list[Report] = []  # of the last run's further passes
+        self.yielded: list[Report] = []  # by one fit
+        self.remarks: list[str] = []
+        self.copy: Problem | None = None  # for the learner
+
+    @property
+    def history(self) -> list[tuple[float, Floats]]:
+        return [(each.passes, each.theta) for each in self.reports]
+
+    @contextlib.contextmanager
+    def beside(self, reference: Reference) -> Iterator[Stand]:
+        """The learner at work on another reference."""
+        yield type(self)(self.learner, reference, self.limit, self.patience)
+
+    # what a learner does
+
+    def fitted(
+        self, budget: int, seed: int, start: bool = False, within: float | None = None
+    ) -> tuple[list[Report], float]:
+        """What `fit` returns, and its seconds; `start` hands it the optimum; read for `within` seconds."""
+        form, within = self.reference.formulation, within or self.limit
+        extra = {"start": started(self.reference.certificate)} if start else {}
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+            began = time.perf_counter()
+            returned = self.learner.fit(data, form, budget, seed, **extra)
+            reports = reports_of(returned, budget, began + within if within else np.inf)
+            took = time.perf_counter() - began
+        return reports, took
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Problem]:
+        """A copy of the problem, which the learner may spoil; then the next gets another."""
+        own = self.reference.problem
+        if self.copy is None:
+            arrays = {key: np.array(each) for key, each in own.arrays().items()}
+            self.copy = own.copied() if isinstance(own, Recording) else rebuilt(own, arrays)
+        try:
+            yield self.copy
+        finally:
+            now = self.copy.arrays()
+            if spoiled := [key for key, each in own.arrays().items() if not np.array_equal(each, now[key])]:
+                self.remarks.append(f"It changes the data it is given ({', '.join(spoiled)}); each fit had a copy.")
+                self.copy = None
+
+    def findings(self) -> list[Finding]:
+        """What the audits of single steps find."""
+        reference = self.reference
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+            return audit(hooks_of(self.learner.thing, reference.formulation, data), reference)
+
+    def takes_start(self) -> bool:
+        return self.learner.takes_start
+
+    # how it is judged
+
+    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+        """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds.
+
+        history : False for the verdict on where it ends, alone
+        """
+        self.yielded, took = reports, spent = self.fitted(passes, seed)
+        reports = reports if history else reports[-1:]
+        verdict = crosscheck(reports, self.reference, tolerance)
+        if history and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
+            for budget in sorted({passes >> k for k in range(1, BUDGETS)} - {0, passes}, reverse=True):
+                answers, more = self.fitted(budget, seed)
+                reports, spent = [answers[-1], *reports], spent + more
+            verdict = crosscheck(reports, self.reference, tolerance)
+        self.reports, self.longer = reports, []
+        self.remarks += [sentence for each in reports for sentence in each.remarks]
+        if history and waits(verdict):
+            verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent))
+        return verdict, took
+
+    def waited(
+        self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
+    ) -> Verdict:
+        """The verdict after further passes, as far as the patience lasts; without any it stays as it is."""
+        if patience <= 0:
+            return first
+        began = time.perf_counter()
+        try:
+            self.longer = self.further(reports, FURTHER * passes, seed, patience)
+            further = crosscheck(self.longer, self.reference, tolerance)
+            if by_history(first) or not by_history(further):
+                return heard(first, further)
+            left = patience - (time.perf_counter() - began)
+            self.longer = self.further(self.longer, FURTHER**2 * passes, seed, left)
+        except OutOfTime:
+            return exhausted(first, patience)
+        return late(first, further, crosscheck(self.longer, self.reference, tolerance))
+
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report]:
+        """The history with this budget; where a fit tells little of its way, with the histories before.
+
+        Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
+        """
+        if within <= 0:
+            raise OutOfTime
+        answers, spent = self.fitted(budget, seed, within=within)
+        if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < budget / 2:
+            raise OutOfTime
+        if len(answers) >= FEW:
+            return answers
+        between = self.fitted(budget // 2, seed)[0] if spent < within / 2 else []
+        return [*reports, *(each for each in (*between, *answers) if each.passes > reports[-1].passes)]
+
+    def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+        """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
+        began = time.perf_counter()
+        try:
+            return self.judged(passes, seed, tolerance, history)
+        except MissingCapability as refusal:
+            return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
+        except OutOfTime:
+            sentence = f"The learner did not return within {self.limit:.3g} s."
+            return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
+        except (Exception, SystemExit) as error:
+            return ended(error, self.reference), time.perf_counter() - began
+
+    def audited(self, verdict: Verdict, tolerance: float) -> tuple[Verdict, list[Finding]]:
+        """The verdict after the audits of single steps, and of `start`, and the findings that contradict."""
+        if not self.reference.certified:
+            return verdict, []
+        try:
+            findings = self.findings() + audit_reports(self.yielded)
+            if self.takes_start():
+                reports, _ = self.fitted(1, 0, start=True)
+                findings.append(stayed(reports[-1].theta, self.reference, tolerance))
+        except (Exception, SystemExit) as error:
+            if isinstance(error, OutOfTime):
+                error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
+            return ended(error, self.reference), []
+        evidence = verdict.evidence | {each.name: each.worst for each in findings}
+        against = [each for each in findings if each.sentence]
+        if not against:
+            return replace(verdict, evidence=evidence), []
+        first = against[0]
+        reason = f"{verdict.reason} {first.sentence}" if verdict.verdict == DISAGREES else first.sentence
+        told = {"reason": reason, "evidence": evidence, "rule": f"audit: {first.name}"}
+        return replace(verdict, verdict=DISAGREES, **told), against
+
+
+class OwnStand(Stand):
+    """A solver of ours at work."""
+
+    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+        form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
+        if why := solver.misfit(form, data):
+            raise MissingCapability(why)
+
+        def traced(budget: int, within: float | None):
+            late = (lambda row: row.seconds > within) if within else None
+            return run(solver, form, data, passes=budget, rng=seed, observe=late)
+
+        trace = traced(passes, self.limit)
+        took = float(trace.seconds[-1])
+        self.reports = [Report(*each) for each in zip(trace.passes.tolist(), trace.thetas, strict=True)]
+        verdict = crosscheck(trace, self.reference, tolerance)
+        patience = allowed(self.patience, took)
+        if not history or not waits(verdict) or patience <= 0 or verdict.evidence["passes"] < passes:
+            return verdict, took
+        longer = traced(FURTHER * passes, patience)
+        if longer.passes[-1] < FURTHER * passes:
+            return exhausted(verdict, patience), took
+        further = crosscheck(longer, self.reference, tolerance)
+        if by_history(verdict) or not by_history(further):
+            return heard(verdict, further), took
+        longest = traced(FURTHER**2 * passes, patience)
+        if longest.passes[-1] < FURTHER**2 * passes:
+            return exhausted(verdict, patience), took
+        return late(verdict, further, crosscheck(longest, self.reference, tolerance)), took
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Problem]:
+        yield self.reference.problem  # solvers of ours do not write there
+
+
+def ended(error: BaseException, reference: Reference) -> Verdict:
+    """The verdict on a learner that raised, or whose answer was none."""
+    if isinstance(error, BadAnswer):
+        return Verdict(FAILED, np.inf, str(error), rule="weights")
+    return crosscheck(exception_of(error), reference)
+
+
+def exception_of(error: BaseException) -> Exception:
+    """What a learner died of, as the sentence of a verdict wants it."""
+    if isinstance(error, Raised):  # the other process tells whose error it was
+        if error.kind == "SystemExit":
+            return RuntimeError(f"it left with exit code {error.text}")
+        return type(error.kind, (Exception,), {})(error.text)
+    if isinstance(error, SystemExit):
+        return RuntimeError(f"it left with exit code {error}")
+    return error if isinstance(error, Exception) else RuntimeError(repr(error))
+
+
+# ── started at the optimum ────────────────────────────────────────────────────────────────────────
+
+
+def started(certificate: Certificate) -> dict[str, object]:
+    """The optimum as `start`."""
+    return {"weights": certificate.theta, "dual": (certificate.samples, certificate.witnesses, certificate.weights)}
+
+
+def stayed(theta: Floats, reference: Reference, tolerance: float) -> Finding:
+    """Whether a learner that was started at the optimum is still there."""
+    excess, threshold = reference.excess(reference.value(theta)), max(tolerance, 3 * reference.gap)
+    fault = f"Started at the proven optimum it moves away, to {excess:.1e} (relative) above it."
+    return Finding("fixed point", excess, threshold, fault if not excess <= threshold else "")

@@ -1,0 +1,29 @@
+"""The five verdicts, and what stands beside each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+AGREES, NOT_CONVERGED, DISAGREES = "agrees", "not converged", "disagrees"
+NOT_COMPARABLE, FAILED = "not comparable", "failed"
+VERDICTS = (AGREES, NOT_CONVERGED, DISAGREES, NOT_COMPARABLE, FAILED)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict, the relative excess, one sentence, the numbers behind it, and the rule that decided.
+
+    excess : (F(θ) − L)/size, relative to the optimum (judging/reference.py);  absolute : F(θ) − L
+    needed : how many passes the fitted trend needs to come within the tolerance; ∞ if it leads nowhere near,
+        NaN where no trend was fitted
+    rule : one of `crash`, `weights`, `objective`, `reference`, `drift`, `feasibility`, `reported`, `optimum`,
+        `rate`, `ended`, `settled`, `identity`, `history`, `mistakes`, `residuals`
+    """
+
+    verdict: str
+    excess: float
+    reason: str
+    evidence: dict[str, float] = field(default_factory=dict)
+    rule: str = ""
+    absolute: float = float("nan")
+    needed: float = float("nan")
