@@ -22,10 +22,10 @@ from workbench.proofs.checker.formulations import (
     soft_margin,
 )
 from workbench.proofs.checker.kinds import cuts, program, tangent, tree
-from workbench.proofs.checker.outputs import chain, linear, matching, motif, multiclass
+from workbench.proofs.checker.outputs import chain, linear, matching, motif, multiclass, structured
 
 DEFINITIONS = (
-    *(chain, linear, matching, motif, multiclass),
+    *(chain, linear, matching, motif, multiclass, structured),
     *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
     *(cuts, program, tangent, tree),
 )
