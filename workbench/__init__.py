@@ -27,6 +27,10 @@ _HOMES = {
     "Verdict": "judging.verdicts",
     "judge": "judging.judge",
     "Judgement": "judging.judge",
+    "check": "judging.oracle_check",
+    "OracleReport": "judging.oracle_check",
+    "watch": "judging.watching",
+    "Recorder": "judging.watching",
     "race": "judging.racing",
     "RACES": "judging.racing",
     "verify": "proofs.verify",
@@ -56,6 +60,7 @@ _HOMES = {
 _MODULES = {
     "datasets": "data.datasets",
     "dyads": "dyads",
+    "estimators": "estimators",
     "flows": "dyads.flows",
     "motchallenge": "data.motchallenge",
     "pictures": "command.pictures",

@@ -16,6 +16,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses    the atoms generated since the line before; atoms are numbered as they come
+    recorded_…            what these witnesses are, where outputs are objects of the user's
     atoms, lengths        the rows generated since then: their atoms, one row after the other
     rows, multipliers, idle    the rows held, by number; β; rounds without weight
     theta                 the master's θ;  best : the θ that attains `upper`, if it is another than before
@@ -278,7 +279,7 @@ class Generation:
         last: dict[str, Any] = {}  # of each array the last one written
         for line in lines:
             arrays = line.arrays()
-            self.rebuilt.rebuild(arrays["samples"], arrays["witnesses"])
+            self.rebuilt.rebuild(arrays)
             rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
             last |= arrays
         history = [dict(line.numbers) for line in lines]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from workbench.contracts import Majorized, Problem
+from workbench.contracts import Majorized, Problem, Recording
 from workbench.proofs.door import bounds_for
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
@@ -62,6 +62,8 @@ def solve(
     """
     request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, source or {})
     formulation = checked_formulation(formulation, problem)
+    if isinstance(problem, Recording):
+        problem.vet()
     if isinstance(formulation, Majorized):
         with journalled(journal, formulation, problem, request) as kept:
             return alternating(formulation, problem, request, kept, solve)
