@@ -57,7 +57,7 @@ class Reference:
     missing : why there is no proven optimum, in one sentence; "" where there is one
     ray : the proof that hard margins cannot be met, in place of an optimum
     beyond : of a reference that a relation made, what its problem has and the original had not
-    known : what runs of ours on this reference were found to be (judging/controls.py), so that learners share them
+    known : what was found out on this reference and serves the next learner: clean runs, the detective's optima
     """
 
     formulation: Any  # any of the four kinds
@@ -70,7 +70,7 @@ class Reference:
     missing: str = ""
     ray: NotSeparable | None = None
     beyond: Beyond | None = None
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # keys are tuples of settings
+    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def bounds(self) -> AnyBounds:
