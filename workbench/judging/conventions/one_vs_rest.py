@@ -20,13 +20,14 @@ slope at (W, b(W)); Newton steps find them, one number a label. The hinge is tri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import lsq_linear
+from scipy.optimize import brentq, lsq_linear
 
 from workbench.contracts import Floats, Labelled
 from workbench.judging.conventions.layouts import balanced
@@ -35,7 +36,8 @@ from workbench.judging.conventions.standardised import views
 
 ON = 0.02  # of the margin 1: a learner that has converged to 1e-3 has its support vectors within it
 SAME = 0.02  # |log μ/μ₀| of a multiple of λ that is meant
-TURNS = 25  # between μ and what depends on it
+TURNS = 25  # between μ and the shares of samples on the margin
+LEAST = 1e-8  # μ
 NEWTON = 60  # steps for intercepts, each of at most 1
 ROOM = 4_000_000  # entries of the least squares for a hinge's shares; where there are more, the hinge is not tried
 LOSSES = {"squared hinge": "a squared hinge", "hinge": "a hinge", "likelihood": "a likelihood of its own"}
@@ -147,20 +149,32 @@ class Point(NamedTuple):
 
 
 def stationary(rows: Rows, W: Floats, bias: str) -> Point:
-    """μ and what depends on it, in turns."""
+    """Where μ is the one that fits G, and G the one at μ."""
     b = rows.intercepts(W, 0.0) if bias else np.zeros(len(W))
     G, epsilon = rows.slope(W, b), 0.0
     mu = fitting(W, G)
-    for _ in range(TURNS if bias == "a penalised intercept" or rows.loss == "hinge" else 0):
-        before = mu
-        if not mu > 0:
-            break
-        b = rows.intercepts(W, mu) if bias else b
-        G, epsilon = rows.hinge_slope(W, mu) if rows.loss == "hinge" else (rows.slope(W, b), 0.0)
+    if bias == "a penalised intercept":
+        mu = penalised(rows, W, mu)
+        b = rows.intercepts(W, max(mu, 0.0))
+        return Point(mu, b, rows.slope(W, b), 0.0)
+    for _ in range(TURNS if rows.loss == "hinge" and mu > 0 else 0):
+        before, (G, epsilon) = mu, rows.hinge_slope(W, mu)
         mu = fitting(W, G)
-        if abs(mu - before) <= 1e-9 * abs(mu):
+        if not mu > 0 or abs(mu - before) <= 1e-9 * mu:
             break
     return Point(mu, b, G, epsilon)
+
+
+def penalised(rows: Rows, W: Floats, free: float) -> float:
+    """The μ that fits the slope at (W, b(μ)), by bisection in log μ, 0 if none does; `free` fits without penalty."""
+
+    def off(log_mu: float) -> float:
+        return fitting(W, rows.slope(W, rows.intercepts(W, math.exp(log_mu)))) - math.exp(log_mu)
+
+    ends = math.log(LEAST), math.log(max(10 * free, 1.0))
+    if not off(ends[0]) > 0 > off(ends[1]):
+        return 0.0
+    return math.exp(brentq(off, *ends, xtol=1e-10))
 
 
 def fitting(W: Floats, G: Floats) -> float:
