@@ -7,7 +7,7 @@ An oracle answers argmax over z of ⟨a_i(z), θ⟩ + o_i(z). `Terms` is the con
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from scipy import sparse
 
@@ -87,6 +87,7 @@ class Oracle(Protocol):
     def kernel(self) -> Kernel: ...
 
 
+@runtime_checkable
 class Terms(Protocol):
     """What a smooth formulation asks of a problem: its terms h_i, convex and differentiable, and their gradients.
 

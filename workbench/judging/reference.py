@@ -21,11 +21,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Floats, Majorized, Problem
+from workbench.contracts import CutForm, Floats, Majorized, Problem, Search, SmoothForm
 from workbench.errors import Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds, bounds_for
 
+Formulation = CutForm | SmoothForm | Majorized | Search
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
 FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
 
@@ -41,8 +42,8 @@ class Beyond(NamedTuple):
 class Certified(Protocol):
     """What a reference is made of; a `Solution` is one. A `certificate` is used where there is one."""
 
-    formulation: Any  # any of the four kinds
-    problem: Any  # any output structure
+    formulation: Formulation
+    problem: Problem
     theta_flat: Floats
     upper: float
     lower: float
@@ -60,7 +61,7 @@ class Reference:
     known : what was found out on this reference and serves the next learner: clean runs, the detective's optima
     """
 
-    formulation: Any  # any of the four kinds
+    formulation: Formulation
     problem: Problem
     theta: Floats
     upper: float
