@@ -279,7 +279,7 @@ def test_unsupported_cone_names_who_can():
 
 
 def test_misshapen_program_is_refused_before_compiled_code_sees_it():
-    with pytest.raises(CutbenchError, match="not"):
+    with pytest.raises(CutbenchError, match="make them"):
         ConeProgram(np.eye(2), np.zeros(2), np.eye(2), np.ones(2), 0, 3)
 
 

@@ -22,7 +22,7 @@ from workbench.formulations.self_paced import SelfPaced, greatest_terms
 from workbench.proofs.capped import AGAIN, CappedBounds, Tree
 from workbench.proofs.certificate import load
 from workbench.proofs.verify import verify
-from workbench.registries import registry
+from workbench.registries import misfit, registry
 from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
 from workbench.solving.request import Request
 
@@ -84,7 +84,9 @@ def test_search_is_the_declared_mixed_program(seed):
     np.testing.assert_array_equal(v.value > 0.5, terms < bounds.caps.hi)
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    "output", [name for name in OUTPUTS if misfit(SelfPaced(), OUTPUTS[name].tiny(np.random.default_rng(0))) is None]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_output_structure(output, seed):
     """A search of a tiny instance ends, is verified, and equals the soft margin when nothing is worth leaving out."""

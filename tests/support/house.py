@@ -27,6 +27,7 @@ FLOORS: list[dict[str, str]] = [
     },
     {"learners": "functions that return weights, ours and other people's"},
     {"proofs": "both bounds of every kind, exact optima, certificates"},
+    {"programs": "any convex program: its exact optimum, proven ends, or why it has none"},
     {
         "data": "users' files, public data sets",
         "solving": "solve, run, LazyProblem: one loop of each kind, and the masters",
@@ -41,7 +42,7 @@ HEAVY = {
     "numba": ["arithmetic/compiled"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
-HEAVY["cvxpy"] += ["formulations", "command/doctor"]
+HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs", "learners/generative"]
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
 
 

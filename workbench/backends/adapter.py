@@ -97,8 +97,8 @@ class Backend:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
-            (m, n), fault = program.A.shape, f"{type(error).__name__}: {error}".splitlines()[0]
-            text = f"{self.name} failed on {n} variables and {m} rows ({fault}); try another backend."
+            fault, size = f"{type(error).__name__}: {error}".splitlines()[0], (program.q.size, program.b.size)
+            text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
             raise BackendFailed(text) from error
 
 

@@ -42,11 +42,10 @@ class ConeProgram:
     lower_zero: bool = False  # x ≥ 0 besides the rows
 
     def __post_init__(self) -> None:
-        (m, n), rows = self.A.shape, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
-        shapes = self.P.shape, self.q.shape, self.b.shape, rows
-        if shapes != ((n, n), (n,), (m,), m):  # compiled solvers read past the end rather than complain
-            wanted = f"{(n, n)}, {(n,)}, {(m,)} and {m}"
-            raise CutbenchError(f"A is {m} × {n}, so P, q, b and the cones' rows are {wanted}, not {shapes}.")
+        m, n, rows = self.b.size, self.q.size, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
+        shapes, wanted = (self.P.shape, self.q.shape, self.A.shape, self.b.shape, rows), ((n, n), (n,), (m, n), (m,), m)
+        if shapes != wanted:  # compiled solvers read past the end rather than complain
+            raise CutbenchError(f"The shapes of P, q, A, b and the cones' rows are {shapes}; make them {wanted}.")
 
     @property
     def below(self) -> Floats:

@@ -6,7 +6,7 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four qu
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and those that end
                within the tolerance fit significantly worse; of six checkpoints on, so it must be without any one
                of them, too
-    stands     eight times the passes brought no factor of FALL, and e∞ is taken to be e
+    stands     eight times the passes brought no factor of FALL, or four times none of LITTLE; e∞ is taken to be e
     on its way the weights go on towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
                doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS more, each q = min(a₁/a₂, a₂/a₃, 2) times
                the one before, cover at least half of the way that is left
@@ -35,8 +35,10 @@ LEAST = 1e-100  # excess; its inverse can still be squared
 GRADED = 120  # checkpoints of a history; an objective costs an argmax for each sample
 SIGNIFICANT = 10.0  # how many times the variance, as an F ratio: p < 1 % with three to ten checkpoints
 FALL = 1.5  # what eight times the passes bring at least to who falls like t^−0.2
+LITTLE = 1.15  # what four times the passes bring at least to who falls like t^−0.1
 STILL = 1e-10  # relative change of weights that is rounding: sums of 10⁶ float64 terms agree to this
 MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
+QUIET = 1e-3  # relative change of weights in half of the passes that is rest
 AHEAD = 0.5  # share of the way left that the doublings to come must cover
 DOUBLINGS = 10  # to come: a thousand times the passes
 
@@ -90,9 +92,12 @@ def fitted(t: Floats, e: Floats, threshold: float) -> tuple[float, float]:
 
 
 def stands(passes: Floats, excesses: Floats) -> bool:
-    """Whether the last three doublings of the passes have not made the excess FALL times smaller."""
-    before = np.flatnonzero(passes <= passes[-1] / 8)
-    return bool(before.size and excesses[-1] * FALL > excesses[before[-1]])
+    """Whether eight times the passes have not made the excess FALL times smaller, or four times not LITTLE times."""
+    for times, fall in ((8, FALL), (4, LITTLE)):
+        before = np.flatnonzero(passes <= passes[-1] / times)
+        if before.size and excesses[-1] * fall > excesses[before[-1]]:
+            return True
+    return False
 
 
 def ended(reports: list[Report]) -> float:
@@ -105,6 +110,14 @@ def ended(reports: list[Report]) -> float:
             break
         first = each.passes
     return first if first <= reports[-1].passes / 2 else np.nan
+
+
+def moving(reports: list[Report]) -> bool:
+    """Whether weights of the last half of the passes are farther than QUIET from the last ones."""
+    last = reports[-1]
+    near = QUIET * float(np.linalg.norm(last.theta))
+    late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 2]
+    return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
 
 
 def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
@@ -127,7 +140,7 @@ def needed(passes: float, excess: float, threshold: float, curve: Settling) -> f
     if not curve.power > 0 or curve.settled:
         return np.inf
     with np.errstate(over="ignore"):
-        return float(passes * (excess / threshold) ** (1 / curve.power))
+        return float(passes * np.float64(excess / threshold) ** (1 / curve.power))
 
 
 def chosen(reports: list[Report]) -> list[Report]:

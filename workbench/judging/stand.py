@@ -23,7 +23,7 @@ from workbench.contracts import Floats, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import FURTHER, allowed, exhausted, heard, waits
+from workbench.judging.patience import FURTHER, allowed, by_history, exhausted, heard, late, waits
 from workbench.judging.reference import Reference
 from workbench.judging.relations import rebuilt
 from workbench.judging.reports import BadAnswer, Report, reports_of
@@ -119,32 +119,41 @@ class Stand:
         self.reports, self.longer = reports, []
         self.remarks += [sentence for each in reports for sentence in each.remarks]
         if history and waits(verdict):
-            verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent), took)
+            verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent))
         return verdict, took
 
     def waited(
-        self,
-        first: Verdict,
-        reports: list[Report],
-        passes: int,
-        seed: int,
-        tolerance: float,
-        patience: float,
-        took: float,
+        self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
     ) -> Verdict:
         """The verdict after further passes, as far as the patience lasts; without any it stays as it is."""
         if patience <= 0:
             return first
-        if took > patience:  # one fit cannot be cut short: a longer one is not begun in vain
-            return exhausted(first, patience)
+        began = time.perf_counter()
         try:
-            answers, _ = self.fitted(FURTHER * passes, seed, within=patience)
+            self.longer = self.further(reports, FURTHER * passes, seed, patience)
+            further = crosscheck(self.longer, self.reference, tolerance)
+            if by_history(first) or not by_history(further):
+                return heard(first, further)
+            left = patience - (time.perf_counter() - began)
+            self.longer = self.further(self.longer, FURTHER**2 * passes, seed, left)
         except OutOfTime:
             return exhausted(first, patience)
-        if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < FURTHER * passes / 2:
-            return exhausted(first, patience)
-        self.longer = answers if len(answers) >= FEW else [*reports, *(r for r in answers if r.passes > passes)]
-        return heard(first, crosscheck(self.longer, self.reference, tolerance))
+        return late(first, further, crosscheck(self.longer, self.reference, tolerance))
+
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report]:
+        """The history with this budget; where a fit tells little of its way, with the histories before.
+
+        Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
+        """
+        if within <= 0:
+            raise OutOfTime
+        answers, spent = self.fitted(budget, seed, within=within)
+        if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < budget / 2:
+            raise OutOfTime
+        if len(answers) >= FEW:
+            return answers
+        between = self.fitted(budget // 2, seed)[0] if spent < within / 2 else []
+        return [*reports, *(each for each in (*between, *answers) if each.passes > reports[-1].passes)]
 
     def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
         """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
@@ -204,7 +213,13 @@ class OwnStand(Stand):
         longer = traced(FURTHER * passes, patience)
         if longer.passes[-1] < FURTHER * passes:
             return exhausted(verdict, patience), took
-        return heard(verdict, crosscheck(longer, self.reference, tolerance)), took
+        further = crosscheck(longer, self.reference, tolerance)
+        if by_history(verdict) or not by_history(further):
+            return heard(verdict, further), took
+        longest = traced(FURTHER**2 * passes, patience)
+        if longest.passes[-1] < FURTHER**2 * passes:
+            return exhausted(verdict, patience), took
+        return late(verdict, further, crosscheck(longest, self.reference, tolerance)), took
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:

@@ -45,11 +45,11 @@ from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
-from workbench.judging.controls import control
+from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import MOST, chosen, ended, needed, on_its_way, settling, stands
+from workbench.judging.settling import MOST, chosen, ended, moving, needed, on_its_way, settling, stands
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -200,7 +200,8 @@ class Hearing:
     def stays(self) -> Verdict:
         """It has settled: whether clean runs excuse it."""
         limit, size = self.evidence["limit"], self.reference.size
-        found = control(self.trace, self.reference, self.passes[-1], limit, not self.settled, self.threshold)
+        asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
+        found = control(self.trace, self.reference, asked)
         self.evidence["control"], self.needed = found.end, np.inf
         about = f"about {limit / size:.1e} above it"
         if not found.excuses:

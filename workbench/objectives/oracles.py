@@ -75,12 +75,14 @@ class MarginRescaling:
 
     def exact(self) -> ExactMargin | None:
         """The same cuts and maxima in rational arithmetic, where the output structure brings them."""
-        return ExactMargin(self.problem.exact()) if hasattr(self.problem, "exact") else None
+        outputs = self.problem.exact() if hasattr(self.problem, "exact") else None
+        return None if outputs is None else ExactMargin(outputs)
 
     def rounding(self, theta: Floats) -> Floats:
-        """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that."""
+        """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
-        return 2 * gamma(2 * self.problem.terms + 8) * size
+        missed = self.problem.missed(theta) if hasattr(self.problem, "missed") else 0.0
+        return 2 * gamma(2 * self.problem.terms + 8) * size + missed
 
     def reach(self, samples: Ints) -> Floats:
         return 2 * self.problem.magnitude[samples]

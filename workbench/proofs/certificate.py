@@ -36,8 +36,6 @@ from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import parsed, text
 from workbench.registries import registry, settings_of
 
-MOST_BYTES = archive.MOST_BYTES  # of a certificate's unpacked arrays
-
 
 @dataclass
 class Certificate:
@@ -126,7 +124,7 @@ def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, A
     """
     path, _ = files_of(path)
     try:
-        header, arrays = archive.read(path, MOST_BYTES)
+        header, arrays = archive.read(path)
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}

@@ -1,5 +1,8 @@
 """Clarabel: an interior-point method in Rust for quadratic objectives over all our cones. The default."""
 
+# Clarabel is a compiled module that does not list its names.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from scipy import sparse

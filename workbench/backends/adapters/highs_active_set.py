@@ -20,7 +20,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     import highspy
 
     curved = as_csc(sparse.tril(program.P) if has_entries(program.P) else program.P)
-    (m, n), A, P = program.A.shape, as_csc(program.A), curved
+    m, n, A, P = program.b.size, program.q.size, as_csc(program.A), curved
     columnwise, triangular, minimise, offset, continuous = 1, 1, 1, 0.0, np.zeros(n, np.int32)
     sizes = n, m, A.nnz, P.nnz, columnwise, triangular, minimise, offset
     bounds = np.full(n, 0.0 if program.lower_zero else -np.inf), np.full(n, np.inf)
@@ -29,7 +29,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     solver = highspy.Highs()
     options = options | {"output_flag": False, "qp_regularization_value": 1e-11 * P.diagonal().max()}
     done = [solver.setOptionValue(key, value) for key, value in options.items()]
-    done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]
+    done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]  # pyright: ignore[reportArgumentType] (stubs)
     if hint is not None and not P.nnz:
         done += [solver.setBasis(basis_of(program, hint))]
     done += [solver.run()]
@@ -37,7 +37,8 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     if highspy.HighsStatus.kError in done:
         raise RuntimeError(f"model status {status}")
     found, info, infeasible = solver.getSolution(), solver.getInfo(), status == "Infeasible"
-    prices = solver.getDualRay()[2] if infeasible else found.row_dual  # ∂ objective / ∂b, which is −z
+    ray = solver.getDualRay()[2] if infeasible else None  # pyright: ignore[reportAttributeAccessIssue] (not in stubs)
+    prices = found.row_dual if ray is None else ray  # ∂ objective / ∂b, which is −z
     spent = max(info.qp_iteration_count, 0) + max(info.simplex_iteration_count, 0)
     return Answer.said(found.col_value, -np.asarray(prices), status, infeasible, spent)
 

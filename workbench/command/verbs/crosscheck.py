@@ -119,11 +119,13 @@ def reference_of(
 
 def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One row a learner, as soon as the learner is judged."""
+    from workbench.judging import reference as judging
     from workbench.judging.judge import judge
 
+    shared = judging.reference_of(reference)  # once, so that all learners share the clean runs
     for number, each in enumerate(learners, 1):
         with terminal.stdout_kept(), terminal.status(f"{each.name} ({number} of {len(learners)}) …"):
-            row = terminal.plain(asdict(judge(each, reference, **options)))
+            row = terminal.plain(asdict(judge(each, shared, **options)))
         yield row
 
 
@@ -150,12 +152,8 @@ def print_verdicts(record: dict[str, Any]) -> None:
     if any(len(row["runs"]) > 1 for row in rows):
         columns.insert(2, "seeds")
         rows = [row | {"seeds": agreeing(row)} for row in rows]
-    formats = {
-        "excess": "{:.1e}".format,
-        "absolute": "{:.1e}".format,
-        "passes": "{:g}".format,
-        "seconds": "{:.2f}".format,
-    }
+    formats = dict.fromkeys(("excess", "absolute"), "{:.1e}".format)
+    formats |= {"passes": "{:g}".format, "seconds": "{:.2f}".format}
     shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
     terminal.table(["learner", *columns[1:-1], "because"], shown)
 

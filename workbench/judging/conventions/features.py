@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Labelled
+from workbench.contracts import Floats, Labelled, LinearScores
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
 
 ZERO = 1e-6  # weights that are none, relative to the largest
@@ -21,28 +21,57 @@ def intercepts(suspect: Suspect) -> Iterator[Neighbour]:
         yield suspect.seen("intercept not penalised", said, np.where(constant, LIGHT, 1.0))
 
 
+def free_transitions(suspect: Suspect) -> Iterator[Neighbour]:
+    """Pairs of labels without a penalty, as packages have it that regularise the inputs' weights only."""
+    labelled = isinstance(suspect.problem, Labelled)
+    pairs = np.arange(len(suspect.theta)) >= (suspect.edges if labelled else len(suspect.theta))
+    if suspect.plain and pairs.any():
+        said = "leaves the transitions out of the penalty"
+        yield suspect.seen("transitions not penalised", said, np.where(pairs, LIGHT, 1.0))
+
+
 def own_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
     """A constant column more, last of each label's, whose weights nobody reports."""
-    arrays = suspect.problem.arrays()
-    width = next((key for key in ("n_inputs", "n_features") if key in arrays), "")
-    if not (
-        suspect.plain and width and hasattr(suspect.problem, "inputs" if isinstance(suspect.problem, Labelled) else "X")
-    ):
-        return
-    p, edges = int(arrays[width]), suspect.edges if isinstance(suspect.problem, Labelled) else len(suspect.theta)
-    hidden = np.concatenate([np.tile(np.arange(p + 1) == p, edges // p), np.zeros(len(suspect.theta) - edges, bool)])
-    theta = np.zeros(len(hidden))
-    theta[~hidden] = suspect.theta
-    X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, p))
     for name, how, value in (
         ("intercept added", "penalised like the weights", 1.0),
         ("free intercept added", "without penalty", LIGHT),
     ):
-        wide = sparse.csr_array(sparse.hstack([X, np.full((X.shape[0], 1), value)]))
-        wider = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr, width: np.array(p + 1)}
-        problem = type(suspect.problem).from_arrays(arrays | wider)
         said = f"has an intercept of its own, {how}, and does not report it"
-        yield Neighbour(name, said, suspect.form, problem, theta, hidden=hidden)
+        yield from widened(suspect, name, said, lambda rows, value=value: np.full((rows, 1), value))
+
+
+def own_ends(suspect: Suspect) -> Iterator[Neighbour]:
+    """Weights for the first and the last label of a sequence, as toolkits have start and end states."""
+    arrays = suspect.problem.arrays()
+    if "offsets" not in arrays or not isinstance(suspect.problem, Labelled):
+        return
+
+    def ends(rows: int) -> Floats:
+        table = np.zeros((rows, 2))
+        table[arrays["offsets"][:-1], 0] = table[arrays["offsets"][1:] - 1, 1] = 1.0
+        return table
+
+    said = "has weights of its own for the first and the last label of a sequence, and does not report them"
+    yield from widened(suspect, "ends added", said, ends)
+
+
+def widened(suspect: Suspect, name: str, said: str, columns: Callable[[int], Floats]) -> Iterator[Neighbour]:
+    """Columns more, last of each label's, whose weights are hidden; `columns(rows)` is (rows, q)."""
+    arrays = suspect.problem.arrays()
+    width = next((key for key in ("n_inputs", "n_features") if key in arrays), "")
+    if not (suspect.plain and width and isinstance(suspect.problem, Labelled | LinearScores)):
+        return
+    p, edges = int(arrays[width]), suspect.edges if isinstance(suspect.problem, Labelled) else len(suspect.theta)
+    X = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, p))
+    more = columns(X.shape[0])
+    q = more.shape[1]
+    hidden = np.concatenate([np.tile(np.arange(p + q) >= p, edges // p), np.zeros(len(suspect.theta) - edges, bool)])
+    theta = np.zeros(len(hidden))
+    theta[~hidden] = suspect.theta
+    wide = sparse.csr_array(sparse.hstack([X, more]))
+    wider = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr, width: np.array(p + q)}
+    problem = type(suspect.problem).from_arrays(arrays | wider)
+    yield Neighbour(name, said, suspect.form, problem, theta, hidden=hidden)
 
 
 def subspaces(suspect: Suspect) -> Iterator[Neighbour]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.judging.conventions.features import intercepts, own_intercepts, subspaces
+from workbench.judging.conventions.features import free_transitions, intercepts, own_ends, own_intercepts, subspaces
 from workbench.judging.conventions.layouts import averages, balanced, layouts, projection
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.neighbours import Entry, data, viewed
@@ -42,6 +42,8 @@ CONVENTIONS: tuple[Entry, ...] = (
     changed_features,
     intercepts,
     own_intercepts,
+    free_transitions,
+    own_ends,
     subspaces,
     layouts,
     likelihood,

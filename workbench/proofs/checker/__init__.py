@@ -21,13 +21,13 @@ from workbench.proofs.checker.formulations import (
     smooth,
     soft_margin,
 )
-from workbench.proofs.checker.kinds import cuts, tangent, tree
+from workbench.proofs.checker.kinds import cuts, program, tangent, tree
 from workbench.proofs.checker.outputs import chain, linear, matching, motif, multiclass
 
 DEFINITIONS = (
     *(chain, linear, matching, motif, multiclass),
     *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
-    *(cuts, tangent, tree),
+    *(cuts, program, tangent, tree),
 )
 
 __all__ = [

@@ -37,10 +37,10 @@ def files_of(name: str | Path) -> tuple[Path, Path]:
     return path.with_name(f"{stem}.json"), path.with_name(f"{stem}.npz")
 
 
-def read(name: str | Path, most_bytes: int = MOST_BYTES) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a certificate."""
+def read(name: str | Path, most_bytes: int | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a certificate, of `MOST_BYTES` unless told otherwise."""
     text, archive = files_of(name)
-    return read_json(text), read_archive(archive, most_bytes)
+    return read_json(text), read_archive(archive, most_bytes or MOST_BYTES)
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from workbench.proofs.checker.archive import MOST_BYTES, digest, read
+from workbench.proofs.checker.archive import digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.program import relative_gap
@@ -80,7 +80,7 @@ class Verdict:
         return found
 
 
-def check(name: str | Path, most_bytes: int = MOST_BYTES) -> Verdict:
+def check(name: str | Path, most_bytes: int | None = None) -> Verdict:
     """The verdict about the certificate STEM.json, STEM.npz."""
     header, arrays = read(name, most_bytes)
     return judged(*normal(header), arrays)

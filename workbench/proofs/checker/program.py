@@ -74,7 +74,7 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
 
 def relative_gap(upper: Any, lower: Any, start: Any) -> Fraction | float:
     """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ |F at the start|); absolute if all three are 0."""
-    if float("inf") in (upper, -lower):
+    if float("inf") in (abs(upper), abs(lower)):
         return float("inf")
     size = max(abs(Fraction(upper)), abs(Fraction(lower)), abs(Fraction(start)) / 10**6)
     return (Fraction(upper) - Fraction(lower)) / (size or 1)

@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.contracts import Floats, Ints, Rows
-from workbench.objectives.regularizers import Shape, projected, separated
+from workbench.contracts import Floats, Ints, Rows, Shape
+from workbench.objectives.regularizers import projected, separated
 from workbench.solving.masters.master import Master, MasterAnswer
 
 SWEEPS = 8  # between two moves of the centre, or looks at the gap

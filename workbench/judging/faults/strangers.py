@@ -1,0 +1,137 @@
+"""The second catalogue, judged: faults written without a look at the judge, in hosts that are somebody else's.
+
+A run is a `Trial` of the words of judging/faults/trials.py. Each fault and each clean host is judged on the cases that
+it applies to, with a share of the passes that the host needs: the judge's patience has to do the rest. The catalogue
+says in its own words what a fault amounts to; NAMES says which of the detective's names are right about that. A cause
+that no name is about is one that the detective does not know: whatever is claimed with confidence is wrong then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from workbench.judging.conventions.detective import Detective
+from workbench.judging.faults.second import FAULTS, HOSTS
+from workbench.judging.faults.second.contract import Case, Fault, Fit, Host
+from workbench.judging.faults.second.examples import example
+from workbench.judging.faults.second.measure import SHARE, installed
+from workbench.judging.faults.trials import FOREVER, GAP, Trial
+from workbench.judging.learners import Learner
+from workbench.judging.patience import FURTHER
+from workbench.judging.reference import Reference, reference_of
+from workbench.judging.stand import Stand
+from workbench.judging.words import DISAGREES, NOT_CONVERGED
+from workbench.solving.solve import solve
+
+LAMBDAS = ("λ twice", "λ half", "sum for mean", "mean twice", "weights not normalised", "mean over positions")
+LAMBDAS += ("λ read as C", "λ read as C/n", "mean for sum", "λ")
+LOSSES = ("likelihood loss", "hinge loss", "squared hinge", "slack rescaling", "unit loss", "loss half", "loss twice")
+SPLIT = ("one-vs-rest, hinge", "one-vs-rest, squared hinge", "one-vs-rest, likelihood")
+CHANGED = ("standardised features", "scaled features", "normalised rows")
+CHANGED += tuple(f"{name}, undone" for name in CHANGED[:2])
+MIXED = tuple(f"{split}, {changed}" for split in SPLIT for changed in (*CHANGED, "balanced classes"))
+ADDED = ("intercept added", "free intercept added", "intercept not penalised", "no intercept")
+NAMES: dict[str, tuple[str, ...]] = {
+    "regularisation constant": (*LAMBDAS, "loss half", "loss twice", "Gram matrix without λ"),
+    "penalty": ("absolute penalty", "intercept not penalised", "transitions not penalised", "λ"),
+    "loss function": (*LOSSES, *SPLIT, *MIXED),
+    "one-vs-rest": (*SPLIT, *MIXED),
+    "squared hinge": ("squared hinge", "one-vs-rest, squared hinge", *MIXED),
+    "loss augmentation": ("no loss augmentation", "loss half", "loss twice", "length", "unit loss", "no cost matrix"),
+    "length normalisation": ("length", "weight by length", "mean over positions"),
+    "data used": (),
+    "labels": (),
+    "class weights": ("balanced classes", *MIXED),
+    "sample weights": ("no sample weights", "weights not normalised", "weight by length"),
+    "features": (*CHANGED, *MIXED, "zero weights", "unseen features", "no intercept"),
+    "noise in the inputs": (),
+    "intercept": ADDED,
+    "transitions": ("no transitions", "transposed transitions", "zero weights", "ends added"),
+    "padding": (),
+    "constraint on the weights": ("zero weights", "λ"),
+    "gradient": (),
+    "argmax": ("no loss augmentation",),
+    "dual feasibility": LAMBDAS,
+    "step size": (),
+    "early stopping": ("stops early",),
+    "averaging": ("average from the start", "last iterate"),
+    "arithmetic": (),
+    "weights returned": ("feature-major layout", "labels permuted", "transposed transitions", "no transitions"),
+}
+
+
+class Strangers:
+    """One case on the data of one seed: clean hosts and faults, judged on it."""
+
+    def __init__(self, case: Case, seed: int, weighted: bool = False, tolerance: float = 1e-3):
+        problem, formulation = example(case, seed, weighted=weighted)
+        self.case, self.seed, self.tolerance = case, seed, tolerance
+        self.detective = Detective(reference_of(solve(formulation, problem, gap=GAP)))
+
+    def run(self, host: Host, fault: Fault | None = None) -> Trial:
+        best, budget = self.detective.reference, max(1, host.passes // SHARE)
+        fit = fault.fit if fault else host.fit
+        stand = Stand(Learner(fault.name if fault else host.name, fit), best, patience=FOREVER)
+        with np.errstate(all="ignore"):
+            verdict, _ = stand.tried(budget, self.seed, self.tolerance)
+            history = [(each.passes, each.theta) for each in stand.longer or stand.reports]
+            known = None
+            if verdict.verdict == DISAGREES and fault and history:
+                known = self.detective.explain(history[-1][1], history)
+            elif verdict.verdict == NOT_CONVERGED and verdict.rule != "feasibility" and len(history) > 1:
+                known = self.detective.identity(history)
+            longer = self.longer(stand, fit, budget) if fault else np.nan
+        told = DISAGREES if known else verdict.verdict
+        end = best.excess(best.value(stand.reports[-1].theta)) if stand.reports else np.inf
+        return Trial(
+            fault=fault.name if fault else "",
+            kind=", ".join(fault.amounts_to) if fault else "",
+            method=host.name,
+            family="-".join(filter(None, self.case)),
+            case="",
+            seed=self.seed,
+            verdict=told,
+            rule="identity" if told != verdict.verdict else verdict.rule,
+            excess=end,
+            accused=float(verdict.excess),
+            longer=longer,
+            tolerance=self.tolerance,
+            gap=best.gap,
+            accuracy=np.nan,
+            account=np.nan,
+            reason=verdict.reason,
+            right=tuple(dict.fromkeys(name for each in fault.amounts_to for name in NAMES[each])) if fault else (),
+            convention=known.name if known else "",
+            confident=bool(known and known.confident),
+            catalogue="second",
+        )
+
+    def longer(self, stand: Stand, fit: Fit, budget: int) -> float:
+        """The excess at four times the budget; ∞ where the learner returns no weights."""
+        best: Reference = stand.reference
+        if stand.longer and stand.longer[-1].passes >= FURTHER * budget:
+            return best.excess(best.value(stand.longer[-1].theta))
+        try:
+            reports, _ = stand.fitted(FURTHER * budget, self.seed)
+        except (ArithmeticError, ValueError, TypeError):
+            return np.inf  # a crash is harm, and its verdict `failed`
+        return best.excess(best.value(reports[-1].theta))
+
+
+def strangers(first_seed: int, seeds: int, tolerance: float, cases: int) -> Iterator[list[Trial]]:
+    """The runs of one clean host, or of one fault, after the other; each on the first `cases` of its cases."""
+    here: dict[tuple[Case, int, bool], Strangers] = {}
+
+    def judged(case: Case, seed: int, host: Host, fault: Fault | None) -> Trial:
+        weighted = fault is not None and "sample weights" in fault.amounts_to
+        if (key := (case, seed, weighted)) not in here:
+            here[key] = Strangers(case, seed, weighted, tolerance)
+        return here[key].run(host, fault)
+
+    for seed in range(first_seed, first_seed + seeds):
+        for host in filter(installed, HOSTS):
+            yield [judged(case, seed, host, None) for case in host.applies]
+        for fault in filter(installed, FAULTS):
+            yield [judged(case, seed, fault.host, fault) for case in fault.applies[:cases]]
