@@ -41,6 +41,7 @@ _HOMES = {
     "nearest_matching": "outputs.matching",
     "split_tracks": "outputs.flow",
     "baseline_counts": "objectives.costs",
+    "Classes": "objectives.costs",
     "alternation": "solving.branch_and_bound",
     "Dyads": "dyads.pairs",
     "Dyadic": "dyads.dyadic",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from workbench.judging.reference import Reference
 from workbench.judging.relations import rebuilt
 from workbench.judging.reports import NUMBERS, BadAnswer, Report
 from workbench.judging.stand import GRACE, Stand
-from workbench.proofs.certificate import Certificate
+from workbench.proofs.certificate import Certificate, written
 from workbench.registries import load_file, registry
 from workbench.system.processes import OutOfTime, Process, Raised
 
@@ -48,7 +48,7 @@ class RemoteStand(Stand):
         super().__init__(learner, reference, limit, patience)
         thing = ["file", learner.file, learner.name] if learner.file else address(learner)
         form, data = reference.formulation, reference.problem
-        self.words = {"learner": thing, "formulation": [address(type(form)), asdict(form)]}
+        self.words = {"learner": thing, "formulation": [address(type(form)), written(form)]}
         self.words["problem"] = origin(data) if isinstance(data, Recording) else address(type(data))
         self.process, self.opened = process, False
 

@@ -96,16 +96,16 @@ class Certificate:
         hints = self.problem.hints(self.theta) if hasattr(self.problem, "hints") else {}
         named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
         np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
         write_whole(packed, buffer.getvalue())
-        header = self.header(arrays)
-        write_whole(path, (json.dumps(header, indent=2, default=np.generic.item) + "\n").encode())
+        write_whole(path, header.encode())
         return path
 
     def header(self, arrays: dict[str, NDArray]) -> dict[str, Any]:
         """What the JSON says; `arrays` are the data."""
         columns = getattr(self.problem, "columns", None)  # as in the file it was read from (data/readers.py)
         smooth = isinstance(self.formulation, SmoothForm)
-        name, settings = name_of("formulation", self.formulation), asdict(self.formulation)
+        name, settings = name_of("formulation", self.formulation), written(self.formulation)
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
@@ -298,6 +298,18 @@ def name_of(kind: str, thing: Any) -> str:
     raise MissingCapability(
         f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put it into its folder."
     )
+
+
+def written(formulation: Any) -> dict[str, Any]:
+    """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
+    settings = asdict(formulation)
+    for name, value in settings.items():
+        if callable(value):
+            raise BadInput(
+                f"The setting {name} is the function {getattr(value, '__name__', value)}, which no file or other "
+                f"process can hold; keep the solution in Python, or give {name} by name."
+            )
+    return settings
 
 
 def versions() -> dict[str, str]:
