@@ -1,7 +1,7 @@
-"""The words of the command line that several verbs share: options, PROBLEM and FORMULATION, and what is refused.
+"""The words of the command line that several verbs share: options, PROBLEM and FORMULATION.
 
 Every function here turns the user's words into an object of the Python API or raises `BadInput` with one sentence.
-Nothing heavy is imported before a word needs it.
+Heavy modules are imported inside functions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def problem_of(data: Any, name: str) -> Any:
 
 
 def names_of(problem: str, formulation: str) -> dict[str, str]:
-    """How a record names the two: a file by its stem."""
+    """The names of problem and formulation in a record; a file is named by its stem."""
     return {"problem": short_name(problem), "formulation": dashed(formulation)}
 
 
