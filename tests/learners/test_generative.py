@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.backends.solvers import solve_cvxpy
+from workbench.backends import solve_cvxpy
 from workbench.learners.generative import counted, loss, program
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass

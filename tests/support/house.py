@@ -42,7 +42,7 @@ HEAVY = {
     "numba": ["arithmetic/compiled"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
-HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs"]
+HEAVY["cvxpy"] += ["formulations", "learners/generative", "command/doctor", "programs"]
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
 
 

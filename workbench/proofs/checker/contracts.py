@@ -160,7 +160,7 @@ class Structure(Registered):
             rows, blocks = np.divmod(cell[used], self.blocks)
             total[: self.blocks * self.X.columns] = self.X.spread(rows, blocks, factors[used], self.blocks)
         if len(owner):
-            total += grouped(masses.values[owner] * (count * self.unit).astype(object), place, self.dim)
+            total += grouped(masses.values[owner] * count.astype(object) * self.unit, place, self.dim)
         return Whole(total, self.unit * masses.unit)
 
     def gains(self, w: Whole, samples: Array, outputs: Array) -> Whole:
@@ -172,7 +172,7 @@ class Structure(Registered):
             table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, -1))
             total += grouped(table[at, block] * sign.astype(object), number, len(samples))
         if len(owner):
-            total += grouped(w.values[place] * (count * self.unit).astype(object), owner, len(samples))
+            total += grouped(w.values[place] * count.astype(object) * self.unit, owner, len(samples))
         return Whole(total, self.unit * w.unit)
 
     def dense(self, samples: Array, outputs: Array) -> Whole:
@@ -183,7 +183,7 @@ class Structure(Registered):
             which, at = self.X.entries(row)
             target = number[which] * self.dim + block[which] * self.X.columns + self.X.indices[at]
             total += grouped(self.X.values[at] * sign[which].astype(object), target, len(total))
-        total += grouped((count * self.unit).astype(object), owner * self.dim + place, len(total))
+        total += grouped(count.astype(object) * self.unit, owner * self.dim + place, len(total))
         return Whole(total.reshape(len(samples), self.dim), self.unit)
 
     def magnitudes(self) -> Array:
