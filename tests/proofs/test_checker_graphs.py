@@ -55,7 +55,7 @@ def test_definitions_equal_a_list_of_all_outputs(name):
             best = float(other.margin(whole, np.array([i])).fractions()[0])
             assert best == pytest.approx((change @ w + loss).max(), abs=1e-9)
             assert abs(problem.features(batch, outputs)).sum(axis=1).max() <= other.magnitudes()[i] / other.unit + 1e-9
-        assert float(other.least_loss(np.arange(problem.n_samples))) <= problem.least_loss + 1e-15
+        assert float(other.least_loss(np.arange(problem.n_samples))) == pytest.approx(problem.least_loss, rel=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -145,8 +145,14 @@ class Pairwise(Structure):
         return Whole(grouped(costs, number, len(samples)) * share, self.cost.unit * lcm)
 
     def least_loss(self, samples: Array) -> Fraction | None:
-        costs = [c for row in self.cost.values.tolist() for c in row if c > 0]
-        return Fraction(min(costs), self.cost.unit * int(self.divisors[samples].max())) if costs else None
+        cheapest = [min((c for c in row if c > 0), default=0) for row in self.cost.values.tolist()]
+        number, row = self.rows_of(samples, self.offsets)
+        found = [
+            Fraction(cheapest[label], self.cost.unit * int(self.divisors[samples[m]]))
+            for m, label in zip(number.tolist(), self.labels[row].tolist(), strict=True)
+            if cheapest[label]
+        ]
+        return min(found, default=None)
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         raise Malformed(f"the best labelling but the true one is not defined for {self.name}")

@@ -107,8 +107,25 @@ class Flow(Structure):
         return Whole(wrong * plus + missed * minus, self.costs.unit)
 
     def least_loss(self, samples: Array) -> Fraction | None:
-        """A bound from below, which every use of it allows: one of the two costs."""
-        return min(self.costs.fractions())
+        """c⁺ if a single detection or link may be added to some truth, c⁻ if one of a truth may be left out."""
+        plus, minus = self.costs.fractions()
+        return min([plus] * self.room(samples) + [minus] * bool(self.counted[samples].any()), default=None)
+
+    def room(self, samples: Array) -> bool:
+        """Whether a detection is on no track, or a link leads from the end of a track to the start of another."""
+        truth, size = self.truth[samples], self.sizes[samples][:, None]
+        j = np.arange(self.width)
+        ends = (truth < 0) & (j < size)
+        starts = (truth != j) & (j < size)
+        number, head = np.nonzero((truth >= 0) & (truth != j))
+        starts[number, truth[number, head]] = False
+        at = np.full(self.n, -1)
+        at[samples] = np.arange(len(samples))
+        tails, owner = self.node[self.links], at[self.owner[self.node[self.links]]]
+        kept = owner >= 0
+        owner, tails, heads = owner[kept], tails[kept], self.head[self.links[kept]]
+        tails = tails - self.starts[samples[owner]]
+        return bool(((truth == j) & (j < size)).any() or (ends[owner, tails] & starts[owner, heads]).any())
 
     def margin(self, w: Whole, samples: Array) -> Whole:
         found, (plus, minus), unit = [], self.costs.values, self.X.unit * w.unit
