@@ -108,13 +108,17 @@ class Pairwise(Structure):
         """⟨A_c, f_e⟩ (E, C), whole over pairs' unit × w's."""
         return self.pairs.values @ w.values[self.inner :].reshape(-1, self.q).T
 
-    def scores(self, w: Whole, i: int) -> tuple[Array, Array, int]:
-        """θ_v(a) + loss (V, K), θ_e(c) (E, C) and the unit of both, of one sample."""
+    def plain_scores(self, w: Whole, i: int) -> tuple[Array, Array, int]:
+        """θ_v(a) (V, K), θ_e(c) (E, C) and the unit of both, of one sample."""
         nodes, edges = np.arange(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
         unit = math.lcm(self.X.unit, self.pairs.unit)
         unary = self.X.scores(nodes, w.values[: self.inner].reshape(self.k, -1)) * (unit // self.X.unit)
-        pairs = self.edge_scores(w)[edges] * (unit // self.pairs.unit)
-        factor, whole = self.cost.unit * int(self.divisors[i]), unit * w.unit
+        return unary, self.edge_scores(w)[edges] * (unit // self.pairs.unit), unit * w.unit
+
+    def scores(self, w: Whole, i: int) -> tuple[Array, Array, int]:
+        """The same with the loss in."""
+        (unary, pairs, whole), nodes = self.plain_scores(w, i), slice(*self.offsets[i : i + 2])
+        factor = self.cost.unit * int(self.divisors[i])
         return unary * factor + self.cost.values[self.labels[nodes]] * whole, pairs * factor, whole * factor
 
     def value(self, unary: Array, pairs: Array, i: int, y: Array) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Sums
 from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.outputs._forest import forest_sums
 from workbench.proofs.checker.outputs._pairwise import Pairwise
-from workbench.proofs.checker.whole import Array
+from workbench.proofs.checker.whole import Array, Whole
 
 
 class Tree(Pairwise):
@@ -41,6 +43,9 @@ class Tree(Pairwise):
             if not waiting[u] and u in above:
                 ready.append(u)
         return found
+
+    def log_sums(self, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
+        return forest_sums(self, w, samples, masses, P)
 
     def bound(self, unary: Array, pairs: Array, i: int) -> int:
         edges, best = self.edges[slice(*self.ends[i : i + 2])], unary.copy()
