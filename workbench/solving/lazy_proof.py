@@ -18,7 +18,7 @@ from workbench.solving.masters.declared import CompiledBase
 
 def proven_master(base: CompiledBase, rows: Rows, sign: int, backend: str, seconds: float | None) -> Proof:
     """The proof about the base with these rows, in the user's sense."""
-    cone, place = base.extended(rows) if len(rows.offsets) else (base.cone, slice(0))
+    cone, place = base.extended(rows) if len(rows.offsets) else (base.cone, slice(0, 0))
     names = [f"generated {k - place.start + 1}" if place.start <= k < place.stop else "" for k in range(len(cone.b))]
     cones: dict[str, Any] = {"zero": cone.zero, "nonneg": cone.nonneg, "soc": cone.soc, "exp": cone.exp}
     told = {"constant": base.offset, "sign": sign, "rows": names, "name": "the base with its generated rows"}
