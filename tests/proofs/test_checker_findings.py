@@ -12,6 +12,7 @@ import pytest
 import workbench as wb
 from workbench.proofs.checker import Malformed, Unknown, check
 from workbench.proofs.verify import verify
+from workbench.registries import registry
 
 FORMAT_1 = Path(__file__).resolve().parents[1] / "certificates" / "format_1"
 
@@ -198,8 +199,9 @@ def npy(descr, shape, content, order="False", more="", version=b"\x01\x00"):
         {"version": b"\x01\x01"},
         {"descr": "float64"},
         {"descr": "f8"},
-    ]
-    + [{"descr": ">f8"}, {"descr": "=f8"}],
+        {"descr": ">f8"},
+        {"descr": "=f8"},
+    ],
 )
 def test_headers_of_arrays_in_other_words(saved, changes):
     theta = saved.arrays["theta"]
@@ -287,9 +289,24 @@ def test_counts_that_no_float_holds(tmp_path):
 
 @pytest.mark.parametrize("setting", [{"parts": 2**53}, {"parts": 2.0}, {"left_out": 0.0}, {"parts": True}])
 def test_parts_are_whole_numbers(tmp_path, setting):
-    saved = solved(tmp_path, wb.FixedCost(parts=2, left_out=1), wb.Multiclass(np.eye(4), list("abca")))
+    saved = solved(tmp_path, wb.FixedCostLearning(parts=2, left_out=1), wb.Multiclass(np.eye(4), list("abca")))
     assert saved.verdict().proven
     saved.settings(**setting).refused(next(iter(setting)))
+
+
+@pytest.mark.parametrize("output", ["tree", "flow", "graph"])
+def test_formulations_that_a_structure_lacks_are_malformed(tmp_path, output):
+    saved = solved(tmp_path, wb.SoftMargin(), registry("output").get(output).tiny(np.random.default_rng(3)))
+    for name, settings in (("perceptron", {"lam": 1.0}), ("weighted-risk", {"lam": 1.0, "loss": "hinge"})):
+        saved.headed(formulation={"name": name, "version": 1, "settings": settings}).refused("graph|tree|flow|linear")
+
+
+@pytest.mark.parametrize("output", ["tree", "chain"])
+def test_a_later_version_of_a_likelihood_is_recomputed_as_conditional(tmp_path, output):
+    saved = solved(tmp_path, wb.CRF(), registry("output").get(output).tiny(np.random.default_rng(3)))
+    found = verify(saved.headed(proof={"kind": "tangent", "version": 2}).path)
+    assert not found["proven"]
+    assert found["conditional_on"]
 
 
 # ── format 1 ──────────────────────────────────────────────────────────────────────────────────────

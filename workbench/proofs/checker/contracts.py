@@ -118,7 +118,7 @@ class Structure(Registered):
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         """max of ⟨w, Δ_i(y)⟩ over y ≠ y_i (m,)."""
-        raise NotImplementedError
+        raise Malformed(f"the best output besides the true one is not defined for {self.name}")
 
     def outputs(self, sample: int) -> Array:
         """All outputs of a sample in their listed order."""
