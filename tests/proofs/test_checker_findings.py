@@ -362,3 +362,11 @@ def test_format_1_ignores_further_keys_and_lacks_settings(old):
     saved.headed(note=7, formulation=said | {"settings": {}, "more": 1})
     assert saved.verdict().ends == ends
     saved.settings(unknown=1).refused("no setting")
+
+
+def test_names_of_listed_outputs_are_bytes(tmp_path):
+    problem = registry("output").get("structured").tiny(np.random.default_rng(3))
+    saved = solved(tmp_path, wb.SoftMargin(), problem)
+    assert saved.verdict().proven
+    for name in ("data_source", "data_names"):
+        saved.write(**{name: np.zeros(2)}).refused(name)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.arithmetic.lifting import dependent_row, reconstructed, solve_whole
-from workbench.arithmetic.rationals import Entries, common, pieces, product, ratios
+from workbench.arithmetic.rationals import Entries, common, product, ratios
 from workbench.contracts import CutForm, Cuts, SlackArgmax
 from workbench.proofs import exact
 from workbench.proofs.bounds import Bounds
+from workbench.proofs.checker.whole import pieces
 from workbench.proofs.exact import ExactBounds, above, below, text
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of

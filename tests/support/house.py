@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "workbench"
 
 # Bottom floor first. A wing imports from itself and from the floors below it, never from its neighbours on one floor.
 FLOORS: list[dict[str, str]] = [
-    {"errors": "one sentence each"},
+    {"errors": "one sentence each", "proofs/checker": "what says proven: reads certificates, imports nothing above"},
     {"contracts": "nouns and protocols: cuts, oracles, problems, formulations, solvers"},
     {
         "arithmetic": "intervals, rationals, exact linear systems, compiled code, checked arrays",
@@ -55,5 +55,7 @@ def modules() -> list[Path]:
 
 
 def wing_of(path: Path) -> str:
-    """The first folder below the package, or the module's own name."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """The first folder below the package, or the folder in it that has a floor of its own, or the module's own name."""
+    parts = path.relative_to(PACKAGE).parts
+    inner = "/".join(parts[:2])
+    return inner if any(inner in floor for floor in FLOORS) else parts[0].removesuffix(".py")

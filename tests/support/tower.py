@@ -10,7 +10,7 @@ import ast
 from html import escape
 from pathlib import Path
 
-from house import FLOORS, PACKAGE
+from house import FLOORS, PACKAGE, wing_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, PICTURE = DOCS / "architecture.md", DOCS / "images" / "layers.svg"
@@ -32,7 +32,7 @@ def shown() -> list[dict[str, str]]:
 
 def tower() -> str:
     """The floors as text: a line for each wing, an empty line between floors."""
-    floors = ["\n".join(f"{wing:<14}{what}" for wing, what in floor.items()) for floor in shown()]
+    floors = ["\n".join(f"{wing:<16}{what}" for wing, what in floor.items()) for floor in shown()]
     return "```text\n" + "\n\n".join(floors) + "\n```"
 
 
@@ -73,7 +73,8 @@ def rooms() -> str:
         if not folder.is_dir():
             continue
         inside = {p: p.relative_to(folder) for p in sorted(folder.rglob("*.py"))}
-        files = [p for p, place in inside.items() if not any(part.startswith("_") for part in place.parts)]
+        own = {p: place for p, place in inside.items() if wing_of(p) == wing}
+        files = [p for p, place in own.items() if not any(part.startswith("_") for part in place.parts)]
         lines = [f"| `{p.relative_to(folder)}` | {summary(p)} |" for p in files]
         parts.append("\n".join([f"**{wing}/**", "", "| file | holds |", "|---|---|", *lines]))
     return "\n\n".join(parts)

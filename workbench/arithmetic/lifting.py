@@ -16,7 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.rationals import EXACT, longest, pieces, product
+from workbench.arithmetic.rationals import product
+from workbench.proofs.checker.whole import EXACT, bits, pieces
 
 PRIMES = (33554393, 33554383, 33554371)  # below 2²⁵: products of two, summed 2¹² times, fit into int64
 
@@ -56,15 +57,15 @@ def solve_whole(matrix: NDArray, right: NDArray) -> tuple[NDArray, int]:
     if not m:
         return right, 1
     inverse, _, p = inverse_modulo(matrix)
-    bits = EXACT - 25 - m.bit_length()
-    parts = pieces(matrix, bits)
+    width = EXACT - 25 - m.bit_length()
+    parts = pieces(matrix, width)
     total, modulus, rest, checkpoint = right * 0, 1, right, 4
-    most = 2 * (m * (longest(matrix) + m.bit_length()) + longest(right)) // 24 + 8  # Hadamard's bound, and some
+    most = 2 * (m * (bits(matrix) + m.bit_length()) + bits(right)) // 24 + 8  # Hadamard's bound, and some
     for step in range(1, most + 1):
         digit = inverse @ (rest % p).astype(np.int64) % p
         moved = right * 0
         for part in reversed(parts):
-            moved = (moved << bits) + (part @ digit.astype(float)).astype(np.int64).astype(object)
+            moved = (moved << width) + (part @ digit.astype(float)).astype(np.int64).astype(object)
         total, modulus, rest = total + digit.astype(object) * modulus, modulus * p, (rest - moved) // p
         if step in (checkpoint, most):
             checkpoint = checkpoint * 3 // 2

@@ -5,7 +5,8 @@ Python integers over one unit (`ratios`). Sums and maxima then cost an integer o
 greatest common divisor; a `Fraction` is made only where a single number leaves.
 
 Matrix products of whole numbers go through float64: both factors are cut into pieces so short that
-every sum of products stays below 2⁵³, where floats are exact (`product`).
+every sum of products stays below 2⁵³, where floats are exact (`product`). Conversions and pieces are those
+of the trusted checker (proofs/checker/whole.py), which stands below everything else.
 
 The contract of exact output structures stands here, too: `ExactOutputs`, what `problem.exact()`
 returns (workbench/outputs), and `ExactOracle`, what `oracle.exact()` makes of it (objectives/oracles.py).
@@ -23,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.contracts import Ints
-
-EXACT = 53  # float64 holds every whole number up to 2⁵³
+from workbench.proofs.checker import whole
+from workbench.proofs.checker.whole import EXACT, bits, exact, pieces
 
 
 class Ratios:
@@ -108,22 +109,14 @@ def joined(parts: list[Ratios]) -> Ratios:
 
 def ratios(x: ArrayLike) -> Ratios:
     """Finite floats, exactly; the unit is the least power of two that makes all of them whole."""
-    mantissa, exponent = np.frexp(np.asarray(x, float))
-    whole = np.ldexp(mantissa, EXACT).astype(np.int64)
-    trailing = np.frexp((whole & -whole).astype(float))[1] - 1  # zero bits at the end; −1 for 0
-    power = np.where(whole == 0, 0, exponent - EXACT + trailing)
-    least = min(int(power.min(initial=0)), 0)
-    odd, shift = whole >> np.maximum(trailing, 0), power - least
-    if (exponent - least).max(initial=0) < 62:
-        return Ratios((odd << shift).astype(object), 1 << -least)
-    return Ratios(np.left_shift(odd.astype(object), shift.astype(object)), 1 << -least)
+    found = exact(x)
+    return Ratios(found.values, found.unit)
 
 
 def common(fractions: list[Fraction]) -> Ratios:
     """Fractions over their least common denominator."""
-    unit = int(np.lcm.reduce(np.array([f.denominator for f in fractions], object), initial=1))
-    whole = [f.numerator * (unit // f.denominator) for f in fractions]
-    return Ratios(np.array([*whole, None], object)[:-1], unit)
+    found = whole.common(fractions)
+    return Ratios(found.values, found.unit)
 
 
 class Entries(NamedTuple):
@@ -176,7 +169,7 @@ def product(values: NDArray, matrix: Any, right: NDArray) -> NDArray:
     Pieces of b and c bits with b + c + log₂(inner) ≤ 53 have exact float64 products.
     """
     room = EXACT - int(right.shape[0]).bit_length()
-    left_bits = min(longest(values), room // 2)
+    left_bits = min(bits(values), room // 2)
     lefts = [matrix(piece) for piece in pieces(values, left_bits)]
     total = np.zeros((lefts[0].shape[0], right.shape[1]), object)
     right_bits = room - left_bits
@@ -187,21 +180,6 @@ def product(values: NDArray, matrix: Any, right: NDArray) -> NDArray:
             part = (part << right_bits) + (left @ piece).astype(np.int64).astype(object)
         total = total + (part << (i * left_bits))
     return total
-
-
-def longest(whole: NDArray) -> int:
-    """The bits of the largest entry, at least 1."""
-    return max(int(abs(whole).max(initial=0)).bit_length(), 1)
-
-
-def pieces(whole: NDArray, bits: int) -> list[NDArray]:
-    """Float arrays P with whole = Σ_l P_l 2^(bits·l) and |P_l| < 2^bits."""
-    rest: NDArray = abs(whole)
-    sign, found = np.where(whole < 0, -1.0, 1.0), []
-    for _ in range(-(-longest(whole) // bits)):
-        found.append((rest & ((1 << bits) - 1)).astype(float) * sign)
-        rest = rest >> bits
-    return found
 
 
 class ExactOutputs(Protocol):

@@ -2,14 +2,8 @@
 
 Scores ⟨w, φ⟩, losses and 1/T_i are brought to one denominator: letters have the unit u, weights the
 unit v, costs the unit c, and t = lcm of the lengths. Then every score of a labelling is a whole
-number over u·v·c·t, and the recursions of `_viterbi` run on Python integers:
-
-    margin   V_t(b)    = θ_t(b) + max_a V_{t−1}(a) + A_ab,  θ augmented by the loss           O(T K²)
-    slack    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab, whole costs only       O(T² K²)
-    free     margin's recursion without loss, labels of positive cost forbidden
-    rival    V_t(b) over the labellings that have left the truth by t, U_t the truth's own score:
-             V_t(b) = θ_t(b) + max(max_a V_{t−1}(a) + A_ab, [b ≠ y_t] (U_{t−1} + A_{y_{t−1} b}))    O(T K²)
-
+number over u·v·c·t. The recursions for margin, slack and rival are the trusted checker's own
+(proofs/checker/outputs/_viterbi.py); free is margin's without loss, labels of positive cost forbidden.
 What is forbidden or out of reach scores −F, with F beyond the spread of all scores.
 """
 
@@ -25,6 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
+from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
 
 
 class Scores(NamedTuple):
@@ -40,9 +35,13 @@ class Scores(NamedTuple):
 
     @property
     def forbidden(self) -> int:
-        """−F: below every score of a labelling by more than any two of them differ."""
-        spread = sum(int(abs(row).max()) for row in self.unary)
-        return -4 * (spread + (len(self.unary) + 1) * int(abs(self.transitions).max())) - 1
+        """−F."""
+        return floor_of(self.unary, self.transitions)
+
+    def highest(self, offsets: Ints) -> NDArray:
+        """The highest score of any labelling of each sequence, less its truth's (m,)."""
+        found = [highest(self.unary[start:stop], self.transitions) for start, stop in pairwise(offsets)]
+        return np.array(found, object) - self.own
 
 
 class ExactChain:
@@ -119,12 +118,12 @@ class ExactChain:
     def augmented(self, w: Ratios, samples: Ints, table: Ratios) -> Ratios:
         scores, offsets, _ = self.scores(w, samples)
         added, scores = table.whole * scores.unit, scores.times(table.unit)
-        return Ratios(highest(scores.unary + added, scores.transitions, offsets) - scores.own, scores.unit)
+        return Ratios(scores._replace(unary=scores.unary + added).highest(offsets), scores.unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)
         unary = scores.unary + np.where(self.cost.whole[labels] > 0, np.array(scores.forbidden, object), 0)
-        return Ratios(highest(unary, scores.transitions, offsets) - scores.own, scores.unit)
+        return Ratios(scores._replace(unary=unary).highest(offsets), scores.unit)
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         scores, offsets, labels = self.scores(w, samples)
@@ -146,39 +145,3 @@ class ExactChain:
                 max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2)
             )
         return Ratios(np.array(found, object), scores.unit * self.lcm)
-
-
-def highest(unary: NDArray, transitions: NDArray, offsets: Ints) -> NDArray:
-    """The highest score of any labelling of each sequence (m,)."""
-    found = np.empty(len(offsets) - 1, object)
-    for i, (start, stop) in enumerate(pairwise(offsets)):
-        best = unary[start]
-        for here in unary[start + 1 : stop]:
-            best = (best[:, None] + transitions).max(axis=0) + here
-        found[i] = best.max()
-    return found
-
-
-def highest_other(unary: NDArray, transitions: NDArray, truth: Ints, floor: int) -> int:
-    """The highest score of a labelling other than `truth` of one sequence; `floor` stands for none."""
-    own, best = unary[0, truth[0]], unary[0].copy()
-    best[truth[0]] = floor
-    for here, before, label in zip(unary[1:], truth[:-1], truth[1:], strict=True):
-        leaving = own + transitions[before]
-        leaving[label] = floor
-        best = np.maximum((best[:, None] + transitions).max(axis=0), leaving) + here
-        own = own + transitions[before, label] + here[label]
-    return best.max()
-
-
-def by_total_cost(unary: NDArray, transitions: NDArray, costs: Ints, floor: int) -> NDArray:
-    """The highest score of a labelling of each total cost e = 0 … the greatest (E,); `floor` or less: none."""
-    most, labels = int(costs.max(axis=1).sum()), range(unary.shape[1])
-    best = np.full((len(labels), most + 1), floor, object)
-    best[labels, costs[0]] = unary[0]
-    for here, spent in zip(unary[1:], costs[1:], strict=True):
-        arrived = (best[:, None, :] + transitions[:, :, None]).max(axis=0)
-        best = np.full(best.shape, floor, object)
-        for b in labels:
-            best[b, spent[b] :] = arrived[b, : most + 1 - spent[b]] + here[b]
-    return best.max(axis=0)

@@ -1,9 +1,8 @@
 """Matchings in rational arithmetic: the Hungarian method on whole numbers.
 
 Edges have the unit u, weights the unit v and the two costs the unit c, so every gain of a link is a
-whole number over u·v·c. What is returned for the heaviest matching is the weight Σ_j u_j + Σ_k v_k of a
-cover u, v ≥ 0 with u_j + v_k ≥ g_jk (`_matching_kernel`). No matching outweighs a cover, so it is an
-upper bound whatever the steps that led to it, and the maximum because the method ends with equality.
+whole number over u·v·c. The heaviest matching's weight is that of a cover, by the trusted checker's own
+method (proofs/checker/outputs/_hungarian.py).
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
+from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 
 
 class ExactMatching:
@@ -75,62 +75,3 @@ class ExactMatching:
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         """Only the truth has no loss."""
         return Ratios(np.zeros(len(samples), object), 1)
-
-
-def worth(gains: NDArray, mates: Ints) -> int:
-    """The weight of the matching with these k of each j (J,)."""
-    j = np.flatnonzero(mates >= 0)
-    return int(gains[j, mates[j]].sum())
-
-
-def heaviest_rival(gains: NDArray, mates: Ints) -> int:
-    """The weight of a heaviest matching but the one given: it lacks a link of that, or has all and more."""
-    weights = []
-    for j in np.flatnonzero(mates >= 0):
-        without = gains.copy()
-        without[j, mates[j]] = 0
-        weights.append(heaviest(without))
-    room = np.delete(gains[mates < 0], mates[mates >= 0], axis=1)
-    if room.size:
-        weights.append(worth(gains, mates) + (heaviest(room) or int(room.max())))
-    return max(weights)
-
-
-def heaviest(gains: NDArray) -> int:
-    """The weight of a heaviest matching for whole gains (J, K) of any sign."""
-    gains = np.maximum(gains, 0)
-    (rows, columns), far = gains.shape, int(gains.max()) * 4 + 1
-    u, v = np.zeros(rows, object), np.zeros(columns, object)
-    mate, mates = np.full(columns, -1), np.full(rows, -1)
-    for new in range(rows):
-        u[new] = max(int((gains[new] - v).max()), 0)
-        entered, reached = {new: 0}, np.full(columns, far, object)
-        parent, settled = np.full(columns, -1), np.zeros(columns, bool)
-        row, here, leaver, length = new, 0, new, u[new]
-        while True:
-            distance = here + u[row] + v - gains[row]
-            closer = (distance < reached) & ~settled
-            reached[closer], parent[closer] = distance[closer], row
-            column = int(np.where(settled, far, reached).argmin())
-            nearest = reached[column]
-            if settled[column] or nearest >= length:
-                column, mates[leaver] = mates[leaver], -1
-                break
-            if mate[column] < 0:
-                length = nearest
-                break
-            settled[column] = True
-            row, here = int(mate[column]), nearest
-            entered[row] = here
-            if here + u[row] < length:
-                leaver, length = row, here + u[row]
-        for j, at in entered.items():
-            u[j] -= length - at
-        v[settled] += length - reached[settled]
-        while column >= 0:
-            row = parent[column]
-            former = mates[row]
-            mates[row], mate[column] = column, row
-            column = former
-    v = np.maximum((gains - u[:, None]).max(axis=0), 0)  # the lightest v that covers with this u
-    return int(u.sum() + v.sum())

@@ -32,9 +32,13 @@ class Chained(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """Below every score of a labelling by more than any two of them differ."""
-        spread = sum(int(abs(row).max()) for row in self.unary)
-        return -4 * (spread + (len(self.unary) + 1) * int(abs(self.pairs).max())) - 1
+        return floor_of(self.unary, self.pairs)
+
+
+def floor_of(unary: Array, pairs: Array) -> int:
+    """Below every score of a labelling by more than any two of them differ."""
+    spread = sum(int(abs(row).max()) for row in unary)
+    return -4 * (spread + (len(unary) + 1) * int(abs(pairs).max())) - 1
 
 
 def highest(unary: Array, pairs: Array) -> int:

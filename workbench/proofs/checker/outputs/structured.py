@@ -36,7 +36,7 @@ class Listed(Structure):
         order = np.argsort(self.owners, kind="stable")
         self.rows = np.split(order, np.flatnonzero(np.diff(self.owners[order])) + 1)
         for told in ("source", "names"):  # where the features come from; nothing rests on these
-            fields.get(told)
+            fields.typed(told, "|u1", (None,))
 
     def words(self) -> str:
         return f"structured: {len(self.owners)} listed outputs of {self.n} samples, with {self.dim} features"
