@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run test check bench nightly fuzz mutation wheels clean
+.PHONY: run quick test check bench nightly fuzz mutation wheels clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -16,8 +16,11 @@ $(VENV)/installed: pyproject.toml
 run: $(VENV)/installed  ## install everything, then solve, cross-check and draw
 	$(BIN)/cutbench demo --out $(OUT)
 
+quick: $(VENV)/installed  ## the tests that a change needs, in less than 90 seconds
+	$(BIN)/python tests/support/quick.py
+
 test: $(VENV)/installed  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 check: $(VENV)/installed  ## style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 slow_ok = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -20,3 +21,16 @@ settings.load_profile("default")
 beside = Path(__file__).resolve().parents[2] / "shared" / "data"
 if "CUTBENCH_DATA" not in os.environ and beside.is_dir():
     os.environ["CUTBENCH_DATA"] = str(beside)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow.txt names")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    slow = set((Path(__file__).parent / "slow.txt").read_text().split())
+    left_out = [item for item in items if item.nodeid.partition("[")[0] in slow]
+    items[:] = [item for item in items if item.nodeid.partition("[")[0] not in slow]
+    config.hook.pytest_deselected(items=left_out)

@@ -37,7 +37,11 @@ SMALL = {
     "second-catalogue": {"only": "ridge,logistic-labels"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
+    "oracles": {"enumerated": 5, "compared": 5},
+    "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
+    "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
@@ -100,6 +104,17 @@ KEYS = {
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},
+    "continuum": {"failed", "crossings", "claims", "table", "rows"},
+    "oracles": {"failed", "rows"},
+    "pictures": {
+        *(f"large_{key}" for key in ("seconds", "gap", "error")),
+        *("noisy_error", "closed", "contained", "under_wrong", "widest_enclosed", "widest_relaxed", "rows"),
+    },
+    "tracking": {
+        *(f"{method}_{key}" for method in ("plain", "learned", "limit") for key in ("mota", "idf1", "switches")),
+        *(f"gain_{key}{error}" for key in ("mota", "idf1") for error in ("", "_error")),
+        *("large_seconds", "large_gap", "large_detections", "large_arcs", "rows"),
+    },
     "cost-table": {"rows", "findings", "seconds", "failed"},
     "k-scaling": {"rows", "failed"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},

@@ -19,7 +19,7 @@ from workbench.data import datasets, store
 from workbench.data.datasets import Bitext, MissingData, content_digest, load, made_bitext
 from workbench.data.loading import load_problem
 from workbench.data.sets import hansards as hansards_file
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 from workbench.registries import registry
 
 module = registry("problem").modules["hansards"]

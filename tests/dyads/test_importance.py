@@ -16,8 +16,8 @@ from workbench.contracts import CutForm, SmoothForm
 from workbench.dyads import flows
 from workbench.formulations.weighted_risk import HingeRisk, SmoothRisk, WeightedRisk
 from workbench.proofs.bounds import SmoothBounds
-from workbench.proofs.certificate import verify
 from workbench.proofs.door import bounds_for
+from workbench.proofs.verify import verify
 from workbench.solvers.importance_aware import LOSSES, ImportanceAware, sweep
 
 seeds = st.integers(0, 2**32 - 1)

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.backends import solve_cvxpy
 from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majorized, Problem, RunnerUp, SlackArgmax
+from workbench.objectives.regularizers import norm_of
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of
 from workbench.solving.masters.declared import written
 
@@ -37,9 +39,10 @@ def tiny(name, seed):
     return OUTPUTS[name].tiny(rng), rng
 
 
-def integer_weights(problem, rng):
-    """Weights that make ties likely."""
-    return rng.integers(-2, 3, problem.n_features).astype(float)
+def drawn(problem, rng, whole=False):
+    """Weights that the problem admits, whole ones to make ties likely."""
+    w = rng.integers(-2, 3, problem.n_features).astype(float) if whole else rng.normal(size=problem.n_features)
+    return norm_of(problem, 1.0).feasible(w)
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -59,7 +62,7 @@ def test_outputs_follow_the_protocol(output):
 @given(seed=seeds)
 def test_oracles_equal_enumeration_by_score(output, seed):
     problem, rng = tiny(output, seed)
-    w = integer_weights(problem, rng) if seed % 2 else rng.normal(size=problem.n_features)
+    w = drawn(problem, rng, whole=bool(seed % 2))
     everyone = np.arange(problem.n_samples)
     found = {
         "plain": problem.argmax(w, everyone, augment=False),
@@ -105,7 +108,7 @@ def test_kernels_are_the_oracle(output, seed):
     problem, rng = tiny(output, seed)
     if not isinstance(problem, Kernelled):
         pytest.fail(f"{output} brings no kernel: say so here if that is meant")
-    w, kernel = rng.normal(size=problem.n_features), problem.kernel()
+    w, kernel = drawn(problem, rng), problem.kernel()
     oracle = FORMULATIONS["soft-margin"]().oracle(problem)
     for i in range(problem.n_samples):
         out = np.empty(problem.width, np.int64)

@@ -26,7 +26,7 @@ from workbench.outputs.matching import (
     summed_exactly,
 )
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.certificate import verify
+from workbench.proofs.verify import verify
 
 seeds = st.integers(0, 2**32 - 1)
 

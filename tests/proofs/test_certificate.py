@@ -15,7 +15,8 @@ from sklearn.datasets import load_iris
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.proofs.certificate import data_sha256, verify
+from workbench.proofs.certificate import data_sha256
+from workbench.proofs.verify import verify
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import SmoothBounds
-from workbench.proofs.certificate import load, verify
+from workbench.proofs.certificate import load
 from workbench.proofs.door import bounds_for
+from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
 from workbench.solving import smooth
 from workbench.solving.request import Request
@@ -154,7 +155,7 @@ def test_descent_reaches_the_declared_optimum_and_its_certificate_is_proven(outp
     assert variable.size == formulation.blocks(problem).dim == len(solution.theta_flat)
     proof = verify(solution.certificate.save(tmp_path / "c"))
     assert proof["proven"]
-    assert proof["arithmetic"].startswith("interval (")
+    assert proof["arithmetic"].startswith("ball (")
     assert "assumed" in proof["arithmetic"]
     assert proof["lower_exact"] is None
     assert proof["reason"]

@@ -1,17 +1,19 @@
-"""Draws the house from its one list of wings: `python tests/support/tower.py` rewrites docs/architecture.md's tower
-and docs/images/layers.svg; `tests/test_docs.py` fails if either is out of date."""
+"""Draws the house from its one list of wings, and lists its rooms by the first lines of their docstrings.
+
+`python tests/support/tower.py` rewrites both parts of docs/architecture.md, and docs/images/layers.svg;
+`tests/test_docs.py` fails if one of them is out of date.
+"""
 
 from __future__ import annotations
 
-import re
+import ast
 from html import escape
 from pathlib import Path
 
-from house import FLOORS
+from house import FLOORS, PACKAGE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, PICTURE = DOCS / "architecture.md", DOCS / "images" / "layers.svg"
-BEGIN, END = "<!-- tower: begin -->", "<!-- tower: end -->"
 OPEN = {"outputs", "formulations", "solvers", "learners"}  # front doors: one new file is one new entry
 STYLE = """
     text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1a1a1a; }
@@ -57,10 +59,34 @@ floors below its own.</desc>
     return "\n".join([head, *lines, "</svg>", ""])
 
 
+def summary(path: Path) -> str:
+    """The first sentence of a module's docstring, as far as the first line goes; "" if there is none."""
+    doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return doc.partition("\n")[0].replace("|", "\\|").rstrip(".:;,")
+
+
+def rooms() -> str:
+    """A table for each wing: its files, and what each says of itself. Helpers with an underscore are left out."""
+    parts = []
+    for wing in [wing for floor in reversed(shown()) for wing in floor]:
+        folder = PACKAGE / wing
+        if not folder.is_dir():
+            continue
+        inside = {p: p.relative_to(folder) for p in sorted(folder.rglob("*.py"))}
+        files = [p for p, place in inside.items() if not any(part.startswith("_") for part in place.parts)]
+        lines = [f"| `{p.relative_to(folder)}` | {summary(p)} |" for p in files]
+        parts.append("\n".join([f"**{wing}/**", "", "| file | holds |", "|---|---|", *lines]))
+    return "\n\n".join(parts)
+
+
 def page() -> str:
-    """docs/architecture.md with its tower renewed."""
+    """docs/architecture.md with its tower and its rooms renewed."""
     text = PAGE.read_text()
-    return re.sub(f"{BEGIN}.*{END}", f"{BEGIN}\n{tower()}\n{END}", text, flags=re.S)
+    for name, part in {"tower": tower(), "rooms": rooms()}.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        head, _, rest = text.partition(begin)
+        text = f"{head}{begin}\n{part}\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def missing_labels(labels: NDArray) -> Ints:
 
 def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
-    if sparse.issparse(X) and X.dtype.kind == "c":
+    if sparse.issparse(X) and np.iscomplexobj(X):
         raise BadInput("The inputs are complex; give real ones, such as their real and imaginary parts.")
     if not sparse.issparse(X):
         X = np.atleast_2d(numbers(X, "The inputs", "give an (n, p) array"))

@@ -196,7 +196,8 @@ def longest(whole: NDArray) -> int:
 
 def pieces(whole: NDArray, bits: int) -> list[NDArray]:
     """Float arrays P with whole = Σ_l P_l 2^(bits·l) and |P_l| < 2^bits."""
-    sign, rest, found = np.where(whole < 0, -1.0, 1.0), abs(whole), []
+    rest: NDArray = abs(whole)
+    sign, found = np.where(whole < 0, -1.0, 1.0), []
     for _ in range(-(-longest(whole) // bits)):
         found.append((rest & ((1 << bits) - 1)).astype(float) * sign)
         rest = rest >> bits

@@ -1,4 +1,4 @@
-"""The cone program that every backend is given, and the answer that every backend hands back.
+"""`ConeProgram`, the input of every backend, and `Answer`, the output.
 
     minimise  ½xᵀPx + qᵀx   subject to   b − Ax ∈ K = {0}^zero × R₊^nonneg × SOC(k₁) × … × EXP^exp
 
@@ -9,7 +9,7 @@ The Lagrangian is ½xᵀPx + qᵀx + zᵀ(Ax − b) with z in the dual cone K*, 
     Px + q + Aᵀz = 0,     b − Ax ∈ K,     z ∈ K*,     zᵀ(b − Ax) = 0,
 
 and a ray z ∈ K* with Aᵀz = 0 and bᵀz < 0 (Farkas) proves that no x is feasible. Under `lower_zero` x ≥ 0
-holds too and both "= 0" after Aᵀz become "≥ 0": what is left over is the multiplier of the bound.
+holds, too, and both "= 0" after Aᵀz become "≥ 0": the difference is the multiplier of the bound.
 """
 
 from __future__ import annotations
@@ -42,37 +42,35 @@ class ConeProgram:
     lower_zero: bool = False  # x ≥ 0 besides the rows
 
     def __post_init__(self) -> None:
-        (m, n), rows = self.A.shape, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
-        shapes = self.P.shape, self.q.shape, self.b.shape, rows
-        if shapes != ((n, n), (n,), (m,), m):  # compiled solvers read past the end rather than complain
-            wanted = f"{(n, n)}, {(n,)}, {(m,)} and {m}"
-            raise CutbenchError(f"A is {m} × {n}, so P, q, b and the cones' rows are {wanted}, not {shapes}.")
+        m, n, rows = self.b.size, self.q.size, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
+        shapes, wanted = (self.P.shape, self.q.shape, self.A.shape, self.b.shape, rows), ((n, n), (n,), (m, n), (m,), m)
+        if shapes != wanted:  # compiled solvers read past the end of short arrays
+            raise CutbenchError(f"The shapes of P, q, A, b and the cones' rows are {shapes}; make them {wanted}.")
 
     @property
     def below(self) -> Floats:
-        """l in l ≤ Ax ≤ b, which is how solvers of quadratic programs write rows of {0} and R₊."""
+        """l in l ≤ Ax ≤ b, the form in which solvers of quadratic programs take rows of {0} and R₊."""
         return np.append(self.b[: self.zero], np.full(self.nonneg, -np.inf))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the backend said; nobody trusts the backend. If `infeasible`, z is its ray (maximum 1) and x is nan.
+    """The backend's answer, which is never trusted. If `infeasible`, z is a Farkas ray (maximum 1) and x is nan.
 
     stopped : the time limit came before the backend had an x
     """
 
     x: Floats  # (n,)
     z: Floats  # (m,); nan where the backend gave none; ≥ 0 on nonneg rows
-    status: str  # the backend's own word
+    status: str  # the backend's own
     infeasible: bool
     iterations: int | None
     stopped: bool = False
 
     @classmethod
     def said(cls, x: ArrayLike | None, z: ArrayLike | None, status: str, infeasible: bool, steps: int | None) -> Answer:
-        """An adapter's answer: vectors in whatever form the solver has them, None if the solver has none."""
-        given = (np.array([] if part is None else part, float).ravel() for part in (x, z))
-        return cls(*given, status, bool(infeasible), steps)
+        """The answer from a solver's own vectors, in any array-like form; None for a vector that the solver lacks."""
+        return cls(flat(x), flat(z), status, bool(infeasible), steps)
 
     def fits(self, program: ConeProgram) -> bool:
         """Whether this answer, to another program, can be a hint for `program`."""
@@ -80,9 +78,14 @@ class Answer:
         return all(hint.shape == like.shape and bool(np.isfinite(hint).all()) for hint, like in pairs)
 
 
+def flat(vector: ArrayLike | None) -> Floats:
+    """A copy of the vector as floats, empty for None."""
+    return np.array([] if vector is None else vector, float).ravel()
+
+
 def of_length(vector: ArrayLike | None, size: int) -> Floats:
     """A copy of the vector; nan where a solver returned nothing or something of another length."""
-    values = np.array([] if vector is None else vector, float).ravel()
+    values = flat(vector)
     return values if values.size == size else np.full(size, np.nan)
 
 
@@ -97,14 +100,14 @@ def bounds_as_rows(program: ConeProgram, hint: Answer | None) -> tuple[ConeProgr
 
 
 def price_of_bounds(program: ConeProgram, answer: Answer) -> Floats:
-    """The multipliers of x ≥ 0: what Px + q + Aᵀz leaves over."""
+    """The multipliers of x ≥ 0: Px + q + Aᵀz."""
     return np.maximum(program.P @ answer.x + program.q + program.A.T @ answer.z, 0)
 
 
-# ── what several adapters need to translate ───────────────────────────────────────────────────────
+# ── helpers of several adapters ───────────────────────────────────────────────────────────────────
 
 
-def as_csc(matrix: sparse.sparray | np.ndarray) -> sparse.csc_matrix:
+def as_csc(matrix: sparse.sparray | sparse.spmatrix | np.ndarray) -> sparse.csc_matrix:
     """The one sparse type that all solvers accept: ECOS crashes on a csc_array, OSQP refuses 64-bit indices."""
     matrix = sparse.csc_array(matrix, dtype=float)
     matrix.sort_indices()

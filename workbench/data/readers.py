@@ -22,7 +22,7 @@ a file do not keep the names, so `predict` does not read it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 import numpy as np
@@ -135,17 +135,18 @@ def named_problem(path: Path) -> Multiclass | Linear:
     examples = vowpal.read(path)
     for at, example in enumerate(examples, 1):
         vowpal.taught(example, f"Example {at} of {path}")
-    rows = [
+    rows: list[dict[Hashable, float]] = [
         {(space, name): value for space, features in each.namespaces.items() for name, value in features.items()}
         for each in examples
     ]
-    X = sparse.hstack([vowpal.columns(rows), sparse.csr_array(np.ones((len(rows), 1)))]).tocsr()
+    X = sparse.csr_array(sparse.hstack([vowpal.columns(rows), np.ones((len(rows), 1))]))
     labels, importance = [each.label or "" for each in examples], [each.importance for each in examples]
-    values = [as_number(label) for label in labels]
+    values = [value for value in map(as_number, labels) if value is not None]
+    y = tidied(np.array(labels))
+    checked_names(path, Table(X, y))
     try:
-        if None not in values and (set(values) <= {-1, 1} or any(value % 1 for value in values if value is not None)):
+        if len(values) == len(labels) and (set(values) <= {-1, 1} or any(value % 1 for value in values)):
             return Linear(X, values, importance)
-        table = checked_names(path, Table(X, tidied(np.array(labels))))
-        return Multiclass(X, table.y, weights=importance)
+        return Multiclass(X, y, weights=importance)
     except BadInput as error:
-        raise BadInput(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
+        raise BadInput(f"{path}: {error}") from None

@@ -127,7 +127,8 @@ def fetched(source: Source, kept: Path) -> dict[str, NDArray]:
                 shutil.copyfileobj(answer, file)
             arrays = pinned(read(raw, source.readers[name], source.url), source, source.url)
             with packed.open("wb") as file:
-                np.savez_compressed(file, **source.pack(arrays))
+                packed_arrays = source.pack(arrays)  # none of which is called allow_pickle
+                np.savez_compressed(file, **packed_arrays)  # pyright: ignore[reportArgumentType]
             os.replace(packed, kept)
     except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error

@@ -19,6 +19,7 @@ from workbench.arithmetic.intervals import down, up
 from workbench.contracts import OF_MARGINS, Prices, Row
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling
+from workbench.objectives.regularizers import unsigned
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class HardMargin(Ridge):
         return Prices(problem.weights, 0.0)
 
     def oracle(self, problem: Any) -> MarginRescaling:
-        return MarginRescaling(problem)
+        return MarginRescaling(unsigned(problem, "hard-margin"))
 
     def relations(self) -> Row:
         """How its optimum moves with the data (contracts/relations.py)."""

@@ -5,6 +5,8 @@
     margin rescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩
     slack rescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)
 
+over w_j ≥ 0 for the weights that a problem calls `signed` (graphs of associative pairs), all other w free.
+
 λ = 1/(Cn) maps to ½‖w‖² + C Σ h_i. Two declarations: `cuts` (lazy constraints from the argmax
 oracle) and `compact` (the outputs' own polynomial-size program, an independent route).
 """
@@ -14,10 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from workbench.contracts import OF_MARGINS, OF_SLACKS, Compact, Row
 from workbench.errors import MissingCapability
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
+from workbench.objectives.regularizers import SignedNorm, SquaredNorm, norm_of
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class SoftMargin(Ridge):
 
     rescaling: Literal["margin", "slack"] = "margin"
     declare: Literal["cuts", "compact"] = "cuts"
+
+    def regularizer(self, problem: Any) -> SquaredNorm | SignedNorm:
+        return norm_of(problem, self.lam)
 
     def oracle(self, problem: Any) -> MarginRescaling:
         return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)
@@ -38,7 +46,8 @@ class SoftMargin(Ridge):
         import cvxpy as cp
 
         w, xi = cp.Variable(problem.n_features), cp.Variable(cuts.groups)
-        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + cuts.prices @ xi), cuts([w], xi))
+        objective = cp.Minimize(self.lam / 2 * cp.sum_squares(w) + cuts.prices @ xi)
+        return cp.Problem(objective, [*signs(problem, w), *cuts([w], xi)])
 
     def compact_program(self, problem: Any) -> Any:
         """The program without cuts: (cp.Problem, w, atoms after the solve)."""
@@ -52,7 +61,14 @@ class SoftMargin(Ridge):
         w = cp.Variable(problem.n_features)
         hinge, constraints, atoms = problem.compact(w)
         risk = self.prices(problem).floats() @ hinge
-        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk), constraints), w, atoms
+        objective = cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk)
+        return cp.Problem(objective, [*signs(problem, w), *constraints]), w, atoms
+
+
+def signs(problem: Any, w: Any) -> list[Any]:
+    """w_j ≥ 0 where the problem says so."""
+    signed = getattr(problem, "signed", None)
+    return [] if signed is None else [w[np.flatnonzero(signed)] >= 0]
 
 
 NAMES = {"soft-margin": SoftMargin}

@@ -88,10 +88,16 @@ class Reference:
         return self.certificate is not None and not self.missing
 
     def value(self, theta: Floats) -> float:
-        """F(θ), rounded up; ∞ for weights of another size, or too large for F to be computed."""
+        """F(θ), rounded up; ∞ for weights of another size, or too large for F to be computed.
+
+        Raises `Contradiction` if F(θ) lies below the proven lower bound by more than rounding.
+        """
         if theta.shape != (self.bounds.oracle.dim,) or not (np.abs(theta) <= LARGEST).all():
             return np.inf
-        return float(self.bounds.upper(theta))
+        value = float(self.bounds.upper(theta))
+        if not self.missing and self.lower - value > CROSSED * self.size:
+            self.bounds.gap(value, self.lower)
+        return value
 
     def excess(self, value: float) -> float:
         """(value − L)/size."""

@@ -71,8 +71,13 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
-    where its lower bound lies above its upper one.
+    where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
+    values of its variables are judged (judging/programs.py).
     """
+    if hasattr(solution, "is_dcp"):
+        from workbench.judging.programs import crosscheck_program
+
+        return crosscheck_program(learned, solution, tolerance)
     reference = reference_of(solution)
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, reference)

@@ -38,6 +38,7 @@ from scipy import sparse
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition
 from workbench.errors import MissingCapability
+from workbench.objectives.regularizers import unsigned
 
 ULPS = 4  # assumed accuracy of exp and log
 KAPPA = 2 * ULPS
@@ -117,7 +118,7 @@ class Enumerated(Likelihood):
     """
 
     def __init__(self, problem: Any):
-        super().__init__(problem)
+        super().__init__(unsigned(problem, "crf"))
         listed = [listed_outputs(problem, i) for i in range(problem.n_samples)]
         self.counts: Ints = np.array([len(outputs) for outputs in listed])
         if self.counts.sum() * (np.mean(problem.magnitude > 0) + problem.terms) > MOST_ENTRIES:

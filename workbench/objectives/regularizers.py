@@ -17,31 +17,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import Interval, positive
 from workbench.arithmetic.rationals import Ratios, joined
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Ints, Shape
 from workbench.errors import MissingCapability
 
 NONE: Ints = np.empty(0, np.int64)
-
-
-class Shape(NamedTuple):
-    """r(x) = Σ_j a_j x_j² + c_j x_j + l_j |x_j| on x_j ≥ f_j ≤ 0, up to a constant; a_j = ∞ keeps x_j at 0.
-
-    The entries of `simplex` have x ≥ 0 and Σ x = 1 in place of these terms.
-    square a, linear c, absolute l, floor f : (p,);  simplex : (p,) bool
-    """
-
-    square: Floats
-    linear: Floats
-    absolute: Floats
-    floor: Floats
-    simplex: NDArray[np.bool_]
 
 
 def plain(size: int, square: Any = 0.0, linear: Any = 0.0, absolute: float = 0.0, floor: float = -np.inf) -> Shape:
@@ -156,6 +142,53 @@ class SquaredNorm(Regularizer):
 
     def shape(self, size: int) -> Shape:
         return plain(size, square=self.lam / 2)
+
+
+@dataclass(frozen=True)
+class SignedNorm(Regularizer):
+    """r(w) = λ/2 ‖w‖² on w_j ≥ 0, j ∈ J;  r*(s) = (Σ_{j∉J} s_j² + Σ_{j∈J} (s_j)₊²)/(2λ);  argmin s/λ, (s_j)₊/λ on J.
+
+    *Proof.* r separates; max over w_j ≥ 0 of s_j w_j − λ/2 w_j² is (s_j)₊²/(2λ), at w_j = (s_j)₊/λ. ∎
+    `signed` (p,) says which entries J are. There F = ∞ where one of them is negative.
+    """
+
+    lam: Any
+    signed: NDArray[np.bool_]
+
+    def value(self, w: Any) -> Any:
+        return (w * w).sum() * self.lam / 2
+
+    def conjugate(self, s: Any) -> Any:
+        free, held = s[~self.signed], positive(s[self.signed])
+        return ((free * free).sum() + (held * held).sum()) / self.lam / 2
+
+    def argmin(self, s: Any) -> Any:
+        return self.feasible(s / self.lam)
+
+    def feasible(self, w: Any) -> Any:
+        if isinstance(w, Interval):
+            return Interval(self.feasible(w.lo), self.feasible(w.hi))
+        if isinstance(w, Ratios):
+            return Ratios(self.feasible(w.whole), w.unit)
+        return np.where(self.signed, np.maximum(w, w * 0), w)
+
+    def shape(self, size: int) -> Shape:
+        return plain(size, square=self.lam / 2)._replace(floor=np.where(self.signed, 0.0, -np.inf))
+
+
+def norm_of(problem: Any, lam: float) -> SquaredNorm | SignedNorm:
+    """λ/2 ‖w‖² over the weights that the problem admits: all, or those with w_j ≥ 0 where it is `signed` (d,)."""
+    signed = getattr(problem, "signed", None)
+    return SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
+
+
+def unsigned(problem: Any, formulation: str) -> Any:
+    """The problem, if it admits all weights."""
+    if getattr(problem, "signed", None) is None:
+        return problem
+    raise MissingCapability(
+        f"{formulation} takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."
+    )
 
 
 @dataclass(frozen=True)

@@ -205,9 +205,10 @@ class Bounds(Both):
     def lower(self, cuts: Cuts, weights: Floats, upper: float = np.inf) -> float:
         """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all.
 
-        `upper` is a proven upper bound, if one is known: it shrinks the room of what r leaves free.
+        Cuts of samples without a price are no part of F, and count for nothing. `upper` is a proven upper bound,
+        if one is known: it shrinks the room of what r leaves free.
         """
-        used = np.flatnonzero(weights > 0)
+        used = np.flatnonzero((weights > 0) & (self.prices.weights[cuts.samples] > 0))
         samples, mu = cuts.samples[used], Interval(weights[used])
         if not np.isfinite(weights).all():
             return -np.inf

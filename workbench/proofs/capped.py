@@ -33,9 +33,9 @@ from workbench.arithmetic.arrays import saved_rows
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, up
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.contracts import Floats, Ints
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, Contradiction, MissingCapability
 from workbench.proofs.bounds import Bounds
-from workbench.proofs.exact import above, below
+from workbench.proofs.exact import above
 
 AGAIN = -1  # the branch of a node that takes its parent's box over whole
 LARGEST = 20_000_000  # entries of all slopes together
@@ -145,7 +145,14 @@ class CappedBounds(Bounds):
             upper: Fraction | float = self.exact_upper(theta)
         except MissingCapability:
             upper = self.upper(theta)
-        return min(self.proven(tree, above(upper)), below(upper)), upper
+        lower = self.proven(tree, above(upper))
+        if lower > upper:
+            raise Contradiction(
+                f"The tree proves {lower!r}, above the proven upper bound {above(upper)!r}: there is a bug in the "
+                f"argmax, features or loss of {type(self.problem).__name__}, or in our search trees; compare with "
+                "enumeration."
+            )
+        return lower, upper
 
     # ── below ──
 

@@ -71,7 +71,7 @@ class ExactBounds:
         """Saved float weights as rational μ, on the simplex of each sample; None if a sample has none at all."""
         parts = ratios(weights)
         if self.prices.hard:
-            return parts
+            return Ratios(np.where(self.weights[samples] > 0, parts.whole, 0), parts.unit)
         mass = np.zeros(len(self.weights), object)
         np.add.at(mass, samples, parts.whole)
         if not mass[self.samples].all():
@@ -85,13 +85,12 @@ class ExactBounds:
         return Ratios(alpha * self.weights[samples] * self.total.denominator, self.total.numerator << GRID)
 
     def on_simplex(self, samples: Ints, mu: Ratios) -> bool:
-        """Whether μ ≥ 0 and, at finite prices, Σ_{k∈i} μ_k = p_i to the last digit."""
+        """Whether μ ≥ 0 and Σ_{k∈i} μ_k = p_i to the last digit, 0 where p_i is; p_i = ∞ asks for no sum."""
         mass = np.zeros(len(self.weights), object)
         np.add.at(mass, samples, mu.whole)
-        equal = (
-            self.prices.hard or (mass * self.total.numerator == self.weights * (mu.unit * self.total.denominator)).all()
-        )
-        return bool(equal and (mu.whole >= 0).all())
+        owed = self.weights * (mu.unit * self.total.denominator)
+        equal = (mass == 0) | (self.weights > 0) if self.prices.hard else mass * self.total.numerator == owed
+        return bool(equal.all() and (mu.whole >= 0).all())
 
     def push(self, samples: Ints, witnesses: Ints, mu: Ratios) -> tuple[Ratios, Fraction]:
         """−Σ μ_k a_k (p,) and Σ μ_k o_k."""

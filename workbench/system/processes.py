@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,20 +54,23 @@ class Process:
 
     def __init__(self, work: Work):
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             [sys.executable, "-c", _SERVE, work.__module__, work.__qualname__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
             start_new_session=True,  # Ctrl-C is for us
         )
+        assert self.process.stdin is not None  # both are pipes,
+        assert self.process.stdout is not None  # as asked
+        self.questions, self.answers = self.process.stdin, self.process.stdout
         atexit.register(self.end)
 
     def ask(self, numbers: dict[str, Any], arrays: dict[str, NDArray], limit: float | None = None) -> Message:
         """The work's answer. Raises `OutOfTime` after `limit` seconds, `Died`, or `Raised`."""
         try:
-            sent(self.process.stdin, numbers | {"limit": limit or 0.0}, arrays)
-            reply = received(self.process.stdout)
+            sent(self.questions, numbers | {"limit": limit or 0.0}, arrays)
+            reply = received(self.answers)
         except BrokenPipeError:
             reply = None
         except BaseException:
@@ -91,8 +94,8 @@ class Process:
         """End the process and what it started, at once; its exit code, negative for a signal."""
         atexit.unregister(self.end)
         with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
+            self.questions.close()
+        self.answers.close()
         with suppress(subprocess.TimeoutExpired):  # what is ending by itself may say why
             self.process.wait(1.0)
         with suppress(ProcessLookupError):
@@ -119,22 +122,23 @@ def serve() -> None:
         numbers, arrays = question
         signal.setitimer(signal.ITIMER_REAL, numbers.pop("limit"))
         try:
-            reply = getattr(import_module(module), name)(numbers, arrays)
+            reply: Message = vars(import_module(module))[name](numbers, arrays)
         except BaseException as error:
             reply = {"raised": type(error).__name__, "text": str(error)}, {}
         signal.setitimer(signal.ITIMER_REAL, 0)
         sent(answers, *reply)
 
 
-def sent(pipe: BinaryIO, numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+def sent(pipe: IO[bytes], numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, numbers=np.frombuffer(json.dumps(numbers, default=float).encode(), np.uint8), **arrays)
+    words = np.frombuffer(json.dumps(numbers, default=float).encode(), np.uint8)
+    np.savez(buffer, numbers=words, **arrays)  # pyright: ignore[reportArgumentType] (no array is called allow_pickle)
     pipe.write(struct.pack("q", buffer.tell()))
     pipe.write(buffer.getbuffer())
     pipe.flush()
 
 
-def received(pipe: BinaryIO) -> Message | None:
+def received(pipe: IO[bytes]) -> Message | None:
     """What `sent` sent; None if the other side is gone."""
     head = pipe.read(8)
     content = pipe.read(*struct.unpack("q", head)) if len(head) == 8 else b""

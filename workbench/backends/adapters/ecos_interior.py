@@ -18,17 +18,18 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     import ecos
 
     R, w = root(program.P), max(1.0, program.P.diagonal().mean())
-    (m, n), zero, tail = program.A.shape, program.zero, program.A.shape[0] - 3 * program.exp
+    rank = R.indptr.size - 1
+    m, n, zero, tail = program.b.size, program.q.size, program.zero, program.b.size - 3 * program.exp
     order = np.arange(m)
-    order[tail:] = order[tail:].reshape(-1, 3)[:, [0, 2, 1]].ravel()  # undoes itself
+    order[tail:] = order[tail:].reshape(-1, 3)[:, [0, 2, 1]].ravel()  # this permutation is its own inverse
     b, rows = program.b[order], sparse.csr_array(as_csc(program.A))[order]
-    rows = sparse.hstack([rows, sparse.csr_array((m, 1))], format="csr")
+    rows = sparse.csr_array(sparse.hstack([rows, sparse.csr_array((m, 1))]))
     rise = sparse.csr_array(([-1.0, -1.0], ([0, 1], [n, n])), shape=(2, n + 1))
-    curve = sparse.hstack([-np.sqrt(2 * w) * R, sparse.csr_array((R.shape[0], 1))])
-    G = sparse.vstack([rows[zero:tail], rise, curve, rows[tail:]])
-    h = np.concatenate([b[zero:tail], [w, -w], np.zeros(R.shape[0]), b[tail:]])
-    dims = {"l": program.nonneg, "q": [*program.soc, 2 + R.shape[0]], "e": program.exp}
-    equalities = {"A": as_csc(rows[:zero]), "b": b[:zero]} if zero else {}
+    curve = sparse.hstack([-np.sqrt(2 * w) * R, sparse.csr_array((rank, 1))])
+    G = sparse.csr_array(sparse.vstack([rows[zero:tail], rise, curve, rows[tail:]]))
+    h = np.concatenate([b[zero:tail], [w, -w], np.zeros(rank), b[tail:]])
+    dims = {"l": program.nonneg, "q": [*program.soc, 2 + rank], "e": program.exp}
+    equalities = {"A": as_csc(sparse.csr_array(rows[:zero])), "b": b[:zero]} if zero else {}
     found = ecos.solve(np.append(program.q, 1.0), as_csc(G), h, dims, **equalities, verbose=False, **options)
     z = np.concatenate([found["y"], found["z"][: tail - zero], found["z"][h.size - (m - tail) :]])[order]
     info = found["info"]
@@ -36,7 +37,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
 
 
 def root(P: Matrix) -> sparse.csr_array:
-    """R with RᵀR = P, less directions that are rounding error: entrywise if P is diagonal, else spectral."""
+    """R with RᵀR = P, without directions of rounding error: entrywise if P is diagonal, else spectral."""
     values = P.diagonal()
     if isinstance(P, sparse.sparray) and P.count_nonzero() == np.count_nonzero(values):
         return sparse.csr_array(sparse.diags_array(np.sqrt(np.maximum(values, 0))))[values > 0]
@@ -47,5 +48,5 @@ def root(P: Matrix) -> sparse.csr_array:
 
 OPTIONS = dialect("abstol", "reltol", "feastol", max_iters=200)
 
-# Through its cone, a gap of ε leaves √ε in the gradient Px + q: so little is delivered.
+# Through the cone, a gap of ε leaves √ε in the gradient Px + q, hence the small `delivers`.
 NAMES = {"ecos": Backend("ECOS", "ecos", run, OPTIONS, CONIC - {"quadratic"}, clock=None, delivers=1e-3, rays=True)}

@@ -20,7 +20,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     import highspy
 
     curved = as_csc(sparse.tril(program.P) if has_entries(program.P) else program.P)
-    (m, n), A, P = program.A.shape, as_csc(program.A), curved
+    m, n, A, P = program.b.size, program.q.size, as_csc(program.A), curved
     columnwise, triangular, minimise, offset, continuous = 1, 1, 1, 0.0, np.zeros(n, np.int32)
     sizes = n, m, A.nnz, P.nnz, columnwise, triangular, minimise, offset
     bounds = np.full(n, 0.0 if program.lower_zero else -np.inf), np.full(n, np.inf)
@@ -29,7 +29,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     solver = highspy.Highs()
     options = options | {"output_flag": False, "qp_regularization_value": 1e-11 * P.diagonal().max()}
     done = [solver.setOptionValue(key, value) for key, value in options.items()]
-    done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]
+    done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]  # pyright: ignore[reportArgumentType] (stubs)
     if hint is not None and not P.nnz:
         done += [solver.setBasis(basis_of(program, hint))]
     done += [solver.run()]
@@ -37,7 +37,8 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     if highspy.HighsStatus.kError in done:
         raise RuntimeError(f"model status {status}")
     found, info, infeasible = solver.getSolution(), solver.getInfo(), status == "Infeasible"
-    prices = solver.getDualRay()[2] if infeasible else found.row_dual  # ∂ objective / ∂b, which is −z
+    ray = solver.getDualRay()[2] if infeasible else None  # pyright: ignore[reportAttributeAccessIssue] (not in stubs)
+    prices = found.row_dual if ray is None else ray  # ∂ objective / ∂b, which is −z
     spent = max(info.qp_iteration_count, 0) + max(info.simplex_iteration_count, 0)
     return Answer.said(found.col_value, -np.asarray(prices), status, infeasible, spent)
 
@@ -47,7 +48,7 @@ def has_entries(P: Matrix) -> bool:
 
 
 def basis_of(program: ConeProgram, hint: Answer) -> Any:
-    """The simplex basis that a hint suggests: rows with a price and equations leave it, columns at 0 may."""
+    """The simplex basis that a hint suggests: rows with a price and equations are nonbasic, columns at 0 may be."""
     import highspy
 
     kind, basis = highspy.HighsBasisStatus, highspy.HighsBasis()
@@ -55,7 +56,7 @@ def basis_of(program: ConeProgram, hint: Answer) -> Any:
     basis.row_status = [kind.kUpper if row else kind.kBasic for row in priced.tolist()]
     bound = (hint.x <= 0) & program.lower_zero
     basis.col_status = [kind.kLower if column else kind.kBasic for column in bound.tolist()]
-    basis.valid = basis.alien = True  # alien: of doubtful rank, HiGHS completes it
+    basis.valid = basis.alien = True  # alien: HiGHS completes a basis of doubtful rank
     return basis
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from workbench.backends.adapter import LINEAR, Backend, Options, dialect
-from workbench.backends.cone import Answer, ConeProgram, as_csc, as_dense, configured
+from workbench.backends.cone import Answer, ConeProgram, Matrix, as_csc, as_dense, configured
 
 
 def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     """Equations apart from inequalities; dense algebra, by columns, if P is dense."""
     import piqp
 
-    if isinstance(program.P, np.ndarray):
-        solver, convert = piqp.DenseSolver(), lambda matrix: np.asfortranarray(as_dense(matrix))
-    else:
-        solver, convert = piqp.SparseSolver(), as_csc
+    dense = isinstance(program.P, np.ndarray)
+    solver = piqp.DenseSolver() if dense else piqp.SparseSolver()
+
+    def convert(matrix: Matrix) -> Any:  # the type that this solver takes
+        return np.asfortranarray(as_dense(matrix)) if dense else as_csc(matrix)
+
     configured(solver.settings, options)
     A, b, zero = program.A, program.b, program.zero
     lower = np.zeros(program.q.size) if program.lower_zero else None

@@ -1,9 +1,13 @@
-"""Prove a certificate again, without any solver.
+"""Prove a certificate again without any solver, and say what is proven and what is not.
 
-CERTIFICATE is the JSON file, the npz file beside it, or the folder of both.
+CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. Every number is recomputed from the data
+in the certificate, over whole numbers. --data compares these data with yours, --expect the settings. A certificate
+about an output structure of your own depends on the code in --problem; such a proof is conditional, and the exit code
+is 1 unless --allow-conditional.
 
     cutbench verify runs/iris-soft-margin
     cutbench verify runs/mine-hard-margin --data mine.csv
+    cutbench verify runs/digits-soft-margin --data digits --set n=100 --expect lam=0.1
 """
 
 from __future__ import annotations
@@ -15,34 +19,85 @@ import click
 
 import workbench.command.terminal as terminal
 from workbench.command.terminal import interval, shortened, small
-from workbench.command.words import certificate_path, json_option, verb
-from workbench.registries import build, settings_of
+from workbench.command.words import certificate_path, json_option, problem_of, verb
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput
+from workbench.registries import build, is_path, parse_settings, settings_of
 
 
 @verb(__doc__)
 @click.argument("certificate")
-@click.option("--data", metavar="FILE", help="Also prove that the certificate is about this data file.")
+@click.option("--data", metavar="FILE|PROBLEM", help="Also prove that the certificate is about these data.")
+@click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of the problem that --data names."
+)
+@click.option("--expect", metavar="KEY=VALUE", multiple=True, help="Refuse a certificate with another setting.")
+@click.option("--problem", metavar="FILE", help="A Python file with your output structure; it runs with your rights.")
+@click.option("--allow-conditional", is_flag=True, help="Exit with 0 also if the interval rests on conditions.")
 @json_option
-def command(certificate: str, data: str | None, as_json: bool) -> int:
-    from workbench.proofs.certificate import verify
+def command(
+    certificate: str, data: str | None, settings: tuple[str, ...], expect: tuple[str, ...], **options: Any
+) -> int:
+    from workbench.proofs.verify import verify
 
     path = certificate_path(certificate)
-    result = verify(path, problem_in(data, path) if data else None, f"the data in {data}")
-    terminal.emit(result) if as_json else print_proof(result)
-    return 0 if result["proven"] else 1
+    own = None if data is None else problem_in(data, settings, path)
+    if settings and data is None:
+        raise BadInput(f"--set {settings[0]} belongs to the problem of --data; name one, e.g. --data digits.")
+    place = options["problem"]
+    code = None if place is None else coded(place, path)
+    wanted = dict(map(expected, expect))
+    result = verify(path, own, f"the data in {data}", wanted, code)
+    terminal.emit(result) if options["as_json"] else print_proof(result)
+    allowed = options["allow_conditional"] and not result["refuted"]
+    return 0 if result["proven"] or allowed else 1
 
 
-def problem_in(path: str, certificate: Path) -> Any:
-    """The problem of a data file, its labels where the certificate's problem had them."""
-    from workbench.data.readers import data_problem
+def coded(place: str, certificate: Path) -> Any:
+    """The problem of a Python file, built with those settings of the certificate's problem that the file takes."""
     from workbench.proofs.certificate import load
 
-    source, words = data_problem(path), load(certificate)[1]["problem"].get("settings", {})
-    return build(source, {key: words[key] for key in settings_of(source) if key in words})
+    source = load_problem(place)
+    told, known = {}, settings_of(source)
+    if known:
+        told = load(certificate)[1]["problem"].get("settings", {})
+    with terminal.stdout_kept():
+        return problem_of(build(source, {key: told[key] for key in known if key in told}), place)
+
+
+def expected(words: str) -> tuple[str, str]:
+    """KEY and VALUE."""
+    key, equals, value = words.partition("=")
+    if not key or not equals:
+        raise BadInput(f"--expect {words} is no KEY=VALUE; write for example --expect lam=0.1.")
+    return key, value
+
+
+def problem_in(place: str, settings: tuple[str, ...], certificate: Path) -> Any:
+    """The problem of a data file, or of a name or Python file, with these settings.
+
+    A data file without settings has its labels where the certificate's problem had them.
+    """
+    from workbench.proofs.certificate import load
+
+    source = load_problem(place)
+    words = dict(*parse_settings(settings, source))
+    if not words and not place.endswith(".py") and is_path(place):
+        kept, known = load(certificate)[1]["problem"].get("settings", {}), settings_of(source)
+        words = {key: kept[key] for key in known if key in kept}
+    return problem_of(build(source, words), place)
 
 
 def print_proof(result: dict[str, Any]) -> None:
-    click.echo(f"{'proven' if result['proven'] else 'NOT PROVEN'} in {result['arithmetic']} arithmetic")
+    """Print what was proven, about which program, on which assumptions, and what was not proven."""
+    conditional = result["conditional_on"] and not result["refuted"]
+    verdict = "proven" if result["proven"] else "CONDITIONAL, not proven," if conditional else "NOT PROVEN"
+    click.echo(f"{verdict} in {result['arithmetic']} arithmetic")
+    chosen = " ".join(f"{key}={shortened(str(value), 60)}" for key, value in result["settings"].items())
+    click.echo(f"  program  {result['formulation']} {chosen}".rstrip())
+    click.echo(f"           {(result['formula'] or '').partition(chr(10))[0]}")
+    click.echo(f"  outputs  {result['structure']}")
+    click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
     click.echo(f"  optimum  in {interval(result)}")
     if result["optimum"]:
         click.echo(f"  exactly  {shortened(result['optimum'])}")
@@ -50,8 +105,9 @@ def print_proof(result: dict[str, Any]) -> None:
         click.echo(f"  lower    {shortened(result['lower_exact'])}")
         click.echo(f"  upper    {shortened(result['upper_exact'])}")
     click.echo(f"  gap      {small(result['gap'])} relative")
-    if result["about"]:
-        click.echo(f"  of       {result['about']}")
-    if result["reason"]:
+    for title, sentences in {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}.items():
+        for sentence in result[sentences]:
+            click.echo(f"  {title:8} {sentence}")
+    if result["refuted"]:
         click.echo(f"  because  {result['reason']}")
     click.echo(f"  data     sha256 {result['data_sha256']}")

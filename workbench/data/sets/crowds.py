@@ -28,18 +28,20 @@ class Layout(NamedTuple):
     file: str
     heading: list[str] | None
     columns: tuple[int, int, int]
-    dialect: dict[str, str]
+    delimiter: str = ","
+    escapechar: str | None = None
     encoding: str = "utf-8"
 
 
 CROWDS = {
-    "face-sentiment": Layout("face_sentiment_answer.csv", ["question", "worker", "answer"], (1, 0, 2), {}),
-    "bluebird": Layout("bluebird_crowd.txt", None, (1, 0, 2), {"delimiter": "\t"}),
+    "face-sentiment": Layout("face_sentiment_answer.csv", ["question", "worker", "answer"], (1, 0, 2)),
+    "bluebird": Layout("bluebird_crowd.txt", None, (1, 0, 2), "\t"),
     "book-crossing": Layout(
         "BX-Book-Ratings.csv",
         ["User-ID", "ISBN", "Book-Rating"],
         (0, 1, 2),
-        {"delimiter": ";", "escapechar": "\\"},
+        ";",
+        "\\",
         "latin-1",
     ),
 }
@@ -74,7 +76,7 @@ def rated(path: Path, layout: Layout) -> Ratings:
     rows: list[list[str]] = []
     first: dict[tuple[str, str], int] = {}
     with path.open(encoding=layout.encoding, newline="") as file:
-        reader = csv.reader(file, strict=True, **layout.dialect)
+        reader = csv.reader(file, strict=True, delimiter=layout.delimiter, escapechar=layout.escapechar)
         try:
             if layout.heading and (heading := next(reader, None)) != layout.heading:
                 raise BadInput(f"Line 1 of {path} is {heading}; it must name the columns {', '.join(layout.heading)}.")

@@ -1,0 +1,65 @@
+"""Model files in MPS, QPS and LP format, by HiGHS's reader.
+
+minimise (or maximise)  ½xᵀPx + cᵀx + constant   subject to   row_lower ≤ A x ≤ row_upper,  lower ≤ x ≤ upper
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from workbench.contracts import Floats
+from workbench.errors import BadInput, MissingCapability
+
+
+class Model(NamedTuple):
+    """The numbers of a file, ±∞ for a missing bound."""
+
+    P: sparse.csc_array
+    c: Floats
+    constant: float
+    A: sparse.csc_array
+    row_lower: Floats
+    row_upper: Floats
+    lower: Floats
+    upper: Floats
+    rows: list[str]
+    columns: list[str]
+    maximise: bool
+
+
+def read_model(path: Path) -> Model:
+    """The model in a file, or `BadInput`; `MissingCapability` if some of its variables are not continuous."""
+    try:
+        import highspy
+    except ModuleNotFoundError:
+        raise MissingCapability(f"{path} needs highspy to be read; pip install highspy.") from None
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    if model.readModel(str(path)) == highspy.HighsStatus.kError:
+        raise BadInput(f"{path} is no MPS, QPS or LP file that HiGHS can read; check its format.")
+    lp, hessian = model.getLp(), model.getModel().hessian_
+    n, m = lp.num_col_, lp.num_row_
+    columns = list(lp.col_names_) or [f"x{k + 1}" for k in range(n)]
+    whole = [k for k, kind in enumerate(lp.integrality_) if kind != highspy.HighsVarType.kContinuous]
+    if whole:
+        raise MissingCapability(
+            f"{len(whole)} variables of {path} are integer or semi-continuous, {columns[whole[0]]} first; only "
+            "continuous convex programs are proven, so relax these variables."
+        )
+    a = lp.a_matrix_
+    kind = sparse.csc_array if a.format_ == highspy.MatrixFormat.kColwise else sparse.csr_array
+    A = sparse.csc_array(kind((np.array(a.value_), np.array(a.index_), np.array(a.start_)), shape=(m, n)))
+    P = sparse.csc_array((n, n))
+    if hessian.dim_:
+        parts = np.array(hessian.value_), np.array(hessian.index_), np.array(hessian.start_)
+        below = sparse.csc_array(parts, shape=(n, n))
+        triangular = hessian.format_ == highspy.HessianFormat.kTriangular
+        P = sparse.csc_array(below + sparse.tril(below, -1).T) if triangular else below
+    rows = list(lp.row_names_) or [f"row {k + 1}" for k in range(m)]
+    ends = (np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_))
+    maximise = lp.sense_ == highspy.ObjSense.kMaximize
+    return Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)

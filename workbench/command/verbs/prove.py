@@ -1,0 +1,84 @@
+"""Prove the optimum of a convex program, or why it has none.
+
+FILE is a program in MPS, QPS or LP format (also .gz), a Maros–Mészáros .mat, an .npz with P, q, A, b and cones, or a
+Python file with a function program() that returns a cp.Problem; a Python file runs with your rights.
+
+    cutbench prove afiro.mps.gz
+    cutbench prove mine.py --backend all --json
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.exits import complain
+from workbench.command.words import json_option, verb
+
+READING = click.Choice(["decimal", "float"])
+UNSURE = 1e-6  # gap of a proven interval above which exit code 3 says that more is wanted
+
+
+@verb(__doc__)
+@click.argument("file")
+@click.option("--reading", type=READING, help="What a float means.  [default: decimal in texts, float elsewhere]")
+@click.option("--backend", metavar="NAME|all", help="The backend that proposes; `all` shows the error of each answer.")
+@click.option("--time-limit", type=float, metavar="S", help="Seconds for the backends.")
+@click.option("--out", metavar="DIR", help="Folder of the certificate.")
+@json_option
+def command(
+    file: str, reading: str | None, backend: str | None, time_limit: float | None, out: str | None, as_json: bool
+) -> int:
+    folder = None if out is None else terminal.usable_folder(out)
+    from workbench.programs.certificate import record
+    from workbench.programs.prove import prove
+
+    every = backend is not None and backend.lower() == "all"
+    with terminal.stdout_kept(), terminal.status(f"{file} …"):
+        program, own = found_in(file)
+        proof = prove(program, reading or own, None if every else backend, time_limit)
+        fields = record(proof) | {"certificate": None}
+        if folder is not None and proof.kind != "unknown":
+            fields["certificate"] = terminal.shown_path(proof.save(folder / "certificate"))
+        if every:
+            from workbench.programs.accuracy import accuracy
+
+            fields["rows"] = accuracy(proof, time_limit)
+    terminal.emit(fields) if as_json else show(fields)
+    return code_of(fields)
+
+
+def found_in(file: str) -> tuple[Any, str]:
+    """The compiled program of a file, and the reading that the file's format suggests."""
+    from workbench.programs.files import program_in
+    from workbench.programs.program import Program
+
+    program, reading = program_in(file)
+    if not isinstance(program, Program):
+        from workbench.programs.compiled import compiled
+
+        program = compiled(program).program
+    return program, reading
+
+
+def code_of(fields: dict[str, Any]) -> int:
+    if fields["kind"] == "unknown":
+        return complain(f"{fields['remark']}; try another --backend or --reading.", 3)
+    if fields["kind"] == "bounded" and (fields["gap"] is None or fields["gap"] > UNSURE):
+        return complain(f"the interval is wide ({fields['remark'] or 'try another --backend'}).", 3)
+    return 0
+
+
+def show(fields: dict[str, Any]) -> None:
+    click.echo(fields["statement"])
+    if fields["gap"] is not None and fields["optimum"] is None:
+        click.echo(f"  gap      {terminal.small(fields['gap'])} relative")
+    for sentence in fields["rounded"]:
+        click.echo(f"  rounded  {sentence}")
+    if fields["certificate"]:
+        click.echo(f"  proof    {fields['certificate']}")
+    click.echo(f"  program  sha256 {fields['program_sha256']}")
+    if rows := fields.get("rows"):
+        terminal.table(list(rows[0]), [[terminal.cell(value) for value in row.values()] for row in rows])

@@ -1,0 +1,156 @@
+"""A cp.Problem as the program that is proven: compiled once by CVXPY, with its rows traced to the user's constraints.
+
+What is proven is the compiled program. CVXPY copies affine constraints, norms, sums of squares, quadratic forms and
+exponential atoms exactly; it rounds sums and products of constants while it compiles, and approximates powers by
+rational ones. `rounded` says so wherever it can have happened.
+
+Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
+so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from workbench.errors import BadInput, MissingCapability
+from workbench.programs.program import Program, program_of
+
+
+class Compiled(NamedTuple):
+    """The program, and for each row of it the number of the user's constraint, −1 for auxiliary rows."""
+
+    program: Program
+    owners: np.ndarray
+    columns: dict[int, slice]
+
+    def assign(self, problem: Any, x: np.ndarray) -> None:
+        """Give the problem's variables their parts of a compiled point x, as far as they are compiled as they are."""
+        for variable in problem.variables():
+            if variable.id in self.columns:
+                part = np.reshape(x[self.columns[variable.id]], variable.shape, order="F")
+                variable.save_value(part if variable.shape else part[()])
+
+
+def compiled(problem: Any) -> Compiled:
+    """The program that CVXPY compiles, or `BadInput`, `MissingCapability` with what stands in the way."""
+    import cvxpy as cp
+
+    refuse(problem, cp)
+    data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+    if not (isinstance(data, dict) and "c" in data and len(data["c"])):
+        raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
+    dims = data["dims"]
+    if dims.psd or dims.p3d or dims.pnd:
+        kind = "semidefinite" if dims.psd else "power"
+        raise MissingCapability(
+            f"The problem compiles to {kind} cones, which have no exact test here; write it with linear, quadratic, "
+            "second-order or exponential ones."
+        )
+    q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
+    P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
+    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    owners = owners_of(problem, chain, inverse, n, len(b))
+    names = [label(problem.constraints[k], k) if k >= 0 else "" for k in owners.tolist()]
+    keep = ~(np.isposinf(b) & (np.arange(len(b)) >= dims.zero) & (np.arange(len(b)) < dims.zero + dims.nonneg))
+    program = program_of(
+        sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
+        constant=float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3]),
+        sign=sign, rows=names, columns=columns_of(data, problem, n), rounded=roundings(problem), name="the problem",
+    )  # fmt: skip
+    places = data["param_prob"].var_id_to_col
+    columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
+    return Compiled(program, owners[keep], columns)
+
+
+def refuse(problem: Any, cp: Any) -> None:
+    """One sentence for problems that cannot be proven."""
+    if not isinstance(problem, cp.Problem):
+        raise BadInput(
+            f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
+        )
+    mixed = [v for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
+    if mixed:
+        raise MissingCapability(
+            f"The variable {mixed[0].name()} is integer or boolean, and only continuous programs are proven; relax it."
+        )
+    if not problem.is_dcp():
+        raise BadInput("The problem is not convex by CVXPY's rules; see problem.is_dcp() and rewrite what breaks them.")
+    missing = [parameter.name() for parameter in problem.parameters() if parameter.value is None]
+    if missing:
+        raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")
+
+
+def label(constraint: Any, number: int) -> str:
+    """The user's label of a constraint, else its expression."""
+    return constraint.label or shortened(str(constraint)) or f"constraint {number + 1}"
+
+
+def shortened(words: str) -> str:
+    words = " ".join(words.split())
+    return words if len(words) <= 60 else f"{words[:57]}…"
+
+
+def owners_of(problem: Any, chain: Any, inverse: Any, n: int, m: int) -> np.ndarray:
+    """(m,) the number of the constraint that each row belongs to, −1 for none."""
+    told = {"obj_val": 0.0, "solve_time": 0.0, "iterations": 0}
+    numbers = SimpleNamespace(status="Solved", x=np.zeros(n), z=np.arange(1.0, m + 1), s=np.zeros(m), **told)
+    duals, owners = chain.invert(numbers, inverse).dual_vars, np.full(m, -1)
+    for k, constraint in enumerate(problem.constraints):
+        for part in flat(duals.get(constraint.id)):
+            rows = np.abs(part[(part != 0) & (np.abs(part) <= m)]).round().astype(int) - 1
+            owners[rows] = k
+    return owners
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    """The numbers in a dual value, which may be an array, a sparse one, or a list of such."""
+    if value is None:
+        return []
+    if isinstance(value, list | tuple):
+        return [each for part in value for each in flat(part)]
+    return [np.ravel(value.toarray() if sparse.issparse(value) else np.asarray(value, float))]
+
+
+def columns_of(data: Any, problem: Any, n: int) -> list[str]:
+    """Names of the compiled variables: the user's, with the entry's number where there are several."""
+    names = [""] * n
+    for variable in problem.variables():
+        start = data["param_prob"].var_id_to_col.get(variable.id)
+        for k in range(variable.size if start is not None else 0):
+            names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
+    return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
+
+
+def roundings(problem: Any) -> tuple[str, ...]:
+    """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program."""
+    found, seen = [], set()
+    for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:
+        for atom in atoms(expression):
+            name = type(atom).__name__
+            if getattr(atom, "approx_error", 0) and name not in seen:
+                seen.add(name)
+                found.append(f"{shortened(str(atom))}: CVXPY approximates the power by a rational one")
+            if name in ("DivExpression", "multiply", "MulExpression") and name not in seen and scales(atom):
+                seen.add(name)
+                found.append(
+                    f"{shortened(str(atom))}: a product or quotient of constants is rounded when it is compiled"
+                )
+    if any(parameter.value is not None for parameter in problem.parameters()):
+        found.append("parameters: what multiplies or adds to them is rounded when it is compiled")
+    return tuple(found)
+
+
+def atoms(expression: Any) -> list[Any]:
+    """An expression and all below it."""
+    return [expression, *(each for arg in expression.args for each in atoms(arg))]
+
+
+def scales(atom: Any) -> bool:
+    """Whether constants meet in this product: a constant times what is itself no plain variable."""
+    constant = [arg.is_constant() for arg in atom.args]
+    others = [arg for arg, fixed in zip(atom.args, constant, strict=True) if not fixed]
+    return any(constant) and (type(atom).__name__ == "DivExpression" or any(arg.args for arg in others))

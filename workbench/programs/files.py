@@ -1,0 +1,128 @@
+"""Programs in files: MPS, QPS and LP format (read by HiGHS), Maros–Mészáros .mat, .npz, and Python.
+
+    MPS, QPS, LP     highspy's reader, plain or .gz
+    .mat             P, q, r, A, l, u of  min ½xᵀPx + qᵀx + r,  l ≤ Ax ≤ u;  ±1e20 and beyond mean none
+    .npz             P, q, A, b (P and A dense or as P_data, P_indices, P_indptr: CSC) and cones (zero, nonneg, exp,
+                     then the sizes of second-order cones) of  min ½xᵀPx + qᵀx,  b − Ax ∈ K
+    .py              a function `program()` that returns a cp.Problem; it runs with the user's rights
+
+Texts are read as decimals, numbers stored in binary as floats, unless the reader of a proof asks otherwise.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from workbench.backends.model_files import read_model
+from workbench.contracts import Floats
+from workbench.errors import BadInput
+from workbench.programs.program import Program, program_of
+
+NONE = 1e20  # what the Maros–Mészáros files write for ∞
+TEXTS = (".mps", ".qps", ".lp", ".mps.gz", ".qps.gz", ".lp.gz")
+
+
+def program_in(path: str | Path) -> tuple[Any, str]:
+    """What a file holds, a `Program` or a cp.Problem, and the reading its numbers suggest."""
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"The file {path} does not exist; check the path.")
+    name = path.name.lower()
+    if name.endswith(TEXTS):
+        return of_text(path), "decimal"
+    for ending, reader in ((".mat", of_mat), (".npz", of_npz), (".py", of_python)):
+        if name.endswith(ending):
+            return reader(path), "float"
+    raise BadInput(f"{path} has an ending that no reader takes; give .mps, .qps, .lp (also .gz), .mat, .npz or .py.")
+
+
+def two_sided(P, q, A, lower: Floats, upper: Floats, names: list[str], **told) -> Program:
+    """The program min ½xᵀPx + qᵀx, lower ≤ Ax ≤ upper; a bound of ±∞ is none."""
+    A = sparse.csr_array(A)
+    crossed = np.flatnonzero((lower == np.inf) | (upper == -np.inf) | np.isnan(lower) | np.isnan(upper))
+    if len(crossed):
+        at = int(crossed[0])
+        raise BadInput(f"{names[at]} lies between {lower[at]} and {upper[at]}; correct its bounds.")
+    same = np.flatnonzero(lower == upper)
+    below = np.flatnonzero((lower > -np.inf) & (lower != upper))
+    above = np.flatnonzero((upper < np.inf) & (lower != upper))
+    rows = sparse.vstack([A[same], A[above], -A[below]])
+    b = np.concatenate([upper[same], upper[above], -lower[below]])
+    labels = [names[k] for k in same] + [f"{names[k]} (upper)" if lower[k] > -np.inf else names[k] for k in above]
+    labels += [f"{names[k]} (lower)" if upper[k] < np.inf else names[k] for k in below]
+    return program_of(P, q, rows, b, len(same), len(b) - len(same), rows=labels, **told)
+
+
+def of_text(path: Path) -> Program:
+    """MPS, QPS or LP format; bounds of variables become rows."""
+    model = read_model(path)
+    sign, every = -1 if model.maximise else 1, sparse.vstack([model.A, sparse.eye_array(len(model.c))])
+    lower, upper = np.append(model.row_lower, model.lower), np.append(model.row_upper, model.upper)
+    names = model.rows + [f"the bound of {name}" for name in model.columns]
+    told = {"constant": sign * model.constant, "sign": sign, "columns": model.columns, "name": path.name}
+    return two_sided(sign * model.P, sign * model.c, every, lower, upper, names, **told)
+
+
+def of_mat(path: Path) -> Program:
+    """A Maros–Mészáros problem as MATLAB 5."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        parts = loadmat(path)
+        P, A = (sparse.csc_array(parts[name], dtype=float) for name in "PA")
+        q, lower, upper = (np.asarray(parts[name], float).ravel() for name in "qlu")
+        constant = float(parts["r"].item())
+    except (KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+        raise BadInput(f"{path} is no .mat file with P, q, r, A, l and u ({error}); write these into it.") from None
+    lower, upper = np.where(lower <= -NONE, -np.inf, lower), np.where(upper >= NONE, np.inf, upper)
+    names = [f"row {k + 1}" for k in range(len(lower))]
+    return two_sided(P, q, A, lower, upper, names, constant=constant, name=path.name)
+
+
+def of_npz(path: Path) -> Program:
+    """Arrays P, q, A, b and cones."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            parts = {name: archive[name] for name in archive.files}
+        q, b = np.asarray(parts["q"], float), np.asarray(parts["b"], float)
+        zero, nonneg, exp, *soc = (int(size) for size in parts["cones"])
+        P, A = matrix_in(parts, "P", (len(q), len(q))), matrix_in(parts, "A", (len(b), len(q)))
+    except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        raise BadInput(f"{path} is no .npz file with P, q, A, b and cones ({fault}); write these into it.") from None
+    if min(zero, nonneg, exp, *soc, 0) < 0 or zero + nonneg + sum(soc) + 3 * exp != len(b):
+        raise BadInput(f"The cones of {path} do not add up to its {len(b)} rows; correct `cones`.")
+    return program_of(P, q, A, b, zero, nonneg, tuple(soc), exp, name=path.name)
+
+
+def matrix_in(parts: dict[str, Any], name: str, shape: tuple[int, int]) -> Any:
+    if name in parts:
+        return sparse.csc_array(np.asarray(parts[name], float).reshape(shape))
+    data, indices, starts = (parts[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    if len(starts) != shape[1] + 1 or starts[0] != 0 or starts[-1] != len(data) or len(indices) != len(data):
+        raise ValueError(f"{name}_indptr does not say where the {shape[1]} columns end")
+    if (np.diff(starts) < 0).any() or ((indices < 0) | (indices >= shape[0])).any():
+        raise ValueError(f"{name}_indices names a row that {name} lacks")
+    return sparse.csc_array((data.astype(float), indices, starts), shape=shape)
+
+
+def of_python(path: Path) -> Any:
+    """What the function `program` of a Python file returns."""
+    import runpy
+
+    import cvxpy as cp
+
+    try:
+        found = runpy.run_path(str(path)).get("program")
+        problem = found() if callable(found) else None
+    except Exception as error:
+        raise BadInput(f"{path} fails with {type(error).__name__}: {error}".splitlines()[0] + "; correct it.") from None
+    if not isinstance(problem, cp.Problem):
+        raise BadInput(f"{path} needs a function program() that returns a cp.Problem; define one.")
+    return problem

@@ -1,0 +1,394 @@
+"""`prove`: what a convex program's optimum is, or why it has none, as a proof that trusts no solver.
+
+    exact numbers of the reading → proposals of backends → exact vectors → the checker's `check` → `Proof`
+
+In order: P is shown to be positive semidefinite, or not; a linear program is solved from a simplex basis (linear.py), a
+quadratic one from an active set (quadratic.py), so that the optimum is a fraction; where there is none, rays prove the
+program infeasible or unbounded (rays.py); what is left, and programs over other cones, gets proven ends (ladder.py).
+Nothing counts before `workbench.proofs.checker` agrees: it is asked about every conclusion, with the vectors alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from workbench.arithmetic.matrices import floats, solved
+from workbench.arithmetic.rationals import Ratios, ratios
+from workbench.backends.simplex import installed
+from workbench.contracts import Floats, Ints
+from workbench.errors import BadInput, UnknownName
+from workbench.programs import ladder
+from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
+from workbench.programs.program import Exact, Program, exact
+from workbench.programs.quadratic import stationary
+from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
+from workbench.proofs.checker.cones import Cones
+from workbench.proofs.checker.convexity import semidefinite
+from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
+from workbench.proofs.exact import nearest, text
+
+UNKNOWN = "unknown"
+FEW = 8  # names in a sentence
+
+
+@dataclass
+class Proof:
+    """What is proven of a program, in its user's sense (a maximum is a maximum).
+
+    kind : optimal, bounded, infeasible, unbounded, nonconvex, or unknown
+    lower, upper : proven ends of the optimum, fractions; None where there is none
+    rows : of an infeasible program, rows that contradict one another, no fewer of which do; empty if that is not known
+    remark : why there is no more, in a sentence
+    """
+
+    program: Program
+    reading: str
+    kind: str
+    claim: Claim = field(repr=False)
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    rows: tuple[int, ...] = ()
+    remark: str = ""
+    backend: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @property
+    def optimum(self) -> Fraction | None:
+        """The optimum as a fraction, where both ends meet."""
+        return self.lower if self.lower is not None and self.lower == self.upper else None
+
+    @property
+    def width(self) -> float:
+        """upper − lower, rounded up a little; ∞ where an end is missing."""
+        if self.lower is None or self.upper is None:
+            return np.inf
+        return float(np.nextafter(float(self.upper - self.lower), np.inf)) if self.upper > self.lower else 0.0
+
+    @property
+    def gap(self) -> float:
+        """The width relative to the larger end, or to 1 if both are smaller."""
+        sizes = [abs(float(end)) for end in (self.lower, self.upper) if end is not None]
+        return self.width / max([1.0, *sizes])
+
+    @property
+    def x(self) -> Floats | None:
+        """The point that proves an end, as floats: of all compiled variables."""
+        return None if self.claim.x is None else floats(vector_of(self.claim.x))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of `rows`, each once."""
+        return list(dict.fromkeys(self.program.rows[k] for k in self.rows if self.program.rows[k]))
+
+    @property
+    def statement(self) -> str:
+        """What is proven, in words."""
+        best = "maximum" if self.program.sign < 0 else "minimum"
+        reading = "decimals" if self.reading == "decimal" else "stored floats"
+        about = f"{self.program.name} (numbers read as {reading})"
+        if self.kind == OPTIMAL:
+            return f"The {best} of {about} is exactly {shown(self.optimum)}."
+        if self.kind == "bounded":
+            ends = [f"at least {float(self.lower):.17g}"] if self.lower is not None else []
+            ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
+            return f"The {best} of {about} is {' and '.join(ends)}."
+        if self.kind == INFEASIBLE:
+            shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+            because = f": {', '.join(shown_names)} contradict one another" if self.names else ""
+            return f"No point satisfies the constraints of {about}{because}."
+        if self.kind == UNBOUNDED:
+            return f"The objective of {about} improves without end along a ray of feasible points."
+        if self.kind == "nonconvex":
+            return f"The objective of {about} is not convex: it bends the wrong way along a direction."
+        return f"Nothing is proven about {about}: {self.remark}."
+
+    def save(self, stem: Any) -> Any:
+        """Write the certificate STEM.json and STEM.npz, which `cutbench verify` proves again; the JSON's path."""
+        from workbench.programs.certificate import save
+
+        return save(self, stem)
+
+
+def shown(value: Fraction | None) -> str:
+    words = text(value)
+    return words if len(words) <= 60 else f"{nearest(value):.17g} (a fraction of {len(words)} characters)"
+
+
+def prove_program(
+    program: Program, reading: str = "float", backend: str | None = None, time_limit: float | None = None
+) -> Proof:
+    """The proof for a `Program`; see the module's docstring. `backend` names who proposes, or None for all in turn."""
+    if backend is not None and backend.upper() not in ladder.BACKENDS:
+        raise UnknownName("backend", backend, ladder.BACKENDS)
+    began, cpu = time.perf_counter(), time.process_time()
+    search = Search(program, reading, backend and backend.upper(), time_limit)
+    found = search.run()
+    found.seconds, found.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    return found
+
+
+class Search:
+    """One program on its way to a proof: its exact numbers, as the prover and as the checker take them."""
+
+    def __init__(self, program: Program, reading: str, backend: str | None, time_limit: float | None):
+        self.program, self.reading, self.backend = program, reading, backend
+        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.e = exact(program, reading)
+        self.numbers = numbers_of(self.e)
+        self.curved, self.root = bool(len(self.e.P.rows)), None
+        self.by = backend or ""
+
+    def run(self) -> Proof:
+        if self.curved:
+            if proof := self.concluded("nonconvex", d=bent(self.e)):
+                return proof
+            self.root = factor(self.e)
+            if not semidefinite(*self.numbers.P, self.e.shape[1], self.root):
+                return self.concluded("nonconvex", d=bent_exactly(self.e)) or self.unknown("P is not convex")
+        for attempt in self.attempts():
+            if (found := attempt()) is not None:
+                return found
+            if self.left is not None and self.left <= 0:
+                return self.unknown("the time limit came first")
+        return self.unknown("no backend's answer could be corrected to a proof")
+
+    def attempts(self) -> Iterator[Callable[[], Proof | None]]:
+        """What is tried, in order."""
+        if not self.program.linear:
+            _, answer = next(ladder.answers(self.program.cone, self.backend, self.left), ("", None))
+            rays = (self.linear_rows, self.conic_rays)
+            hopeless = answer is None or answer.infeasible or not np.isfinite(answer.x).all()
+            return iter((*rays, self.between) if hopeless else (self.between, *rays))
+        first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
+        rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
+        slow = () if self.backend else (lambda: self.quadratic(ladder.LATER),)
+        return iter((first, *rays, *slow, self.between))
+
+    @property
+    def left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.perf_counter()
+
+    # ── conclusions ──
+
+    def concluded(
+        self, kind: str, rows: tuple[int, ...] = (), remark: str = "", **vectors: Ratios | None
+    ) -> Proof | None:
+        """The proof, if the checker agrees."""
+        given = {name: None if x is None else (x.whole.tolist(), x.unit) for name, x in vectors.items()}
+        claim = Claim(**given, root=self.root if self.curved and given.get("y") is not None else None)
+        found: Finding = check(self.numbers, kind, claim)
+        if not found.proven:
+            return None
+        lower, upper = found.lower, found.upper
+        if self.program.sign < 0:
+            lower, upper = (None if end is None else -end for end in (upper, lower))
+        words = self.program, self.reading, kind, claim, lower, upper, found.rows, remark, self.by
+        return Proof(*words)
+
+    def unknown(self, why: str) -> Proof:
+        return Proof(self.program, self.reading, UNKNOWN, Claim(), remark=why, backend=self.by)
+
+    # ── attempts ──
+
+    def linear(self) -> Proof | None:
+        self.by = "HIGHS"
+        found = vertex(self.e.q, self.e.A, self.e.b, self.e.zero)
+        self.says = found.status
+        return self.concluded(OPTIMAL, x=found.x, y=found.y) if found.status == OPTIMAL else None
+
+    def quadratic(self, names: tuple[str, ...] = ladder.FIRST) -> Proof | None:
+        cone = self.program.cone
+        for name, answer in ladder.answers(cone, self.backend, self.left, names):
+            if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():
+                self.by, slack = name, cone.b - cone.A @ answer.x
+                found = stationary(self.e, answer.x, answer.z, slack)
+                if found and (proof := self.concluded(OPTIMAL, x=found[0], y=found[1])):
+                    return proof
+        return None
+
+    def infeasible(self) -> Proof | None:
+        """By an irreducible ray; else by the prices of the least change that would make the rows feasible."""
+        if proof := self.concluded(INFEASIBLE, y=farkas(self.e)):
+            return proof
+        if (change := relaxed(self.e)) is None:
+            return None
+        remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
+        return self.among(np.flatnonzero(change.y.whole), remark) or self.concluded(
+            INFEASIBLE, remark=remark, y=change.y
+        )
+
+    def among(self, rows: Ints, remark: str = "") -> Proof | None:
+        """An irreducible contradiction among these linear rows."""
+        equal = int((rows < self.e.zero).sum())
+        b = Ratios(self.e.b.whole[rows], self.e.b.unit)
+        part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
+        y = farkas(part) if len(rows) else None
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
+
+    def linear_rows(self) -> Proof | None:
+        """The linear rows of a conic program contradict one another on their own."""
+        return self.among(np.arange(self.e.zero + self.e.nonneg)) if installed() else None
+
+    def unbounded(self) -> Proof | None:
+        d = descent(self.e)
+        return None if d is None else self.concluded(UNBOUNDED, x=feasible(self.e), d=d)
+
+    def between(self) -> Proof | None:
+        """Both ends by the ladder, each from the first rung that proves one."""
+        cone = self.program.cone
+        if self.program.linear and installed():
+            x = self.near()
+        else:
+            x = self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
+        wy = self.climbed(lambda rung: ladder.lower_point(self.e, cone, rung, self.backend, self.left), "w", "y")
+        vectors = x | wy
+        if not vectors:
+            return None
+        names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
+        sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
+        why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
+        remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
+        return self.concluded("bounded", remark=remark, **vectors)
+
+    def upper_point(self, cone: Any, rung: float) -> Ratios | None:
+        return ladder.upper_point(self.e, cone, rung, self.backend, self.left)
+
+    def near(self) -> dict[str, Ratios]:
+        """With linear rows: the feasible point next to a backend's answer, which needs no interior."""
+        for name, answer in ladder.answers(self.program.cone, self.backend, self.left):
+            self.by = name
+            if np.isfinite(answer.x).all():
+                x = projected(self.e, answer.x)
+                return {} if x is None else {"x": x}
+        return {}
+
+    def climbed(self, point: Callable[[float], tuple[Ratios, ...] | None], *names: str) -> dict[str, Ratios]:
+        """The vectors of the first rung from which the checker takes an end."""
+        scale = max(1.0, float(np.abs(self.program.cone.b).max(initial=0.0))) if names == ("x",) else 1.0
+        for rung in ladder.RUNGS:
+            found = point(rung * min(scale, 1e6))
+            if found is None or any(each is None for each in found):
+                continue
+            vectors = dict(zip(names, found, strict=True))
+            if self.concluded("bounded", **vectors):
+                return vectors
+        return {}
+
+    def conic_rays(self) -> Proof | None:
+        """What backends call infeasible or unbounded, proven from their rays."""
+        cone = self.program.cone
+        for name, answer in ladder.answers(cone, self.backend, self.left):
+            self.by = name
+            for rung in ladder.RUNGS if np.isfinite(answer.z).all() and cone.b @ answer.z < 0 else ():
+                y = ladder.conic_farkas(self.e, cone, answer.z, rung)
+                if proof := self.concluded(INFEASIBLE, y=y):
+                    return proof
+            if (
+                np.isfinite(answer.x).all()
+                and cone.q @ answer.x < 0
+                and (d := ladder.conic_descent(self.e, cone, answer.x))
+            ):
+                x = self.climbed(lambda rung: (self.upper_point(ladder.phase_one(cone), rung),), "x")
+                if proof := self.concluded(UNBOUNDED, d=d, **x):
+                    return proof
+        return None
+
+
+# ── the checker's view ────────────────────────────────────────────────────────────────────────────────
+
+
+def numbers_of(e: Exact) -> Numbers:
+    """The exact program as the checker takes it."""
+
+    def entries(matrix: Any) -> Any:
+        return list(zip(matrix.rows.tolist(), matrix.columns.tolist(), matrix.whole.tolist(), strict=True)), matrix.unit
+
+    vectors = ((x.whole.tolist(), x.unit) for x in (e.q, e.b))
+    q, b = vectors
+    return Numbers(entries(e.P), q, entries(e.A), b, e.constant, Cones(e.zero, e.nonneg, tuple(e.soc), e.exp))
+
+
+def vector_of(vector: tuple[list[int], int]) -> Ratios:
+    return Ratios(np.array([*vector[0], None], object)[:-1], vector[1])
+
+
+def factor(e: Exact) -> tuple[list[int], int] | None:
+    """A float Cholesky factor of P less a little of its diagonal, for `semidefinite`; None where there is none."""
+    places = np.unique(e.P.rows)
+    P = e.P.take(places, places).floats().toarray()
+    diagonal = np.diag(P)
+    if (diagonal <= 0).any() or not np.isfinite(P).all():
+        return None
+    scale = np.exp2(np.round(np.log2(diagonal) / 2))
+    scaled = P / scale[:, None] / scale
+    try:
+        root = np.linalg.cholesky(scaled - 1e-12 * len(P) * np.eye(len(P))) * scale[:, None]
+    except np.linalg.LinAlgError:
+        return None
+    found = ratios(root.ravel())
+    return found.whole.tolist(), found.unit
+
+
+def bent(e: Exact) -> Ratios:
+    """A direction of least curvature: an eigenvector of P, scaled to a diagonal of ones."""
+    places = np.unique(e.P.rows)
+    P = e.P.take(places, places).floats().toarray()
+    size = np.sqrt(np.maximum(np.abs(np.diag(P)), np.abs(P).max() * 1e-12))
+    vector = np.linalg.eigh(P / size[:, None] / size)[1][:, 0] / size
+    return embedded(ratios(vector / np.abs(vector).max()), places, e.shape[1])
+
+
+def bent_exactly(e: Exact) -> Ratios | None:
+    """d with dᵀPd < 0, the first step of exact elimination whose pivot is negative."""
+    places, n, P = np.unique(e.P.rows), e.shape[1], numbers_of(e).P
+    block = e.P.take(places, places)
+    found = (embedded(minor, places, n) for k in range(len(places)) if (minor := wrong_minor(block, k)))
+    return next((d for d in found if form(P, (d.whole.tolist(), d.unit)) < 0), None)
+
+
+def embedded(values: Ratios, places: Any, size: int) -> Ratios:
+    whole = np.zeros(size, object)
+    whole[places] = values.whole
+    return Ratios(whole, values.unit)
+
+
+def wrong_minor(block: Any, k: int) -> Ratios | None:
+    """(−P_SS⁻¹P_Sk, 1) for S the first k rows: dᵀPd is the k-th pivot of elimination."""
+    first, last = np.arange(k), block.take(columns=np.array([k])).take(rows=np.arange(k))
+    right = np.zeros(k, object)
+    right[last.rows] = -last.whole
+    head = solved(block.take(first, first), Ratios(right, last.unit)) if k else Ratios(right, 1)
+    if head is None:
+        return None
+    whole = np.zeros(block.shape[0], object)
+    whole[:k], whole[k] = head.whole, head.unit
+    return Ratios(whole, head.unit)
+
+
+def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:
+    """What is proven about a cp.Problem's optimum (or a `Program`'s), solved before by any backend, or by none.
+
+    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof
+    that no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
+
+    reading : "float", numbers as stored, or "decimal", each as the shortest decimal that rounds to it
+    backend : who proposes; None asks all that are installed, in turn. Whoever it is, nothing of theirs is believed
+    time_limit : seconds for the backends; proofs take the time that they take
+
+    Raises `BadInput` for a program that is not convex by CVXPY's rules, has parameters without values or numbers that
+    are not finite, and `MissingCapability` for one with integer variables or semidefinite or power cones.
+    """
+    if time_limit is not None and not 0 < time_limit < np.inf:
+        raise BadInput(f"time_limit is {time_limit!r}; give a positive number of seconds, such as 60.")
+    if not isinstance(problem, Program):
+        from workbench.programs.compiled import compiled
+
+        problem = compiled(problem).program
+    return prove_program(problem, reading, backend, time_limit)

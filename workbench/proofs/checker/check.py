@@ -1,0 +1,221 @@
+"""`check`: is this certificate a proof, and of what? (docs/certificate-format.md)
+
+    read → statement and structural conditions → both ends recomputed → the claim compared → verdict
+
+The verdict says `proven` only if nothing is left that the checker did not establish itself. A file that is no
+certificate raises `Malformed` (`Unknown`, if it is about a structure or formulation that no definition covers); a
+certificate that is one, but false, has `faults`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from workbench.proofs.checker.archive import digest, read
+from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.program import relative_gap
+from workbench.proofs.checker.whole import Array
+
+FORMATS = ("cutbench-certificate-1", "cutbench-certificate-2")
+REQUIRED = {"format", "proof", "formulation", "problem", "program", "lower", "upper", "gap", "oracle"}
+REQUIRED |= {"status", "backend", "versions"}
+OPTIONAL = {"alternation", "optimum"}
+WHOLE, LAST = "whole", "last of an alternation"
+MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
+ALLOWANCE = Fraction(1, 10**12)
+INFINITE = float("inf")
+CONDITIONS = {
+    "under": "the upper end rests on a decoder that may miss the maximum",
+    "relaxed": "the lower end rests on cuts of a relaxation, which outputs need not attain",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was established.
+
+    faults : why it is no proof, if it is none;  conditional_on : what it rests on besides, in sentences
+    ends : both ends and F(θ);  gap : their relative gap;  optimum : where they meet
+    statement, program, alternation : what is proven, and of what it is a part
+    """
+
+    statement: Statement
+    program: str
+    alternation: dict[str, str] | None
+    ends: Ends
+    gap: Fraction | float
+    claimed: tuple[float, float, float]
+    data_sha256: str
+    data_named: str
+    kind: str
+    output: str
+    oracle: str
+    faults: list[str] = field(default_factory=list)
+    conditional_on: list[str] = field(default_factory=list)
+
+    @property
+    def proven(self) -> bool:
+        return not self.faults and not self.conditional_on
+
+    @property
+    def optimum(self) -> Fraction | None:
+        same = self.ends.arithmetic == "rational" and self.ends.lower == self.ends.upper
+        return Fraction(self.ends.lower) if same and abs(self.ends.lower) < INFINITE else None
+
+    @property
+    def not_proven(self) -> list[str]:
+        """What nobody should read into the proof."""
+        found = list(self.statement.open)
+        if self.alternation is not None:
+            name, status = self.alternation["formulation"], self.alternation["status"]
+            part = f"this is the last convex program ({self.statement.formulation}) of {name}, which ended {status}"
+            found.append(f"{part}; nothing is proven about the optimum of {name} itself")
+        found.append("that the data inside the certificate are yours, unless they were compared (--data)")
+        return found
+
+
+def check(name: str | Path, most_bytes: int | None = None) -> Verdict:
+    """The verdict about the certificate STEM.json, STEM.npz."""
+    header, arrays = read(name, most_bytes)
+    return judged(*normal(header), arrays)
+
+
+def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdict:
+    """The verdict about a header in normal form and its arrays."""
+    kind = Proof.find(header["proof"]["kind"], header["proof"]["version"])
+    statement, prepared = kind.prepare(header, arrays)
+    claim = Claim(header, ALLOWANCE if old and statement.loose else Fraction(0))
+    ends = kind.ends(prepared, lambda found: not claim.faults(found))
+    found = digest({name.removeprefix("data_"): each for name, each in arrays.items() if name.startswith("data_")})
+    named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], []
+    if found != named:
+        faults.append(f"the data in the certificate differ: sha256 {found} instead of {str(named)[:64]}")
+    if oracle != statement.oracle:
+        faults.append(
+            f"the certificate calls its oracle {oracle[:20]!r} where that of the outputs is {statement.oracle!r}"
+        )
+    conditions = [CONDITIONS[statement.oracle]] if statement.oracle in CONDITIONS else []
+    return Verdict(
+        statement, header["program"], header.get("alternation"), ends, relative_gap(ends.upper, ends.lower, ends.start),
+        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, header["problem"].get("output"),
+        statement.oracle, [*faults, *claim.faults(ends)], conditions,
+    )  # fmt: skip
+
+
+# ── the header ────────────────────────────────────────────────────────────────────────────────────
+
+
+def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The header with every part that format 2 has, each of its type; and whether it was of format 1."""
+    said = header.get("format")
+    demand(isinstance(said, str) and said in FORMATS, f"it has the format {str(said)[:60]!r}, not {FORMATS[1]!r}")
+    old = said == FORMATS[0]
+    header = upgraded(header) if old else header
+    missing, strange = sorted(REQUIRED - set(header)), sorted(set(header) - REQUIRED - OPTIONAL - {"complete"})
+    demand(not missing, f"it has no {missing[0] if missing else ''}")
+    demand(not strange, f"it has a key that it should not, {strange[0][:60] if strange else ''!r}")
+    for part, keys in {"proof": ("kind", "version"), "formulation": ("name", "version", "settings")}.items():
+        demand(
+            isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}"
+        )
+    problem = header["problem"]
+    demand(isinstance(problem, dict) and "data_sha256" in problem, "its problem has no data_sha256")
+    for key in ("status", "backend", "oracle"):
+        demand(isinstance(header[key], str), f"its {key} is no text")
+    versions = header["versions"]
+    demand(
+        isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values()),
+        "its versions are no texts",
+    )
+    told, program = header.get("alternation"), header["program"]
+    demand(program in (WHOLE, LAST), f"its program is {str(program)[:60]!r}, neither {WHOLE!r} nor {LAST!r}")
+    demand((program == LAST) == ("alternation" in header), "program and alternation do not fit together")
+    texts = (
+        isinstance(told, dict)
+        and set(told) == {"formulation", "status"}
+        and all(isinstance(x, str) for x in told.values())
+    )
+    demand("alternation" not in header or texts, "its alternation is not a formulation and a status")
+    return header | {"complete": not old}, old
+
+
+def upgraded(header: dict[str, Any]) -> dict[str, Any]:
+    """A header of format 1 in the form of format 2."""
+    kept = {key: value for key, value in header.items() if key in REQUIRED | OPTIONAL}
+    for part in ("formulation", "problem"):
+        demand(isinstance(kept.get(part), dict), f"it has no {part}")
+        kept[part] = kept[part] | {"version": 1}
+    kept["formulation"] = {key: kept["formulation"].get(key) for key in ("name", "version", "settings")}
+    given = kept["formulation"]["settings"]
+    kind = Formulation.find(kept["formulation"]["name"], 1)
+    smooth = kind.proof == "tangent" and isinstance(given, dict)
+    hinge = smooth and "loss" in kind.settings and given.get("loss", "hinge") == "hinge"
+    kept["proof"] = {"kind": "cuts" if hinge else kind.proof, "version": 1}
+    kept["program"] = LAST if "alternation" in header else WHOLE
+    return {"status": "", "backend": "", "versions": {}} | kept
+
+
+# ── the claim ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Claim:
+    """lower, upper, gap and perhaps the optimum that a certificate claims; `room` is an allowance for the ends."""
+
+    def __init__(self, header: dict[str, Any], room: Fraction):
+        self.lower, self.upper, self.gap = (number(name, header[name]) for name in ("lower", "upper", "gap"))
+        finite = [abs(Fraction(each)) for each in (self.lower, self.upper) if abs(each) < INFINITE]
+        self.room = room * max(finite, default=Fraction(0))
+        self.optimum = fraction(header["optimum"]) if "optimum" in header else None
+
+    def faults(self, ends: Ends) -> list[str]:
+        """What of the claim is not so."""
+        found, reached = [], max(ends.upper, ends.reached)
+        if not ends.lower <= ends.upper:
+            found.append(
+                f"a contradiction: the lower end {shown(ends.lower)} exceeds the upper end {shown(ends.upper)}, "
+                "so a definition or the checker has a bug"
+            )
+        if not (self.lower == -INFINITE or self.lower <= ends.lower + self.room):
+            found.append(f"the claimed lower bound is {self.lower!r}, the proven one {shown(ends.lower)}")
+        if not (self.upper == INFINITE or reached - self.room <= self.upper):
+            found.append(f"the claimed upper bound is {self.upper!r}, the proven one {shown(reached)}")
+        gap = min(relative_gap(ends.upper, ends.lower, ends.start), relative_gap(self.upper, self.lower, ends.start))
+        if not (self.gap >= 0 and (self.gap == INFINITE or gap <= Fraction(self.gap) * (1 + ALLOWANCE))):
+            found.append(f"the claimed gap is {self.gap!r}, the proven one {shown(gap)}")
+        if self.optimum is not None and not self.optimum == ends.lower == ends.upper:
+            found.append("the claimed optimum is not the proven one")
+        return found
+
+
+def number(name: str, value: Any) -> float:
+    demand(type(value) in (int, float), f"{name} is {str(value)[:60]!r}, no number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise Malformed(f"{name} is too large a number") from None
+
+
+def fraction(words: Any) -> Fraction:
+    """The fraction that "p/q" or "p" writes."""
+    fits = isinstance(words, str) and len(words) <= MOST_DIGITS and re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words)
+    demand(fits, f"the optimum {str(words)[:30]!r} is no fraction p/q")
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        return Fraction(words)
+    finally:
+        sys.set_int_max_str_digits(limit)
+
+
+def shown(number: Fraction | float) -> str:
+    """About how large a number is."""
+    try:
+        return repr(float(number))
+    except OverflowError:
+        return "beyond all floats"

@@ -1,0 +1,59 @@
+"""Costs of error classes, given: θ = (w, b), K⟨v, c_i(z)⟩ is the offset of a cut (docs/certificate-format.md §4)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.proofs.checker.contracts import Setting, is_number, is_whole, list_of, or_none
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.formulations._errors import one_unit
+from workbench.proofs.checker.formulations.costs import HINGE, Costs
+from workbench.proofs.checker.regularizers import Box, ElasticNet, Stacked
+from workbench.proofs.checker.whole import Array, Whole, common
+
+
+class FixedCosts(Costs):
+    name = "fixed-cost"
+    settings: ClassVar = Costs.settings | {
+        "v": Setting(or_none(list_of(is_number(0, 1e300))), None),
+        "parts": Setting(is_whole(0), 0),
+        "left_out": Setting(is_whole(0), 0),
+    }
+    formula = f"min over w, b of λ₂ ‖w‖² + λ₁ ‖w‖₁ + Σ_i weight_i {HINGE} at the costs v given"
+    open = ("the costs are given: nothing is proven about choosing them (kappa-difficulty, cost learning)",)
+
+    def __init__(self, structure: Any, given: dict[str, Any]):
+        super().__init__(structure, given)
+        m, parts, left_out = self.errors.m, given["parts"], given["left_out"]
+        demand(given["v"] is None or len(given["v"]) == m, f"there are not {m} costs, one for each error class")
+        self.v = common([Fraction(each) for each in (given["v"] or [1] * m)])
+        demand(parts == left_out == 0 or (parts > 1 and left_out < parts), f"part {left_out} of {parts} does not exist")
+        if parts:
+            folds = np.random.default_rng(parts).permutation(np.arange(structure.n) % parts)
+            self.weights = Whole(
+                self.weights.values * (folds != left_out).astype(int).astype(object), self.weights.unit
+            )
+        demand(self.weights.values.any(), "no sample with weight is left")
+        self.sizes = self.sizes[:2]
+        self.dim = sum(self.sizes)
+
+    @cached_property
+    def regularizer(self) -> Stacked:
+        return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box)))
+
+    def starting(self) -> tuple[Fraction, Fraction]:
+        most = max(self.v.fractions())
+        return self.K * most * self.places(), most
+
+    def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
+        w, b, v = self.errors.pushed(samples, witnesses, beta)
+        parts = one_unit(w, b)
+        paid = Whole(v.values * self.v.values, v.unit * self.v.unit).sum()
+        return Whole(np.concatenate([part.values for part in parts]), parts[0].unit), self.K * paid
+
+    def highest(self, theta: Whole, samples: Array) -> Whole:
+        return self.errors.highest(*one_unit(*self.split(theta), self.v), self.K, samples)
