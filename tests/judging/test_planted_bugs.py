@@ -274,6 +274,18 @@ def test_hard_problems_raise_no_alarm(family, method, case):
     assert run.verdict not in ("disagrees", "failed"), (run.excess, run.reason)
 
 
+# Sound runs that were accused once, by their history up to their budget: slow on badly scaled columns, not wrong.
+SLOW = [("linear", 5, "saga"), ("chain", 4, "saga"), ("chain", 11, "saga")]
+SLOW += [("costs", 4, "adagrad"), ("costs", 5, "adagrad"), ("shares", 16, "adagrad")]
+
+
+@pytest.mark.parametrize(("family", "seed", "method"), SLOW)
+def test_slow_sound_runs_have_not_converged(family, seed, method):
+    run = Bench(family, seed, "scaled").run(method)
+    assert run.verdict == "not converged", run.reason
+    assert "run it longer" in run.reason
+
+
 def test_the_command_counts():
     """All of one small family, one bug: what is printed is what the runs say."""
     options = ["seeds=1", "hard=0", "only=matching", "bugs=loss halved", "processes=1"]
