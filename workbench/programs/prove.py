@@ -220,9 +220,8 @@ class Search:
         if (change := relaxed(self.e)) is None:
             return None
         remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
-        return self.among(np.flatnonzero(change.y.whole), remark) or self.concluded(
-            INFEASIBLE, remark=remark, y=change.y
-        )
+        few = self.among(np.flatnonzero(change.y.whole), remark)
+        return few or self.concluded(INFEASIBLE, remark=remark, y=change.y)
 
     def among(self, rows: Ints, remark: str = "") -> Proof | None:
         """An irreducible contradiction among these linear rows."""
