@@ -186,6 +186,12 @@ class Flow:
         largest, scales = float(self.magnitude.max()), (2.0**s for s in range(0, 53, 4))
         return any(2 * largest * s < 2.0**53 and not (self.arcs.data * s % 1).any() for s in scales)
 
+    @cached_property
+    def exact_loss(self) -> bool:
+        """Whether every sum of costs is exact."""
+        costs, largest = np.array([self.false_positive, self.false_negative]), float(self.max_loss.max())
+        return any(2 * largest * s < 2.0**53 and not (costs * s % 1).any() for s in (2.0**s for s in range(0, 53, 4)))
+
     def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """Detections and links in y but not in y_i, and in y_i but not in y, for a batch, (m,) each."""
         number, rows = self.used(samples, outputs)
