@@ -18,7 +18,8 @@ DEFAULTS = {"CLARABEL": 1e-8, "OSQP": 1e-5, "ECOS": 1e-8, "SCS": 1e-4, "PIQP": 1
 def accuracy(proof: Proof, time_limit: float | None = None) -> list[dict[str, Any]]:
     """One row a backend: its word, whether that means solved, its value's error, the largest violation of a row.
 
-    Errors are relative to max(1, |optimum|). The tolerance is the one that CVXPY sets or the solver's own default (`DEFAULTS`).
+    Errors are relative to max(1, |optimum|). The tolerance is the one that CVXPY sets, or the solver's own default
+    (`DEFAULTS`).
     """
     return [one(proof, name, time_limit) for name in BACKENDS if BACKENDS[name].installed]
 
