@@ -168,7 +168,7 @@ class Search:
             return iter((*rays, self.between) if hopeless else (self.between, *rays))
         first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
         rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
-        slow = () if self.backend else (lambda: self.quadratic(ladder.LATER),)
+        slow = () if self.backend or first == self.linear else (lambda: self.quadratic(ladder.LATER),)
         return iter((first, *rays, *slow, self.between))
 
     @property
