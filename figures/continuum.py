@@ -21,7 +21,7 @@ def measure(n: int = 400, folds: int = 2, gap: float = 1e-3) -> dict[str, np.nda
     """
     *_, record = wb.registry("benchmark").get("continuum")(folds=folds, most=n, gap=gap)
     table = record["table"]
-    return {key: np.array([line[key] for line in table]) for key in table[0] if key != "winner"}
+    return {key: np.array([line[key] for line in table]) for key in table[0] if key not in ("winner", "generated")}
 
 
 @wb.pictures.styled

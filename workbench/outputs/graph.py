@@ -138,7 +138,7 @@ class Graph(Pairwise):
         if self.n_classes > 2:
             from workbench.objectives.oracles import Decoding, MarginRescaling, called_kernel
 
-            return called_kernel((MarginRescaling if augment else Decoding)(self))
+            return called_kernel((MarginRescaling if augment else Decoding)(self, cone=True))
         X, scratch = self.nodes, np.zeros(2 * (len(self.labels) + len(self.edges)))
         table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
         data = (

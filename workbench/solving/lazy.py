@@ -13,10 +13,10 @@ solves our own formulations (solving/cutting_planes.py). Generated rows stay wit
 a change of a cp.Parameter of the base, starts with these rows.
 
 *What the answer proves.* Leaving constraints out can only lower the minimum, so a dual value of the base with the rows
-so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind` is
-"numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base nor
-families by more than `feasibility` gives the upper bound, as good as the oracles. So does `repair`, an optional
-function from the variables' values to feasible values; at the end the oracles check the repaired point.
+so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind`
+is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
+nor families by more than `feasibility` gives the upper bound, which is as good as the oracles. So does `repair`, an
+optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
 *Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
 Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
