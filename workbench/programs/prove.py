@@ -254,7 +254,7 @@ class Search:
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
         if self.program.linear:
-            why = "neither a point nor a contradiction was found; rounded numbers may contradict one another by a little"
+            why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 
