@@ -20,6 +20,7 @@ SMALL = {
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
     "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
     "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
@@ -52,7 +53,7 @@ WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
     "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
-    "dyadic-table": {"rows", "steps", "active", "bounds", *DYADIC},
+    "dyadic-table": {"rows", "steps", "active", "bounds", "certified", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
     "vowpal-wabbit": {"vowpal_wabbit", "rows"},
     "masters": {
@@ -120,6 +121,7 @@ KEYS = {
         *("large_seconds", "large_gap", "large_detections", "large_arcs", "rows"),
     },
     "cost-table": {"rows", "findings", "seconds", "failed"},
+    "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
