@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -150,8 +151,8 @@ def test_any_weights_bound_every_point_of_their_box(seed):
     points = rng.normal(size=(8, terms.dim)) * rng.choice([0.01, 0.3, 3.0], size=(8, 1))
     cutoff = max(bounds.upper(w) for w in points)
     low, high = bounds.start_box(cutoff)
-    weights = rng.exponential(size=(1, len(terms.offsets))) * (rng.random(len(terms.offsets)) < 0.3)
-    value, low, high = bounds.checked(weights * terms.costs.mean(), low, high, np.array([cutoff]))
+    weights = rng.exponential(size=(1, len(terms.cuts.offsets))) * (rng.random(len(terms.cuts.offsets)) < 0.3)
+    value, low, high = bounds.checked(weights * terms.cuts.costs.mean(), low, high, np.array([cutoff]))
     for w in points:
         at = terms.values(w)
         assert bounds.upper(w) == pytest.approx(terms.objective(w, at), rel=1e-12)
@@ -171,14 +172,14 @@ def test_a_node_is_its_convex_program(seed):
     terms = CappedTerms(bounds)
     low, high = (each[0].copy() for each in bounds.start_box(bounds.upper(bounds.start)))
     chosen = rng.random(terms.count)
-    low[chosen < 0.2] = np.maximum(low, terms.caps)[chosen < 0.2]
-    high[chosen > 0.8] = np.minimum(high, terms.caps)[chosen > 0.8]
-    value, _, _ = terms.finish(low, high, np.zeros(len(terms.offsets)))
+    low[chosen < 0.2] = np.maximum(low, terms.cuts.caps)[chosen < 0.2]
+    high[chosen > 0.8] = np.minimum(high, terms.cuts.caps)[chosen > 0.8]
+    value, _, _ = terms.finish(low, high, np.zeros(len(terms.cuts.offsets)))
     w, t = cp.Variable(terms.dim), cp.Variable(terms.count)
-    first, last = np.minimum(low, terms.caps), np.minimum(high, terms.caps)
+    first, last = np.minimum(low, terms.cuts.caps), np.minimum(high, terms.cuts.caps)
     chord = first + cp.multiply((last - first) / np.maximum(high - low, 1e-300), t - low)
-    owner = np.repeat(np.arange(terms.count), np.diff(terms.starts))
-    rows = cp.multiply(terms.costs[owner], terms.slopes @ w + terms.offsets)
+    owner = np.repeat(np.arange(terms.count), np.diff(terms.cuts.starts))
+    rows = cp.multiply(terms.cuts.costs[owner], terms.cuts.slopes @ w + terms.cuts.offsets)
     program = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + cp.sum(chord)), [t[owner] >= rows, t >= low, t <= high])
     solve_cvxpy(program, "CLARABEL")
     assert value == pytest.approx(program.value, rel=1e-7, abs=1e-8)
@@ -262,10 +263,10 @@ def test_certificates_hold_what_they_claim(proved, tmp_path):
     proof = verify(path)
     assert proof["proven"]
     assert proof["gap"] <= 1e-9
-    assert "search tree" in proof["reason"]
-    assert proof["lower_exact"] is None
+    assert (proof["proof"], proof["arithmetic"], proof["reason"]) == ("tree", "rational", None)
+    assert proved.lower <= Fraction(proof["lower_exact"]) <= Fraction(proof["upper_exact"]) <= proved.upper
     again, header = load(path)
-    assert header["formulation"] == {"name": "self-paced", "settings": {"C": 10.0, "K": 2.4}}
+    assert header["formulation"] == {"name": "self-paced", "version": 1, "settings": {"C": 10.0, "K": 2.4}}
     assert (again.tree.weights != proved.certificate.tree.weights).nnz == 0
 
 
@@ -327,7 +328,7 @@ def test_damaged_trees_are_one_sentence(proved, array, value, message, tmp_path)
 
 def test_a_certificate_without_its_tree_is_refused(proved, tmp_path):
     path = replace(proved.certificate, tree=None).save(tmp_path / "c")
-    with pytest.raises(wb.BadInput, match="no tree"):
+    with pytest.raises(wb.BadInput, match="not proven by cuts but by tree"):
         verify(path)
 
 

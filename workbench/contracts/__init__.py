@@ -3,15 +3,26 @@
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
+regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search
 relations      Change, Row, Related               how an optimum moves with the data
-solvers        Solver, Trace                       a stochastic method of ours, and what its run left behind
+solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
 
 from __future__ import annotations
 
-from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows
-from workbench.contracts.formulations import CutForm, Declared, Majorized, Restarted, Search, SmoothForm
+from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows, SlopesAndOffsets
+from workbench.contracts.formulations import (
+    CutConstraints,
+    CutForm,
+    Declared,
+    Formulation,
+    Majorized,
+    Optimum,
+    Restarted,
+    Search,
+    SmoothForm,
+)
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -24,10 +35,12 @@ from workbench.contracts.problems import (
     LogPartition,
     Marginals,
     Problem,
+    Recording,
     RunnerUp,
     SlackArgmax,
     enumerated,
 )
+from workbench.contracts.regularizers import Regularizer, Shape
 from workbench.contracts.relations import (
     MEANS,
     OF_MARGINS,
@@ -39,7 +52,7 @@ from workbench.contracts.relations import (
     Related,
     Row,
 )
-from workbench.contracts.solvers import Mistakes, Solver, Trace
+from workbench.contracts.solvers import Mistakes, Solver, State, Trace
 
 __all__ = [
     "MEANS",
@@ -52,11 +65,13 @@ __all__ = [
     "Change",
     "Compact",
     "CompactHinge",
+    "CutConstraints",
     "CutForm",
     "Cuts",
     "Declared",
     "Enumerable",
     "Floats",
+    "Formulation",
     "Grown",
     "GrownRows",
     "Ints",
@@ -69,18 +84,24 @@ __all__ = [
     "Majorized",
     "Marginals",
     "Mistakes",
+    "Optimum",
     "Oracle",
     "Prices",
     "Problem",
+    "Recording",
+    "Regularizer",
     "Related",
     "Restarted",
     "Row",
     "Rows",
     "RunnerUp",
     "Search",
+    "Shape",
     "SlackArgmax",
+    "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
+    "State",
     "Terms",
     "Trace",
     "enumerated",

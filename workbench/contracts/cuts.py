@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SlopesAndOffsets = Callable[[Ints, Ints], tuple[sparse.csr_array, Floats]]  # samples (m,), witnesses → (m, p) and (m,)
 
 
 class Blocks(dict[str, tuple[int, ...]]):
@@ -52,8 +53,8 @@ class Blocks(dict[str, tuple[int, ...]]):
 class Prices:
     """Prices p_i = weights_i / total of the terms h_i, kept as a ratio so that 1/n stays exact.
 
-    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint. `mean` says that `total`
-    stands for Σ weights, of which it may be a rounding (`rational_total` is exact).
+    `total` = 0 stands for p_i = ∞: h_i(θ) ≤ 0 is then a hard constraint. `mean` says that `total` is Σ weights,
+    perhaps rounded; `rational_total` is that sum without rounding.
     """
 
     weights: Floats
@@ -71,7 +72,7 @@ class Prices:
 
     @property
     def rounded(self) -> bool:
-        """Whether `total` may differ from what it stands for (by less than one unit in the last place)."""
+        """Whether `total` may differ from Σ weights (by less than one unit in the last place)."""
         return self.mean and not (self.total < 2.0**53 and (self.weights % 1 == 0).all())
 
     @property
@@ -90,7 +91,7 @@ class Rows(NamedTuple):
     offsets: Floats
     groups: Ints
 
-    def take(self, index: Any) -> Rows:
+    def take(self, index: Ints | NDArray[np.bool_] | slice) -> Rows:
         return Rows(sparse.csr_array(self.slopes[index]), self.offsets[index], self.groups[index])
 
     def membership(self, n_groups: int) -> sparse.csr_array:
@@ -175,8 +176,8 @@ class Cuts:
         """(K, p) the rows a."""
         return self._slopes.view
 
-    def add(self, samples: Ints, witnesses: Ints, rows: Callable[[Ints, Ints], Any]) -> Ints:
-        """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of new ones."""
+    def add(self, samples: Ints, witnesses: Ints, rows: SlopesAndOffsets) -> Ints:
+        """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of the new atoms."""
         ids, fresh, size = np.empty(len(samples), np.int64), [], len(self)
         for j, (sample, witness) in enumerate(zip(samples.tolist(), witnesses, strict=True)):
             ids[j] = self._index.setdefault((sample, witness.tobytes()), len(self._index))

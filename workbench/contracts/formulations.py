@@ -8,47 +8,73 @@ Search      terms that may be given up at a charge                 ends with a c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from workbench.contracts.cuts import Blocks, Floats, Ints, Prices
 from workbench.contracts.oracles import Oracle, Terms
+from workbench.contracts.problems import Problem
+from workbench.contracts.regularizers import Regularizer
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+
+class CutConstraints(Protocol):
+    """What stands in a declaration for its constraints ξ_g ≥ ⟨a, θ⟩ + o (solving/masters/declared.py).
+
+    θ = units · the variables `theta`, one unit a variable, and ξ = unit · the variable `xi`; without `xi` the rows
+    read 0 ≥ ⟨a, θ⟩ + o.
+    """
+
+    def __call__(
+        self, theta: list[cp.Variable], xi: cp.Variable | None = None, units: Sequence[float] = (), unit: float = 1.0
+    ) -> list[cp.Constraint]: ...
+
+
+class Optimum(Protocol):
+    """What an alternation reads of a solved convex program: θ (p,), lower ≤ F* ≤ F(θ) ≤ upper, and the relative gap."""
+
+    theta_flat: Floats
+    upper: float
+    lower: float
+    gap: float
 
 
 @runtime_checkable
 class CutForm(Protocol):
-    """min r(θ) + Σ p_i h_i(θ), said twice: closed forms, and a CVXPY declaration with lazy cuts."""
+    """min r(θ) + Σ p_i h_i(θ), stated twice: in closed forms, and as a CVXPY declaration with lazy cuts."""
 
-    def blocks(self, problem: Any) -> Blocks: ...
+    def blocks(self, problem: Problem) -> Blocks: ...
 
-    def regularizer(self, problem: Any) -> Any:
-        """r with its conjugate (objectives/regularizers.py)."""
+    def regularizer(self, problem: Problem) -> Regularizer:
+        """r with its conjugate."""
         ...
 
-    def prices(self, problem: Any) -> Prices: ...
+    def prices(self, problem: Problem) -> Prices: ...
 
-    def oracle(self, problem: Any) -> Oracle: ...
+    def oracle(self, problem: Problem) -> Oracle: ...
 
-    def program(self, problem: Any, cuts: Any) -> Any:
-        """The cp.Problem; `cuts(θ-variables, ξ)` stands for its constraint family (solving/masters/declared.py)."""
+    def program(self, problem: Problem, cuts: CutConstraints) -> cp.Problem:
+        """The CVXPY program, in which `cuts(θ-variables, ξ)` stands for the family of constraints."""
         ...
 
 
 @runtime_checkable
 class SmoothForm(Protocol):
-    """min r(θ) + Σ p_i h_i(θ) with smooth h_i and r = μ/2 ‖θ‖² (`curvature` μ), said in both ways, too."""
+    """min r(θ) + Σ p_i h_i(θ) with smooth h_i and r = μ/2 ‖θ‖² (`curvature` μ), stated in both ways, too."""
 
-    def blocks(self, problem: Any) -> Blocks: ...
+    def blocks(self, problem: Problem) -> Blocks: ...
 
-    def regularizer(self, problem: Any) -> Any: ...
+    def regularizer(self, problem: Problem) -> Regularizer: ...
 
-    def prices(self, problem: Any) -> Prices: ...
+    def prices(self, problem: Problem) -> Prices: ...
 
-    def terms(self, problem: Any) -> Terms: ...
+    def terms(self, problem: Problem) -> Terms: ...
 
-    def program(self, problem: Any) -> tuple[Any, Any]:
-        """The cp.Problem and its variable θ (p,)."""
+    def program(self, problem: Problem) -> tuple[cp.Problem, cp.Variable]:
+        """The CVXPY program and its variable θ (p,)."""
         ...
 
 
@@ -57,26 +83,26 @@ class Majorized(Protocol):
     """Alternates between a convex program at fixed state and a step of the state (solving/majorize.py).
 
     The state is one float array: completed latent variables, selected samples, costs. If the convex
-    programs majorise one objective, `monotone` says so and the loop holds it to that.
+    programs majorise one objective, `monotone` says so and the loop raises an error where that objective rises.
     """
 
     monotone: bool
 
-    def start(self, problem: Any) -> Floats:
+    def start(self, problem: Problem) -> Floats:
         """The first state."""
         ...
 
-    def surrogate(self, problem: Any, state: Floats) -> CutForm:
+    def surrogate(self, problem: Problem, state: Floats) -> CutForm:
         """The convex program in θ at this state."""
         ...
 
     def step(
-        self, problem: Any, theta: Floats, state: Floats, solve: Callable[[CutForm], Any]
-    ) -> tuple[Floats, dict[str, Any]]:
-        """The next state, and what to put on record about it; `solve` answers further convex programs."""
+        self, problem: Problem, theta: Floats, state: Floats, solve: Callable[[CutForm], Optimum]
+    ) -> tuple[Floats, dict[str, Any]]:  # numbers and words, whatever a formulation reports
+        """The next state, and entries for the round's record; `solve` answers further convex programs."""
         ...
 
-    def value(self, problem: Any, theta: Floats) -> float:
+    def value(self, problem: Problem, theta: Floats) -> float:
         """The objective at θ, NaN if the alternation has none."""
         ...
 
@@ -85,28 +111,28 @@ class Majorized(Protocol):
 class Search(Protocol):
     """min ½‖θ‖² + Σ_i min(c_i h_i(θ), κ_i): terms that may be given up at a charge, found by exhaustive search."""
 
-    def blocks(self, problem: Any) -> Blocks: ...
+    def blocks(self, problem: Problem) -> Blocks: ...
 
-    def regularizer(self, problem: Any) -> Any:
+    def regularizer(self, problem: Problem) -> Regularizer:
         """½‖θ‖²."""
         ...
 
-    def prices(self, problem: Any) -> Prices:
+    def prices(self, problem: Problem) -> Prices:
         """The samples' shares p_i; c_i and κ_i are proportional to them."""
         ...
 
-    def oracle(self, problem: Any) -> Oracle: ...
+    def oracle(self, problem: Problem) -> Oracle: ...
 
-    def every(self, problem: Any, samples: Ints) -> tuple[Ints, Ints]:
+    def every(self, problem: Problem, samples: Ints) -> tuple[Ints, Ints]:
         """All witnesses of all terms of `samples`, sample by sample: samples (R,) and witnesses (R, width)."""
         ...
 
-    def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
+    def charges(self, problem: Problem) -> tuple[list[Fraction], list[Fraction]]:
         """c (n,) and κ (n,), exactly."""
         ...
 
-    def mixed_program(self, problem: Any) -> tuple[Any, Any, Any]:
-        """The mixed-integer cp.Problem, its variable θ (p,) and its binary selection v (n,)."""
+    def mixed_program(self, problem: Problem) -> tuple[cp.Problem, cp.Variable, cp.Variable]:
+        """The mixed-integer CVXPY program, its variable θ (p,) and its binary selection v (n,)."""
         ...
 
 
@@ -114,7 +140,7 @@ class Search(Protocol):
 class Restarted(Protocol):
     """An alternation that is run from further starts."""
 
-    def restarts(self, problem: Any) -> list[Floats]:
+    def restarts(self, problem: Problem) -> list[Floats]:
         """The first states of the further starts."""
         ...
 
@@ -125,6 +151,11 @@ class Declared(Protocol):
 
     declare: str  # "cuts" or "compact"
 
-    def compact_program(self, problem: Any) -> tuple[Any, Any, Any]:
-        """The cp.Problem without lazy cuts, its variable θ (p,), and `CompactHinge.atoms`."""
+    def compact_program(
+        self, problem: Problem
+    ) -> tuple[cp.Problem, cp.Variable, Callable[[], tuple[Ints, Ints, Floats]]]:
+        """The CVXPY program without lazy cuts, its variable θ (p,), and `CompactHinge.atoms`."""
         ...
+
+
+Formulation = CutForm | SmoothForm | Search | Majorized

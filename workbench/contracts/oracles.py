@@ -1,4 +1,4 @@
-"""The contract between a formulation and a problem: `Oracle` finds the highest cut, `Kernel` does so in compiled code.
+"""The contract between a formulation and a problem: `Oracle` finds the highest cut, `Kernel` is its compiled form.
 
 An oracle answers argmax over z of ⟨a_i(z), θ⟩ + o_i(z). `Terms` is the contract of smooth h_i, whose highest cut at
 θ is the tangent.
@@ -7,11 +7,14 @@ An oracle answers argmax over z of ⟨a_i(z), θ⟩ + o_i(z). `Terms` is the con
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class Kernel(NamedTuple):
@@ -19,15 +22,15 @@ class Kernel(NamedTuple):
 
     argmax_into(data, theta, i, out) -> value of h_i(θ), writes the witness into `out` (width,);
     add_slope(data, i, out, scale, theta) adds scale · a_i(out) to θ in place;
-    slope_into(data, i, out, indices, values) -> count, optional, writes the entries of a_i(out), at most
-    `most` of them; entries with the same index add up;
-    reads_into(data, i, indices) -> count, optional, writes the entries of θ on which h_i may depend, at most
-    `widest` of them, some perhaps twice; without it these are all.
-    `data` may hold other kernels, whose functions these call. All stay within what numba compiles, so `run` may
-    compile them or call them as they are: the arithmetic, hence the run, is the same to the last bit.
+    slope_into(data, i, out, indices, values) -> count, optional, writes the at most `most` entries of a_i(out);
+    entries with the same index add up;
+    reads_into(data, i, indices) -> count, optional, writes the at most `widest` entries of θ on which h_i may
+    depend, some perhaps twice; without `reads_into` h_i may depend on every entry.
+    `data` may hold further kernels, whose functions these four call. All four stay within numba's subset of Python,
+    so a compiled and an interpreted run agree to the last bit.
     """
 
-    data: tuple[Any, ...]
+    data: tuple[Any, ...]  # arrays and numbers of each problem's own
     argmax_into: Callable[..., float]
     add_slope: Callable[..., None]
     slope_into: Callable[..., int] | None = None
@@ -41,8 +44,8 @@ class Oracle(Protocol):
 
     `kind` is what the search guarantees: exact, under (may miss the maximum: only lower bounds
     hold) or relaxed (maximises over more: only upper bounds of the true problem hold).
-    `least_loss` and `free_outputs` speak of its offsets as the problem's do of its losses; hard
-    constraints ask for them.
+    `least_loss` and `free_outputs` describe the oracle's offsets, as the members of these names in `Problem`
+    describe losses; hard constraints need both.
     """
 
     kind: str
@@ -68,8 +71,8 @@ class Oracle(Protocol):
         """(m,) bound on the rounding error in the offsets that `rows` returned."""
         ...
 
-    def exact(self) -> Any:
-        """The same cuts and maxima in rational arithmetic (`rationals.ExactOracle`), or None."""
+    def exact(self) -> Any:  # an `ExactOracle` of arithmetic/rationals.py, a wing above
+        """The same cuts and maxima in rational arithmetic, or None."""
         ...
 
     def decode(self, theta: Floats, samples: Ints) -> Ints:
@@ -77,7 +80,7 @@ class Oracle(Protocol):
         ...
 
     def rounding(self, theta: Floats) -> Floats:
-        """(n,) by how much rounding may have let `argmax` miss h_i(θ)."""
+        """(n,) bounds on how far below h_i(θ) rounding may have put the value of the cut that `argmax` found."""
         ...
 
     def reach(self, samples: Ints) -> Floats:
@@ -87,12 +90,13 @@ class Oracle(Protocol):
     def kernel(self) -> Kernel: ...
 
 
+@runtime_checkable
 class Terms(Protocol):
-    """What a smooth formulation asks of a problem: its terms h_i, convex and differentiable, and their gradients.
+    """The terms h_i of a smooth formulation, convex and differentiable, and their gradients.
 
     kind : "exact"; what `evaluate` computes is h_i up to rounding
     width : 0; a term needs no witness, its gradient belongs to θ itself
-    assumption : what the bounds on rounding take for granted of the machine, in words
+    assumption : what the bounds on rounding assume about the machine, in words
     """
 
     kind: str
@@ -120,10 +124,10 @@ class Terms(Protocol):
     def kernel(self) -> Kernel:
         """`argmax_into` returns h_i(θ) and leaves in `data` what `add_slope` adds the gradient from.
 
-        A gradient is a slope: ⟨∇h_i(θ), ·⟩ is the highest cut at θ, so solvers need not know the difference.
+        The gradient serves as slope: ⟨∇h_i(θ), ·⟩ is the highest cut at θ, so solvers treat both kinds alike.
         """
         ...
 
-    def hinges(self, theta: Any) -> tuple[Any, list[Any]]:
-        """h (n,) as a convex CVXPY expression in the variable θ (p,), and the constraints that it needs."""
+    def hinges(self, theta: cp.Variable) -> tuple[cp.Expression, list[cp.Constraint]]:
+        """h (n,) as a convex CVXPY expression in the variable θ (p,), and the constraints of that expression."""
         ...

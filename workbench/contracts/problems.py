@@ -1,7 +1,7 @@
-"""The contract of a problem: data with an output structure, and what it may be able to do besides (its capabilities).
+"""The contract of a problem, which is data with an output structure, and the contracts of its capabilities.
 
-`Problem` is what every output structure provides. Each further protocol is one capability: a formulation that needs
-one asks `isinstance(problem, Capability)` and refuses in one sentence otherwise.
+Every output structure provides `Problem`. Each further protocol is one capability, which a problem may have: a
+formulation that needs a capability asks `isinstance(problem, Capability)` and otherwise refuses in one sentence.
 
 Letters: n samples, d features, m rows of a batch.
 """
@@ -9,7 +9,7 @@ Letters: n samples, d features, m rows of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
 from workbench.contracts.oracles import Kernel, Terms
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 @runtime_checkable
@@ -30,7 +33,10 @@ class Problem(Protocol):
     free_outputs : whether an output other than the truth can have zero loss
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
-    exact_loss : whether ℓ is (optional; without it losses are taken to be rounded)
+    exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, where it is known better
+        than by `terms`; its losses are exact)
+    conditions : sentences that proofs about the problem take for granted (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -58,7 +64,7 @@ class Problem(Protocol):
     def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
         """argmax_y ⟨w, φ(x_i, y)⟩ [+ ℓ_i(y) if augment] for a batch, (m, width).
 
-        A `Labelled` problem also takes a table in place of the loss, see there.
+        A `Labelled` problem also takes a table in place of the loss, see `Labelled`.
         """
         ...
 
@@ -67,7 +73,40 @@ class Problem(Protocol):
         ...
 
     def arrays(self) -> dict[str, NDArray]:
-        """All that rebuilds the problem (`from_arrays`), for certificates; no object arrays."""
+        """The arrays from which `from_arrays` rebuilds the problem, for certificates; no object arrays."""
+        ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A problem whose outputs are objects: their rows are numbers (m, 1) that mean something to this problem only.
+
+    A certificate's arrays are those of `packed`, which counts outputs anew; `recalled` finds them here again.
+    origin : the problem file and its settings, where other processes can build the problem; or None
+    conditions : what proofs take for granted, as of `Problem`
+    """
+
+    origin: tuple[str, dict[str, object]] | None
+    conditions: list[str]
+
+    def vet(self) -> None:
+        """Try the functions that the problem is made of; `BadInput` if they are at fault."""
+        ...
+
+    def recorded(self, rows: Ints) -> dict[str, NDArray]:
+        """What a file keeps of outputs."""
+        ...
+
+    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+        """The numbers here of outputs that a file kept."""
+        ...
+
+    def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
+        """The arrays of a certificate, and its witnesses as these count them."""
+        ...
+
+    def recalled(self, file: object, witnesses: Ints) -> Ints:
+        """The witnesses of a certificate, whose problem is `file`, as this problem counts them."""
         ...
 
 
@@ -101,8 +140,8 @@ class Labelled(Protocol):
 
     Row r of `inputs` (N, p) is the input at place r, labels[r] its true label as an index into `classes`.
     An output row holds the labels of its sample's places in order, then padding. `argmax` takes for
-    `augment` also a table (P, k): what each label at each place of the batch adds to the score; `kernel` takes
-    one (k, k) for all places, by true label, which it reads anew at every visit.
+    `augment` also a table (P, k): what each label at each place of the batch adds to the score. `kernel` takes
+    one table (k, k) for all places, by true label, and reads the table anew at every visit.
     """
 
     classes: NDArray
@@ -127,19 +166,19 @@ class RunnerUp(Protocol):
 class Compact(Protocol):
     """A problem that can state its loss-augmented maximum as a convex program of polynomial size."""
 
-    def compact(self, w: Any) -> CompactHinge:
+    def compact(self, w: cp.Variable) -> CompactHinge:
         """The hinge terms h_i as a CVXPY program in the variable w (d,)."""
         ...
 
 
 class CompactHinge(NamedTuple):
-    """max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ written out: minimising over `constraints` makes `hinge` equal to it.
+    """max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ written out: the least `hinge` under `constraints` is that maximum.
 
     `atoms()` reads, after the solve, dual weights over outputs: (samples, witnesses, weights ≥ 0).
     """
 
-    hinge: Any
-    constraints: list[Any]
+    hinge: cp.Expression
+    constraints: list[cp.Constraint]
     atoms: Callable[[], tuple[Ints, Ints, Floats]]
 
 
@@ -147,7 +186,7 @@ class CompactHinge(NamedTuple):
 class Marginals(Protocol):
     """A problem that sums over all its outputs without listing them.
 
-    One that cannot may say why in a few words, as a class attribute `no_marginals`.
+    A problem without this capability may give the reason in a few words, as a class attribute `no_marginals`.
     """
 
     def marginals(self) -> Terms:
@@ -156,10 +195,10 @@ class Marginals(Protocol):
 
 
 class LogPartition(NamedTuple):
-    """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: minimising over `constraints` makes `values` equal to it."""
+    """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: the least `values` under `constraints` are these."""
 
-    values: Any
-    constraints: list[Any]
+    values: cp.Expression
+    constraints: list[cp.Constraint]
 
 
 @runtime_checkable
@@ -186,7 +225,7 @@ class Latent(Protocol):
         ...
 
     def impute(self, w: Floats, states: Ints | None = None) -> Ints:
-        """argmax_h ⟨w, φ(x_i, y_i, h)⟩ (n,); of equal ones the one in `states`, else the first."""
+        """argmax_h ⟨w, φ(x_i, y_i, h)⟩ (n,); ties go to the state in `states`, else to the first."""
         ...
 
     def hidden_scores(self, w: Floats, samples: Ints) -> list[Floats]:
@@ -200,6 +239,6 @@ class Latent(Protocol):
 
 @runtime_checkable
 class Kernelled(Protocol):
-    """A problem that brings its argmax, loss-augmented or not, as a `Kernel`."""
+    """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
     def kernel(self, augment: bool = True) -> Kernel: ...

@@ -1,4 +1,4 @@
-"""The contract of a stochastic solver of ours, and the trace that a run of one leaves behind."""
+"""The contract of a stochastic solver of ours, and `Trace`, the record of its run."""
 
 from __future__ import annotations
 
@@ -7,69 +7,82 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.formulations import Formulation
 from workbench.contracts.oracles import Kernel, Oracle
+from workbench.contracts.problems import Problem
+
+State = Any  # each solver's own NamedTuple of arrays and numbers
 
 
 class Solver:
-    """A stochastic method: frozen hyper-parameters, explicit state, one function that sweeps. Solvers derive from it.
+    """The base class of stochastic methods: frozen hyper-parameters, explicit state, one function that sweeps.
 
     name : the command name
     dual : whether the method works on dual weights, so that its log is replayed (solving/stochastic.py)
     sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state) : a module-level function in numba's
         subset; visits the samples in `order`, logs witnesses[k] and, if dual, steps[k] = (γ, ρ)
 
-    Every solver brings `misfit`, `init` and `report`, and `sweep` or `visitor`. The other members are optional; their
-    defaults say that the solver does without. A solver never grades itself.
+    Every solver defines `misfit`, `init` and `report`, and either `sweep` or `visitor`. The other members are
+    optional. A solver never grades itself.
     """
 
     name: ClassVar[str]
     dual: ClassVar[bool] = False
     sweep: ClassVar[Callable[..., None]]
 
-    def misfit(self, formulation: Any, problem: Any) -> str | None:
+    def misfit(self, formulation: Formulation, problem: Problem) -> str | None:
         """Why this solver cannot work on the pair, or None."""
         raise NotImplementedError
 
-    def init(self, formulation: Any, problem: Any) -> Any:
-        """The state: a NamedTuple of arrays and numbers."""
+    def init(self, formulation: Formulation, problem: Problem) -> State:
+        """The first state: a NamedTuple of arrays and numbers."""
         raise NotImplementedError
 
-    def report(self, state: Any) -> Floats:
+    def report(self, state: State) -> Floats:
         """The θ that the solver claims, (p,)."""
         raise NotImplementedError
 
-    def oracle(self, problem: Any) -> Oracle | None:
-        """The oracle that the solver asks, if that is not the formulation's."""
+    def oracle(self, problem: Problem) -> Oracle | None:
+        """The oracle that the solver asks in place of the formulation's, or None."""
         return None
 
-    def rate(self, norms: Floats, prices: Floats, scale: float, state: Any) -> float:
+    def rate(self, norms: Floats, prices: Floats, scale: float, state: State) -> float:
         """A published bound on E F(θ) − F* after the visits so far; ∞ if there is none."""
         return math.inf
 
-    def visitor(self, kernel: Kernel, prices: Floats, state: Any, compiled: bool) -> Callable[[Ints], Any] | None:
-        """visit(order) in place of `sweep`, of a solver that keeps no log."""
+    def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], object] | None:
+        """The function visit(order) that a solver without a log runs in place of `sweep`, or None."""
         return None
 
-    def duals(self, state: Any) -> tuple[Ints, Ints, Floats] | None:
-        """Samples (K,), witnesses (K, width) and dual weights μ (K,), of a solver that keeps its cuts."""
+    def duals(self, state: State) -> tuple[Ints, Ints, Floats] | None:
+        """Samples (K,), witnesses (K, width) and dual weights μ (K,) of the cuts, if the solver keeps its cuts."""
         return None
 
-    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> Any:
+    def start(
+        self, formulation: Formulation, problem: Problem, samples: Ints, witnesses: Ints, weights: Floats
+    ) -> State | None:
         """The state at dual weights μ (K,) of the cuts of these outputs, or None.
 
-        A dual method whose D never falls promises to stay at an optimum; the fixed-point audit holds a solver that
-        brings this member to that promise (judging/audits.py).
+        A dual method whose D never falls stays at an optimum. The fixed-point audit checks this property of every
+        solver that defines `start` (judging/audits.py).
         """
         return None
 
     def averaging(self, at: Ints, visits: int) -> Floats | None:
-        """The shares (K,) in θ of updates made at visits `at` of `visits`, of a solver that learns from mistakes."""
+        """The shares (K,) in θ of the updates made at visits `at` of `visits`, if the solver learns from mistakes."""
         return None
+
+    @property
+    def learns_from_mistakes(self) -> bool:
+        """Whether the solver defines `averaging`."""
+        return self.averaging(np.zeros(0, np.int64), 1) is not None
 
 
 class Mistakes(NamedTuple):
-    """Updates w += ψ_i(y) at mistaken outputs, by the log: samples (K,), witnesses (K, width), counts (K,)."""
+    """The log of updates w += ψ_i(y) at mistaken outputs: samples (K,), witnesses (K, width), counts (K,)."""
 
     samples: Ints
     witnesses: Ints
@@ -78,14 +91,14 @@ class Mistakes(NamedTuple):
 
 @dataclass
 class Trace:
-    """What a run left behind: iterates at m checkpoints, and their grades, computed by us afterwards.
+    """The iterates of a run at m checkpoints, and the bounds that we computed at each.
 
     passes, oracle_calls, seconds : (m,);  thetas : (m, p);  upper : (m,)
-    lower : (m,), NaN without a dual, unless the terms are smooth: then θ proves it
+    lower : (m,), NaN without a dual, unless the terms are smooth: then θ alone proves a lower bound
     bound : (m,) published bound on E F(θ) − F*, ∞ if there is none
     drift : (m,) ‖θ − θ(ᾱ)‖/‖θ(ᾱ)‖ by replay of the log, NaN without a dual
-    method, formulation : the solver with its hyper-parameters, and what it says it minimises
-    mistakes : the updates of a solver that learns from its mistakes, else None
+    method, formulation : the solver with its hyper-parameters, and the formulation that the run was given
+    mistakes : the updates of a solver that learns from mistakes, else None
     """
 
     solver: str
@@ -99,6 +112,6 @@ class Trace:
     drift: Floats
     compiled: bool
     compile_seconds: float
-    method: Any
-    formulation: Any
+    method: Solver
+    formulation: Formulation
     mistakes: Mistakes | None = None

@@ -189,7 +189,7 @@ class LatentSSVM(Restarted):
     def step(
         self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
     ) -> tuple[Floats, dict[str, Any]]:
-        states = problem.impute(theta, state.astype(np.int64))
+        states = imputed(problem, theta, state.astype(np.int64))
         return states + 0.0, {"moved": int((states != state).sum())}
 
     def value(self, problem: Any, theta: Floats) -> float:
@@ -231,6 +231,11 @@ def latent(problem: Any) -> Any:
 def drawn(problem: Any, seed: int, number: int) -> Ints:
     """The best states (n,) for random weights; start `number` of a seed is the same for every formulation."""
     return latent(problem).impute(np.random.default_rng([seed, number]).normal(size=problem.n_features))
+
+
+def imputed(problem: Any, theta: Floats, states: Ints) -> Ints:
+    """The best states (n,) for θ; ties, and samples of weight 0, keep the given `states`."""
+    return np.where(problem.weights > 0, problem.impute(theta, states), states)
 
 
 def objective(problem: Any, theta: Floats, C: float) -> float:

@@ -75,6 +75,8 @@ class MarginRescaling:
         return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
 
     def slope_error(self, samples: Ints) -> Floats:
+        if hasattr(self.problem, "feature_error"):
+            return self.problem.feature_error[samples]
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
@@ -122,12 +124,12 @@ class SlackRescaling(MarginRescaling):
         return sparse.csr_array(slopes.multiply(loss[:, None])), loss
 
     def slope_error(self, samples: Ints) -> Floats:
+        known = hasattr(self.problem, "feature_error")  # then losses are exact, too
         exact = self.problem.exact_features and getattr(self.problem, "exact_loss", False)
-        return (
-            gamma(1 if exact else 2 * self.problem.terms + 1)
-            * 2
-            * (self.problem.magnitude * self.problem.max_loss)[samples]
-        )
+        size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
+        if known:
+            return super().slope_error(samples) * self.problem.max_loss[samples] * (1 + gamma(4)) + gamma(2) * size
+        return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 
     def exact(self) -> ExactSlack | None:
         return ExactSlack(self.problem.exact()) if hasattr(self.problem, "exact") else None

@@ -17,31 +17,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import Interval, positive
 from workbench.arithmetic.rationals import Ratios, joined
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Ints, Shape
 from workbench.errors import MissingCapability
 
 NONE: Ints = np.empty(0, np.int64)
-
-
-class Shape(NamedTuple):
-    """r(x) = Σ_j a_j x_j² + c_j x_j + l_j |x_j| on x_j ≥ f_j ≤ 0, up to a constant; a_j = ∞ keeps x_j at 0.
-
-    The entries of `simplex` have x ≥ 0 and Σ x = 1 in place of these terms.
-    square a, linear c, absolute l, floor f : (p,);  simplex : (p,) bool
-    """
-
-    square: Floats
-    linear: Floats
-    absolute: Floats
-    floor: Floats
-    simplex: NDArray[np.bool_]
 
 
 def plain(size: int, square: Any = 0.0, linear: Any = 0.0, absolute: float = 0.0, floor: float = -np.inf) -> Shape:

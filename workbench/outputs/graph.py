@@ -157,11 +157,11 @@ class Graph(Pairwise):
         return ExactGraph(self)
 
     def arrays(self) -> dict[str, NDArray]:
-        return super().arrays() | {"oracle": np.array(list(KINDS).index(self.oracle))}
+        return super().arrays() | {"oracle": np.array(self.oracle)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Graph:
-        return super().from_arrays(arrays, oracle=list(KINDS)[int(arrays["oracle"])])
+        return super().from_arrays(arrays, oracle=str(arrays["oracle"]))
 
     @classmethod
     def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any) -> Graph:
@@ -259,6 +259,13 @@ class EnclosedGraph(ExpandedGraph):
     def missed(self, w: Floats) -> Floats:
         """(n,) by how much more than `argmax` the loss-augmented maximum may be, by the relaxation's dual."""
         return self.gap(w, lambda scores, i, row: scores.value(row[: self.sizes[i]]))
+
+    def hints(self, w: Floats) -> dict[str, NDArray]:
+        """For a certificate: the shares (E, K) whose dual bounds the maxima at w (docs/certificate-format.md §3)."""
+        shares, (unary, pairs) = np.full((len(self.edges), self.n_classes), 0.5), self.scores(w, augment=True)
+        for i in np.flatnonzero(self.weights).tolist():
+            shares[self.ends[i] : self.ends[i + 1]] = self.relaxation(self.part(unary, pairs, i), i)[1]
+        return {"shares": shares}
 
     def exact(self) -> EnclosedExact:
         """The relaxation's dual in rational arithmetic: bounds on the maxima."""

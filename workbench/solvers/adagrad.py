@@ -35,9 +35,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel, Solver
+from workbench.contracts import CutForm, Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput, checked_positive
-from workbench.objectives.regularizers import Shape, projected, separated
+from workbench.objectives.regularizers import projected, separated
 
 SHORT = 1e-8  # k(y − 1) below which Σ y^{−i} is taken for k
 

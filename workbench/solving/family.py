@@ -10,22 +10,23 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
-from workbench.contracts import Cuts, Floats, Ints, Rows, enumerated
+from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
-from workbench.solving.masters.polish import farkas_ray, polished
+from workbench.solving.masters.polish import equalized, farkas_ray
 
 
 class CutFamily(Protocol):
-    """What the loop of cut generation asks of a family of constraints; `Family` and `LazyFamily` are two.
+    """The contract between cut generation and a family of constraints, kept by `Family` and `LazyFamily`.
 
     A handle is an array of whole numbers that names one row.
 
-    hard : rows stand alone, without ξ;  proven : both bounds are, so that a lower one above an upper one is a bug
+    hard : rows have no ξ;  proven : both bounds are proven, so a lower bound above an upper bound is a bug
     n_groups, prices : the groups that share a ξ, and p (groups,)
     start : the first θ;  negligible : the unit in which a violation of a hard row is measured
     """
@@ -42,7 +43,7 @@ class CutFamily(Protocol):
     def negligible(self) -> float: ...
 
     def feasible(self, theta: Floats) -> Floats:
-        """θ where the oracle may be asked."""
+        """A point near θ, or θ itself, where the oracle may be asked."""
         ...
 
     def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
@@ -71,32 +72,32 @@ class CutFamily(Protocol):
 
 
 class RebuiltFamily(CutFamily, Protocol):
-    """A family whose cuts a journal keeps by their witnesses, and rebuilds from the data."""
+    """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
 
     def value(self, theta: Floats) -> float:
         """An upper bound at θ."""
         ...
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
         """What a journal keeps of the cuts from number `since` on."""
         ...
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
         """Generate cuts that a journal kept again, from the data."""
         ...
 
     @property
     def count(self) -> int:
-        """How many cuts there are."""
+        """The number of cuts."""
         ...
 
 
 class Family:
     """The constraint family of a formulation: atoms, their grouping into rows, and both bounds.
 
-    proven : its bounds are, so a lower one above an upper one is a contradiction, not rounding
-    caution : what hard rows of zero offset are raised by in the master, so that its θ keeps them
-        strictly and scaling can make θ feasible; the bounds use the true offsets
+    proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
+    caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
+        scaling can make θ feasible; the bounds use the true offsets
     """
 
     proven = True
@@ -178,13 +179,18 @@ class Family:
         """F(θ), rounded up."""
         return self.bounds.upper(theta)
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """What `rebuild` needs of the atoms from number `since` on."""
-        return {"samples": self.cuts.samples[since:], "witnesses": self.cuts.witnesses[since:]}
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
+        return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
-        """Generate these atoms again, from the data."""
-        self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        problem, witnesses = self.bounds.problem, arrays["witnesses"]
+        if isinstance(problem, Recording):
+            witnesses = problem.admitted(arrays)[:, None]
+        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""
@@ -217,7 +223,7 @@ class Family:
         if curvature is None:
             return None
         rows = self.rows(atoms)
-        beta = polished(rows, multipliers, self.prices, curvature)
+        beta = equalized(rows, multipliers, self.prices, curvature)
         return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
 
     def check(self, atoms: list[Ints], answer: MasterAnswer) -> None:

@@ -1,4 +1,4 @@
-"""Find the constraints that make a program infeasible, no fewer of which do.
+"""Find a smallest set of constraints that no point satisfies together.
 
 FILE is read as by `cutbench prove`. Prints the constraints by name, whether each is proven necessary, and the least
 change of right-hand sides that would make them agree. Exit code 0 if they are proven to contradict one another, 1 if
@@ -22,7 +22,7 @@ from workbench.command.words import json_option, verb
 @verb(__doc__)
 @click.argument("file")
 @click.option("--reading", type=READING, help="What a float means.  [default: decimal in texts, float elsewhere]")
-@click.option("--backend", metavar="NAME", help="Who proposes.")
+@click.option("--backend", metavar="NAME", help="The backend that proposes.")
 @json_option
 def command(file: str, reading: str | None, backend: str | None, as_json: bool) -> int:
     from workbench.programs.explain import infeasible

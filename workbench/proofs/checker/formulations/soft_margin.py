@@ -7,7 +7,7 @@ slack    h_i(w) = max_y ℓ_i(y) (1 + ⟨w, Δ_i(y)⟩)       cuts ℓ_i(z) Δ_i
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.proofs.checker.contracts import Formulation, Setting, is_positive, one_of
 from workbench.proofs.checker.faults import demand
@@ -16,14 +16,15 @@ from workbench.proofs.checker.whole import Array, Whole
 
 
 class Hinge(Formulation):
-    """Cuts Δ_i(z), ℓ_i(z), and r = λ/2‖θ‖² for a setting `lam`."""
+    """Cuts Δ_i(z), ℓ_i(z), and r = λ/2‖θ‖² for a setting `lam`; `cone` admits weights that must be ≥ 0."""
+
+    cone: ClassVar[bool] = False
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         super().__init__(structure, given)
-        signed = structure.signed
-        self.regularizer = (
-            SquaredNorm(Fraction(given["lam"])) if signed is None else SignedNorm(Fraction(given["lam"]), signed)
-        )
+        lam, signed = Fraction(given["lam"]), structure.signed
+        demand(signed is None or self.cone, f"{self.name} is not defined for {structure.name}")
+        self.regularizer = SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         losses = self.structure.loss(samples, witnesses)
@@ -48,8 +49,7 @@ class SoftMargin(Hinge):
     @property
     def formula(self) -> str:
         term = "ℓ_i(y) − ⟨w, ψ_i(y)⟩" if self.given["rescaling"] == "margin" else "ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)"
-        cone = "" if self.structure.signed is None else " with w_j ≥ 0 for the weights of edges"
-        return f"min over w{cone} of λ/2 ‖w‖² + Σ_i p_i max_y {term}, p_i = weight_i / Σ weights, λ = lam"
+        return f"min over w of λ/2 ‖w‖² + Σ_i p_i max_y {term}, p_i = weight_i / Σ weights, λ = lam"
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         if self.given["rescaling"] == "margin":

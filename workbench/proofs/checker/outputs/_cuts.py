@@ -1,61 +1,88 @@
-"""A largest flow over whole numbers: shortest augmenting paths, a blocking flow a phase (Dinic 1970).
+"""Heaviest labellings of two labels over whole numbers, by a flow.
 
-Nodes of positive excess are sources, of negative ones sinks. Returned is what the flow leaves of the excesses; `sent`
-never exceeds a capacity, so whatever was found is a flow.
+With gains c_v of the label 1 and θ_e ≥ 0 for neighbours that are alike, any flow f with |f_e| ≤ θ_e bounds every
+labelling:
+
+    Σ_v c_v y_v + Σ_e θ_e [y_u = y_v]  ≤  Σ_e θ_e + Σ_v (c_v − Σ_e f_ve)₊          f_ve leaves v
+
+since Σ_v y_v (c_v − Σ_e f_ve) + Σ_e f_e (y_u − y_v) − θ_e |y_u − y_v| ≤ Σ_v (c_v − Σ_e f_ve)₊. So the flow need not
+be trusted; it is the maximum because a largest flow leaves no path from a positive rest to a negative one (Dinic's
+blocking flows find it).
 """
 
 from __future__ import annotations
 
+import numpy as np
 
-def excesses(excess: list[int], edges: list[list[int]], theta: list[int]) -> list[int]:
-    """The excesses after a largest flow along edges (u, v) of capacity θ ≥ 0 either way."""
-    size, left = len(excess), list(excess)
-    near: list[list[int]] = [[] for _ in range(size)]  # arcs 2e from u to v, 2e + 1 back
-    head, room = [], []
-    for e, ((u, v), capacity) in enumerate(zip(edges, theta, strict=True)):
-        near[u].append(2 * e)
-        near[v].append(2 * e + 1)
-        head += [v, u]
-        room += [capacity, capacity]
-    while (level := levels(left, near, head, room)) is not None:
-        turn = [0] * size
-        for source in range(size):
-            path, here = [], source
-            while left[source] > 0:
-                if left[here] < 0:
-                    amount = min([left[source], -left[here], *(room[a] for a in path)])
-                    for a in path:
-                        room[a] -= amount
-                        room[a ^ 1] += amount
-                    left[source] -= amount
-                    left[here] += amount
-                    path, here = [], source
-                    continue
-                arcs = near[here]
-                while turn[here] < len(arcs):
-                    a = arcs[turn[here]]
-                    if room[a] > 0 and level[head[a]] == level[here] + 1:
-                        break
-                    turn[here] += 1
-                if turn[here] < len(arcs):
-                    path.append(arcs[turn[here]])
-                    here = head[path[-1]]
-                elif path:
-                    here = head[path.pop() ^ 1]
-                    turn[here] += 1
-                else:
-                    break
-    return left
+from workbench.proofs.checker.faults import Malformed
+from workbench.proofs.checker.whole import Array
+
+Lists = list[list[int]]
 
 
-def levels(left: list[int], near: list[list[int]], head: list[int], room: list[int]) -> list[int] | None:
-    """Distances from the sources, −1 out of reach; None if no sink is within it."""
-    level = [0 if each > 0 else -1 for each in left]
-    queue, found = [v for v, each in enumerate(left) if each > 0], False
+def heaviest_cut(gains: Array, theta: Array, edges: Array) -> int:
+    """max over y ∈ {0, 1}^V of Σ c_v y_v + Σ θ_e [y_u = y_v]."""
+    flow, rest = largest_flow(gains.tolist(), theta.tolist(), edges.tolist()), gains.copy()
+    if any(abs(f) > t for f, t in zip(flow, theta.tolist(), strict=True)):
+        raise Malformed("a flow exceeds its capacities, which is a bug of the checker")
+    for f, (u, v) in zip(flow, edges.tolist(), strict=True):
+        rest[u] -= f
+        rest[v] += f
+    return int(theta.sum()) + int(np.maximum(rest, 0).sum())
+
+
+def largest_flow(rest: list[int], theta: list[int], edges: list[list[int]]) -> list[int]:
+    """The flow (E,) from first to second ends that takes most from positive to negative rests (V,)."""
+    room = [each for t in theta for each in (t, t)]  # of arc 2e, u → v, and of arc 2e + 1, v → u
+    heads = [node for u, v in edges for node in (v, u)]
+    arcs: list[list[int]] = [[] for _ in rest]
+    for e, (u, v) in enumerate(edges):
+        arcs[u].append(2 * e)
+        arcs[v].append(2 * e + 1)
+    while True:
+        level = levels(rest, room, heads, arcs)
+        if not any(r < 0 and at >= 0 for r, at in zip(rest, level, strict=True)):
+            return [t - room[2 * e] for e, t in enumerate(theta)]
+        tried = [0] * len(rest)
+        for source in range(len(rest)):
+            while rest[source] > 0 and level[source] == 0 and pushed(source, rest, room, heads, arcs, level, tried):
+                pass
+
+
+def levels(rest: list[int], room: list[int], heads: list[int], arcs: list[list[int]]) -> list[int]:
+    """The number of arcs from the nearest positive rest, −1 where none leads."""
+    level = [0 if r > 0 else -1 for r in rest]
+    queue = [v for v, at in enumerate(level) if at == 0]
     for v in queue:
-        for a in near[v]:
-            if room[a] > 0 and level[head[a]] < 0:
-                level[head[a]] = level[v] + 1
-                found = found or left[head[a]] < 0
-                queue.append(head[a])
-    return level if found else None
+        for arc in arcs[v]:
+            if room[arc] > 0 and level[heads[arc]] < 0:
+                level[heads[arc]] = level[v] + 1
+                queue.append(heads[arc])
+    return level
+
+
+def pushed(
+    source: int, rest: list[int], room: list[int], heads: list[int], arcs: Lists, level: list[int], tried: list[int]
+) -> bool:
+    """Push along one path of rising levels from the source to a negative rest; False if there is none left."""
+    path, v = [], source
+    while rest[v] >= 0 or v == source:
+        if tried[v] == len(arcs[v]):
+            if v == source:
+                return False
+            v = heads[path.pop() ^ 1]
+            tried[v] += 1
+            continue
+        arc = arcs[v][tried[v]]
+        if room[arc] > 0 and level[heads[arc]] == level[v] + 1:
+            path.append(arc)
+            v = heads[arc]
+        else:
+            tried[v] += 1
+    amount = min([rest[source], -rest[v], *(room[arc] for arc in path)])
+    for arc in path:
+        room[arc] -= amount
+        room[arc ^ 1] += amount
+    rest[source] -= amount
+    rest[v] += amount
+    return True

@@ -1,13 +1,17 @@
-"""What trees and graphs share: labels at nodes, scores of nodes and of edges (docs/certificate-format.md §3).
+"""Labels at the nodes of graphs, scores of nodes and edges: what `tree` and `graph` share (docs/certificate-format.md
+§3).
 
-φ is the rows of nodes, into K blocks of p places, then rows f_e of edges, into C blocks of q places, by the class of
-the labels at their ends; class −1 is none. Edges are a dense table, so their part of every sum is added here.
+    ⟨w, φ(x, y)⟩ = Σ_v ⟨W_{y_v}, x_v⟩ + Σ_{e=(u,v)} ⟨A_{c(y_u, y_v)}, f_e⟩         w = [W (K, p), A (C, q)] row by row
+
+`kinds` (K, K) says which class c a pair of labels has, −1 for none.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,146 +24,114 @@ from workbench.proofs.checker.whole import Array, Whole, exact, grouped, objects
 MOST_OUTPUTS = 100_000
 
 
+class Scored(NamedTuple):
+    """One sample: θ_v(a) (V, K), θ_e(c) (E, C), whole over one unit; edges (E, 2), true labels (V,), number."""
+
+    nodes: Array
+    pairs: Array
+    edges: Array
+    truth: Array
+    sample: int
+
+
 class Pairwise(Structure):
-    table: Array  # (K, K) classes of pairs of labels
+    best_unit: int = 1  # of what `best` finds, over the unit of the scores
 
     def __init__(self, fields: Fields):
-        self.k, p = read_classes(fields), fields.number("n_inputs", 1)
-        self.labels = fields.ints("labels", None, within=(0, self.k - 1))
-        self.offsets, self.ends = (fields.ints(name, None) for name in ("offsets", "ends"))
-        self.n, self.blocks = len(self.offsets) - 1, self.k
-        self.edges = fields.ints("edges", None, 2)
-        self.pairs = exact(fields.floats("pairs", len(self.edges), None))
-        self.q = self.pairs.values.shape[1]
-        rising = self.n >= 1 and self.offsets[0] == 0 and (np.diff(self.offsets) > 0).all()
-        demand(rising and self.offsets[-1] == len(self.labels), f"{fields.of}offsets do not part the nodes")
-        parted = len(self.ends) == self.n + 1 and self.ends[0] == 0 and (np.diff(self.ends) >= 0).all()
-        demand(parted and self.ends[-1] == len(self.edges) and self.q >= 1, f"{fields.of}ends do not part the edges")
-        self.sizes, self.width = np.diff(self.offsets), int(np.diff(self.offsets).max())
-        self.sample = np.repeat(np.arange(self.n), np.diff(self.ends))
-        u, v = self.edges.T
-        good = (self.edges >= 0).all() and (self.edges < self.sizes[self.sample][:, None]).all() and (u != v).all()
-        demand(good, f"{fields.of}edges join nodes that there are not")
-        self.X, self.weights = read_rows(fields, len(self.labels), p), read_weights(fields, self.n)
-        self.cost = exact(read_cost(fields, self.k))
-        kind = str(fields.get("loss"))
-        demand(kind in ("hamming", "hamming-normalised"), f"{fields.of}loss is {kind[:40]!r}")
-        self.divisors = self.sizes if kind == "hamming-normalised" else np.ones(self.n, np.int64)
-        self.table = self.classes_of(self.k)
-        self.inner = self.k * p
-        self.dim = self.inner + (int(self.table.max()) + 1) * self.q
+        self.k, self.p = read_classes(fields), fields.number("n_inputs", 1)
+        self.labels, self.offsets = fields.ints("labels", None, within=(0, self.k - 1)), fields.ints("offsets", None)
+        edges, self.ends = fields.ints("edges", None, 2), fields.ints("ends", len(self.offsets))
+        for name, ends, total in (("offsets", self.offsets, len(self.labels)), ("ends", self.ends, len(edges))):
+            least = 1 if name == "offsets" else 0
+            rising = len(ends) > 1 and ends[0] == 0 and ends[-1] == total and (np.diff(ends) >= least).all()
+            demand(rising, f"{fields.of}{name} do not say where samples start")
+        self.n, self.sizes, self.edges = len(self.offsets) - 1, np.diff(self.offsets), edges
+        self.of_edge, self.of_node = (np.repeat(np.arange(self.n), np.diff(e)) for e in (self.ends, self.offsets))
+        inside = (edges >= 0) & (edges < self.sizes[self.of_edge][:, None])
+        demand(inside.all() and (edges[:, 0] != edges[:, 1]).all(), f"{fields.of}edges: an edge is none")
+        self.features = fields.floats("pairs", len(edges), None)
+        self.q, pairs = self.features.shape[1], exact(self.features)
+        demand(self.q, f"{fields.of}pairs have no features")
+        self.X, self.cost = read_rows(fields, len(self.labels), self.p), exact(read_cost(fields, self.k))
+        self.pairs, self.count_unit = pairs.values, pairs.unit
+        self.width, self.blocks = int(self.sizes.max()), self.k
+        self.dim = self.k * self.p + (int(self.kinds.max()) + 1) * self.q
+        self.weights, loss = read_weights(fields, self.n), str(fields.get("loss")[()])
+        demand(loss in ("hamming", "hamming-normalised"), f"{fields.of}loss is none that is known")
+        self.divisors = self.sizes.astype(object) if loss == "hamming-normalised" else zeros(self.n) + 1
         self.truth = np.full((self.n, self.width), -1, np.int64)
-        self.truth[np.arange(self.width) < self.sizes[:, None]] = self.labels
+        self.truth[self.within(np.arange(self.n))] = self.labels
 
-    def classes_of(self, k: int) -> Array:
+    @property
+    def kinds(self) -> Array:
         raise NotImplementedError
 
     def words(self) -> str:
-        return f"{self.name}: {self.k} labels at {len(self.labels)} nodes of {self.n} samples, {len(self.edges)} edges"
+        return f"{self.name}: one of {self.k} labels for each of {len(self.labels)} nodes of {self.n} graphs"
+
+    def within(self, samples: Array) -> Array:
+        return np.arange(self.width) < self.sizes[samples][:, None]
 
     def is_output(self, samples: Array, outputs: Array) -> Array:
-        inside = np.arange(self.width) < self.sizes[samples][:, None]
-        return np.where(inside, (outputs >= 0) & (outputs < self.k), outputs == -1).all(axis=1)
-
-    def rows_of(self, samples: Array, starts: Array) -> tuple[Array, Array]:
-        """(number in the batch, row) of all nodes, or all edges, of the samples."""
-        counts = np.diff(starts)[samples]
-        number = np.repeat(np.arange(len(samples)), counts)
-        return number, np.arange(len(number)) + (starts[samples] - np.cumsum(counts) + counts)[number]
+        return np.where(self.within(samples), (outputs >= 0) & (outputs < self.k), outputs == -1).all(axis=1)
 
     def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        number, row = self.rows_of(samples, self.offsets)
-        return number, row, outputs[number, row - self.offsets[samples[number]]]
+        number, v = np.nonzero(self.within(samples))
+        return number, self.offsets[samples[number]] + v, outputs[number, v]
 
-    def edge_changes(self, samples: Array, outputs: Array) -> list[tuple[int, Array, Array, Array]]:
-        """(sign, number, edge, class) of what the edges change, for the outputs and for the truth."""
-        number, edge = self.rows_of(samples, self.ends)
-        (u, v), truth = self.edges[edge].T, self.truth[samples]
-        mine, own = (self.table[each[number, u], each[number, v]] for each in (outputs, truth))
-        found = []
-        for sign, kind in ((1, mine), (-1, own)):
-            kept = np.flatnonzero((mine != own) & (kind >= 0))
-            found.append((sign, number[kept], edge[kept], kind[kept]))
-        return found
-
-    def combined(self, samples: Array, outputs: Array, masses: Whole) -> Whole:
-        total = zeros(self.dim)
-        for sign, number, edge, kind in self.edge_changes(samples, outputs):
-            for j in range(self.q):
-                values = self.pairs.values[edge, j] * masses.values[number] * sign
-                total += grouped(values, self.inner + kind * self.q + j, self.dim)
-        return super().combined(samples, outputs, masses) + Whole(total, self.pairs.unit * masses.unit)
-
-    def gains(self, w: Whole, samples: Array, outputs: Array) -> Whole:
-        total, scores = zeros(len(samples)), self.edge_scores(w)
-        for sign, number, edge, kind in self.edge_changes(samples, outputs):
-            total += grouped(scores[edge, kind] * sign, number, len(samples))
-        return super().gains(w, samples, outputs) + Whole(total, self.pairs.unit * w.unit)
-
-    def dense(self, samples: Array, outputs: Array) -> Whole:
-        total = zeros(len(samples) * self.dim)
-        for sign, number, edge, kind in self.edge_changes(samples, outputs):
-            for j in range(self.q):
-                place = number * self.dim + self.inner + kind * self.q + j
-                total += grouped(self.pairs.values[edge, j] * sign, place, len(total))
-        return super().dense(samples, outputs) + Whole(total.reshape(-1, self.dim), self.pairs.unit)
-
-    def edge_scores(self, w: Whole) -> Array:
-        """⟨A_c, f_e⟩ (E, C), whole over pairs' unit × w's."""
-        return self.pairs.values @ w.values[self.inner :].reshape(-1, self.q).T
-
-    def plain_scores(self, w: Whole, i: int) -> tuple[Array, Array, int]:
-        """θ_v(a) (V, K), θ_e(c) (E, C) and the unit of both, of one sample."""
-        nodes, edges = np.arange(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
-        unit = math.lcm(self.X.unit, self.pairs.unit)
-        unary = self.X.scores(nodes, w.values[: self.inner].reshape(self.k, -1)) * (unit // self.X.unit)
-        return unary, self.edge_scores(w)[edges] * (unit // self.pairs.unit), unit * w.unit
-
-    def scores(self, w: Whole, i: int) -> tuple[Array, Array, int]:
-        """The same with the loss in."""
-        (unary, pairs, whole), nodes = self.plain_scores(w, i), slice(*self.offsets[i : i + 2])
-        factor = self.cost.unit * int(self.divisors[i])
-        return unary * factor + self.cost.values[self.labels[nodes]] * whole, pairs * factor, whole * factor
-
-    def value(self, unary: Array, pairs: Array, i: int, y: Array) -> int:
-        """The score of the labels y (V,)."""
-        u, v = self.edges[slice(*self.ends[i : i + 2])].T
-        kind = self.table[y[u], y[v]]
+    def units(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
+        counts = np.diff(self.ends)[samples]
+        number = np.repeat(np.arange(len(samples)), counts)
+        edge = np.arange(len(number)) + np.repeat(self.ends[samples] - np.cumsum(counts) + counts, counts)
+        kind = self.kinds[outputs[number, self.edges[edge, 0]], outputs[number, self.edges[edge, 1]]]
         kept = np.flatnonzero(kind >= 0)
-        return int(unary[np.arange(len(y)), y].sum() + pairs[kept, kind[kept]].sum())
+        places = self.k * self.p + kind[kept][:, None] * self.q + np.arange(self.q)
+        return np.repeat(number[kept], self.q), places.ravel(), self.pairs[edge[kept]].ravel()
+
+    def loss(self, samples: Array, outputs: Array) -> Whole:
+        number, node, label = self.parts(samples, outputs)
+        costs = grouped(self.cost.values[self.labels[node], label], number, len(samples))
+        lcm = math.lcm(*self.divisors[samples].tolist())
+        return Whole(costs * (lcm // self.divisors[samples]), self.cost.unit * lcm)
+
+    def least_loss(self, samples: Array) -> Fraction | None:
+        found = []
+        for i in samples.tolist():
+            costs = self.cost.values[self.labels[self.offsets[i] : self.offsets[i + 1]]]
+            found += [Fraction(int(c), self.cost.unit * self.divisors[i]) for c in costs[costs > 0]]
+        return min(found, default=None)
+
+    def scored(self, w: Whole, i: int, augment: bool = True) -> tuple[Scored, int]:
+        """The scores of a sample, with the loss if asked; and their unit."""
+        nodes, edges = slice(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
+        rows, truth = np.arange(nodes.start, nodes.stop), self.labels[nodes]
+        factor = self.cost.unit * self.divisors[i] if augment else 1
+        unary = self.X.scores(rows, w.values[: self.k * self.p].reshape(self.k, self.p))
+        unary = unary * (self.unit // self.X.unit * factor)
+        if augment:
+            unary = unary + self.cost.values[truth] * (self.unit * w.unit)
+        pairs = self.pairs[edges] @ w.values[self.k * self.p :].reshape(-1, self.q).T
+        pairs = pairs * (self.unit // self.count_unit * factor)
+        return Scored(unary, pairs, self.edges[edges], truth, i), self.unit * w.unit * factor
+
+    def best(self, scored: Scored) -> int:
+        """The highest score of any labelling, over `best_unit`."""
+        raise NotImplementedError
+
+    def value(self, scored: Scored, y: Array) -> int:
+        """The score of a labelling (V,)."""
+        kind = self.kinds[y[scored.edges[:, 0]], y[scored.edges[:, 1]]]
+        kept = np.flatnonzero(kind >= 0)
+        return int(scored.nodes[np.arange(len(y)), y].sum()) + int(scored.pairs[kept, kind[kept]].sum())
 
     def margin(self, w: Whole, samples: Array) -> Whole:
         found = []
         for i in samples.tolist():
-            unary, pairs, unit = self.scores(w, i)
-            own = self.value(unary, pairs, i, self.labels[slice(*self.offsets[i : i + 2])])
-            found.append(Fraction(self.bound(unary, pairs, i) - own, unit))
-        unit = math.lcm(*(each.denominator for each in found))
-        return Whole(objects(each.numerator * (unit // each.denominator) for each in found), unit)
-
-    def bound(self, unary: Array, pairs: Array, i: int) -> int:
-        """A number that no labelling's score exceeds, and one attains."""
-        raise NotImplementedError
-
-    def loss(self, samples: Array, outputs: Array) -> Whole:
-        number, row = self.rows_of(samples, self.offsets)
-        costs = self.cost.values[self.labels[row], outputs[number, row - self.offsets[samples[number]]]]
-        lcm = math.lcm(*map(int, self.divisors[samples]))
-        share = objects(lcm // int(d) for d in self.divisors[samples])
-        return Whole(grouped(costs, number, len(samples)) * share, self.cost.unit * lcm)
-
-    def least_loss(self, samples: Array) -> Fraction | None:
-        cheapest = [min((c for c in row if c > 0), default=0) for row in self.cost.values.tolist()]
-        number, row = self.rows_of(samples, self.offsets)
-        found = [
-            Fraction(cheapest[label], self.cost.unit * int(self.divisors[samples[m]]))
-            for m, label in zip(number.tolist(), self.labels[row].tolist(), strict=True)
-            if cheapest[label]
-        ]
-        return min(found, default=None)
-
-    def rival(self, w: Whole, samples: Array) -> Whole:
-        raise Malformed(f"the best labelling but the true one is not defined for {self.name}")
+            scored, unit = self.scored(w, i)
+            gain = self.best(scored) - self.value(scored, scored.truth) * self.best_unit
+            found.append((gain, unit * self.best_unit))
+        lcm = math.lcm(*(unit for _, unit in found))
+        return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
 
     def outputs(self, sample: int) -> Array:
         size = int(self.sizes[sample])
@@ -169,7 +141,12 @@ class Pairwise(Structure):
         found[:, :size] = np.indices((self.k,) * size).reshape(size, -1).T
         return found
 
+    @cached_property
+    def sizes_of_rows(self) -> Array:
+        """Σ|entries| of each node's features, over X's unit."""
+        return self.X.sizes()
+
     def magnitudes(self) -> Array:
-        edges = grouped(abs(self.pairs.values).sum(axis=1), self.sample, self.n)
-        owner = np.repeat(np.arange(self.n), self.sizes)
-        return grouped(self.X.sizes(), owner, self.n) - (-edges * self.X.unit // self.pairs.unit)
+        nodes = grouped(self.sizes_of_rows * (self.unit // self.X.unit), self.of_node, self.n)
+        edges = abs(self.pairs).sum(axis=1) if len(self.pairs) else zeros(0)
+        return nodes + grouped(edges * (self.unit // self.count_unit), self.of_edge, self.n)
