@@ -9,7 +9,19 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
-from workbench.judging.patience import ENOUGH, FURTHER, LEAST, PATIENCE, allowed, exhausted, heard, late, waits
+from workbench.judging.patience import (
+    ENOUGH,
+    FURTHER,
+    LEAST,
+    PATIENCE,
+    allowed,
+    enough,
+    exhausted,
+    heard,
+    late,
+    unmoved,
+    waits,
+)
 from workbench.judging.settling import FALL
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
@@ -50,12 +62,32 @@ def test_two_histories_must_say_so():
     first, further = said(NOT_CONVERGED, "history", absolute=2.0), said(DISAGREES, "settled", passes=400.0)
     assert heard(first, further).verdict == NOT_CONVERGED
     found = late(first, further, said(DISAGREES, "ended", passes=1600.0))
-    assert (found.verdict, found.rule, found.excess) == (DISAGREES, "settled", 2.0)
-    assert "after 1600 passes it is 1.0e+00 above; after 100 passes it was 2.0e+00 above." in found.reason
+    assert (found.verdict, found.rule, found.excess) == (DISAGREES, "ended", 2.0)
+    assert found.reason.endswith("; 100 passes end 2.0e+00 above.")
     for last in (said(absolute=0.5, passes=1600.0), said(NOT_CONVERGED, "history", passes=1600.0)):
         assert late(first, further, last).verdict == NOT_CONVERGED
+    assert not enough(first, further)
+    assert enough(further, said(passes=1600.0))
     arrived = late(first, further, said(AGREES, "optimum", absolute=1e-9, passes=1600.0))
     assert (arrived.verdict, arrived.needed) == (NOT_CONVERGED, 1600.0)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize(("factor", "stands"), [(0.99 * FALL, True), (1.01 * FALL, False)])
+def test_who_was_not_better_with_four_nor_with_sixteen_times_the_passes_stands(place, factor, stands):
+    """It may jump, and even rise: what counts is that neither of the longer histories is FALL times better."""
+    ends = [3.0, 9.0]
+    ends[place] = 1.0 / factor
+    second, last = (said(NOT_CONVERGED, "history", absolute=end, passes=400.0) for end in ends)
+    assert unmoved(said(absolute=1.0), second, last) == stands
+    assert not unmoved(said(absolute=1.0), second, said(AGREES, "optimum", absolute=9.0))
+
+
+@pytest.mark.parametrize(("factor", "decided"), [(0.99 * FALL, False), (1.01 * FALL, True)])
+def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
+    further = said(NOT_CONVERGED, "history", absolute=1.0 / factor, passes=400.0)
+    assert enough(said(NOT_CONVERGED, "history"), further) == decided
+    assert enough(said(), said(AGREES, "optimum"))
 
 
 def test_who_arrives_with_the_further_passes_needed_them():

@@ -27,6 +27,7 @@ from workbench.proofs.capped import CappedBounds
 from workbench.proofs.certificate import data_sha256, load
 from workbench.proofs.checker import Malformed, check
 from workbench.proofs.checker.balls import exp, log
+from workbench.proofs.checker.check import FORMATS, LAST, OPTIONAL, REQUIRED, WHOLE
 from workbench.proofs.checker.contracts import Formulation, Structure
 from workbench.proofs.checker.kinds.tree import SearchTree
 from workbench.proofs.checker.whole import Rows, dense_product, exact, objects, root_up
@@ -87,6 +88,7 @@ def test_it_loads_nothing_else_of_the_package():
 
 
 def test_every_kind_that_solve_writes_has_a_definition():
+    """One without a definition is only ever conditional: write the definition (docs/certificate-format.md §10)."""
     alternations = {"latent-ssvm", "self-paced-latent", "kappa-difficulty"}
     assert {name for name, _ in Structure.known} == set(registry("output").names())
     assert {name for name, _ in Formulation.known} == set(registry("formulation").names()) - alternations
@@ -102,6 +104,14 @@ def test_certificates_of_format_1_still_verify(path):
     assert header["lower"] - 1e-12 <= verdict.ends.lower <= verdict.ends.upper <= header["upper"] + 1e-12
     if "optimum" in header:
         assert verdict.optimum == Fraction(header["optimum"])
+
+
+def test_the_schema_and_the_checker_ask_for_the_same_keys():
+    schema = json.loads((ROOT / "docs" / "certificate.schema.json").read_text())
+    assert set(schema["required"]) == REQUIRED
+    assert set(schema["properties"]) == REQUIRED | OPTIONAL
+    assert schema["properties"]["format"]["const"] == FORMATS[-1]
+    assert schema["properties"]["program"]["enum"] == [WHOLE, LAST]
 
 
 def tiny(output, name):
@@ -271,7 +281,7 @@ def multilabel(monkeypatch):
     return scope["Multilabel"]
 
 
-def test_a_structure_of_ones_own_is_conditional(multilabel, tmp_path):
+def test_a_structure_of_ones_own_is_conditional(multilabel, monkeypatch, tmp_path):
     problem = multilabel(np.array([[1.0, 0.5], [-1.0, 0.3], [0.2, -1.0]]), np.array([[1, 0], [0, 1], [1, 1]]))
     certificate = wb.solve(wb.SoftMargin(lam=0.5), problem).certificate
     path = certificate.save(tmp_path / "c")
@@ -289,6 +299,11 @@ def test_a_structure_of_ones_own_is_conditional(multilabel, tmp_path):
         false[0] = witness
         with pytest.raises(wb.BadInput, match="is no output of sample"):
             verify(replace(certificate, witnesses=false).save(tmp_path / "false"))
+    monkeypatch.delitem(registry("output").objects, "multilabel")
+    with pytest.raises(wb.BadInput, match="multilabel"):
+        verify(path)
+    assert verify(path, problem=problem)["conditional_on"] == result["conditional_on"]
+    monkeypatch.setitem(registry("output").objects, "multilabel", multilabel)
     path = replace(certificate, lower=certificate.upper * 0.9 + 0.1, upper=1.0, gap=1.0).save(tmp_path / "refuted")
     assert CliRunner().invoke(cli, ["verify", str(path), "--allow-conditional"]).exit_code == 1
 

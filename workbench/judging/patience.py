@@ -2,12 +2,13 @@
 
 A history that ends above the optimum may be slow or wrong, and more of it tells. So where a verdict rests on the
 history, and its own trend does not lead within the tolerance in ENOUGH times the passes, the learner is asked for
-FURTHER times the passes, within a limit of time. Nobody is accused by one history: two, of which the second is FURTHER
-times as long, must say the same, that the learner has ended or settled, with an excess that the further passes changed
-by less than a factor of FALL. So a learner that settles only with the further passes is asked once more.
+FURTHER times the passes, within a limit of time. Nobody is accused by one history:
 
-    disagrees       two histories say so
-    not converged   otherwise: it still falls, or jumps, or the further passes bring it within the tolerance
+    disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
+                    excesses that differ by less than a factor of FALL; a learner that settles with the further passes
+                    only, or that jumps, is asked for FURTHER times as many once more. Or neither of the two longer
+                    ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`)
+    not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
 """
@@ -71,14 +72,32 @@ def alike(first: Verdict, further: Verdict) -> bool:
     return first.absolute < FALL * further.absolute and further.absolute < FALL * first.absolute
 
 
-def late(first: Verdict, further: Verdict, last: Verdict) -> Verdict:
-    """The verdict on a history that settled with the further passes only, now that still more are known."""
-    confirmed = heard(further, last)
-    if not by_history(confirmed):
+def enough(first: Verdict, further: Verdict) -> bool:
+    """Whether the further passes decide: two histories agree, or it arrives, or it falls and has not settled."""
+    if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
+        return True
+    if by_history(first) and by_history(further) and alike(first, further):
+        return True
+    return further.absolute * FALL <= first.absolute and not by_history(further)
+
+
+def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
+    """Whether sixteen times the passes did not bring a factor of FALL, nor did four times, nor does a curve settle."""
+    settled = by_history(second) and by_history(last) and alike(second, last)
+    return not settled and last.verdict != AGREES and min(second.absolute, last.absolute) * FALL > first.absolute
+
+
+def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
+    """The verdict on a history that two longer ones follow."""
+    told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
+    settled = by_history(second) and by_history(last) and alike(second, last)
+    if not (settled or (by_history(last) and unmoved(first, second, last))):
         return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
-    passes, evidence = first.evidence["passes"], confirmed.evidence | first.evidence
-    said = f"{confirmed.reason.rstrip('.')}; after {passes:g} passes it was {first.excess:.1e} above."
-    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=confirmed.rule, needed=np.inf)
+    evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
+    said = f"{last.reason.split(';')[0].rstrip('.')}; {first.evidence['passes']:g} passes end {first.excess:.1e} above."
+    if by_history(first):
+        said = f"{told}; after {passes:g} passes it is {last.excess:.1e} above."
+    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=last.rule, needed=np.inf)
 
 
 def exhausted(first: Verdict, seconds: float) -> Verdict:

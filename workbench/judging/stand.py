@@ -19,15 +19,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.contracts import Floats, Problem
+from workbench.contracts import Floats, Problem, Trace
 from workbench.errors import MissingCapability
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import FURTHER, allowed, by_history, exhausted, heard, late, waits
+from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
 from workbench.judging.relations import rebuilt
 from workbench.judging.reports import BadAnswer, Report, reports_of
-from workbench.judging.verdicts import crosscheck
+from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
 from workbench.solving.stochastic import run
@@ -53,10 +53,6 @@ class Stand:
         self.yielded: list[Report] = []  # by one fit
         self.remarks: list[str] = []
         self.copy: Problem | None = None  # for the learner
-
-    @property
-    def history(self) -> list[tuple[float, Floats]]:
-        return [(each.passes, each.theta) for each in self.reports]
 
     @contextlib.contextmanager
     def beside(self, reference: Reference) -> Iterator[Stand]:
@@ -103,22 +99,22 @@ class Stand:
 
     # how it is judged
 
-    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds.
 
-        history : False for the verdict on where it ends, alone
+        ways : False for the verdict on where it ends, alone
         """
         self.yielded, took = reports, spent = self.fitted(passes, seed)
-        reports = reports if history else reports[-1:]
+        reports = reports if ways else reports[-1:]
         verdict = crosscheck(reports, self.reference, tolerance)
-        if history and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
+        if ways and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
             for budget in sorted({passes >> k for k in range(1, BUDGETS)} - {0, passes}, reverse=True):
                 answers, more = self.fitted(budget, seed)
                 reports, spent = [answers[-1], *reports], spent + more
             verdict = crosscheck(reports, self.reference, tolerance)
         self.reports, self.longer = reports, []
         self.remarks += [sentence for each in reports for sentence in each.remarks]
-        if history and waits(verdict):
+        if ways and waits(verdict):
             verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent))
         return verdict, took
 
@@ -130,17 +126,22 @@ class Stand:
             return first
         began = time.perf_counter()
         try:
-            self.longer = self.further(reports, FURTHER * passes, seed, patience)
-            further = crosscheck(self.longer, self.reference, tolerance)
-            if by_history(first) or not by_history(further):
-                return heard(first, further)
+            learned = self.further(reports, FURTHER * passes, seed, patience)
+            self.longer = history(learned)
+            second = crosscheck(learned, self.reference, tolerance)
+            if enough(first, second):
+                return heard(first, second)
             left = patience - (time.perf_counter() - began)
-            self.longer = self.further(self.longer, FURTHER**2 * passes, seed, left)
+            learned = self.further(self.longer, FURTHER**2 * passes, seed, left)
         except OutOfTime:
             return exhausted(first, patience)
-        return late(first, further, crosscheck(self.longer, self.reference, tolerance))
+        self.longer = history(learned)
+        last = crosscheck(learned, self.reference, tolerance)
+        if unmoved(first, second, last):
+            last = standing(learned, self.reference, tolerance)
+        return late(first, second, last)
 
-    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report]:
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
         """The history with this budget; where a fit tells little of its way, with the histories before.
 
         Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
@@ -155,11 +156,11 @@ class Stand:
         between = self.fitted(budget // 2, seed)[0] if spent < within / 2 else []
         return [*reports, *(each for each in (*between, *answers) if each.passes > reports[-1].passes)]
 
-    def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def tried(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
         began = time.perf_counter()
         try:
-            return self.judged(passes, seed, tolerance, history)
+            return self.judged(passes, seed, tolerance, ways)
         except MissingCapability as refusal:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
         except OutOfTime:
@@ -194,32 +195,27 @@ class Stand:
 class OwnStand(Stand):
     """A solver of ours at work."""
 
-    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
         if why := solver.misfit(form, data):
             raise MissingCapability(why)
 
-        def traced(budget: int, within: float | None):
-            late = (lambda row: row.seconds > within) if within else None
-            return run(solver, form, data, passes=budget, rng=seed, observe=late)
-
-        trace = traced(passes, self.limit)
+        late = (lambda row: row.seconds > self.limit) if self.limit else None
+        trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
         took = float(trace.seconds[-1])
-        self.reports = [Report(*each) for each in zip(trace.passes.tolist(), trace.thetas, strict=True)]
+        self.reports, self.longer = history(trace), []
         verdict = crosscheck(trace, self.reference, tolerance)
-        patience = allowed(self.patience, took)
-        if not history or not waits(verdict) or patience <= 0 or verdict.evidence["passes"] < passes:
-            return verdict, took
-        longer = traced(FURTHER * passes, patience)
-        if longer.passes[-1] < FURTHER * passes:
-            return exhausted(verdict, patience), took
-        further = crosscheck(longer, self.reference, tolerance)
-        if by_history(verdict) or not by_history(further):
-            return heard(verdict, further), took
-        longest = traced(FURTHER**2 * passes, patience)
-        if longest.passes[-1] < FURTHER**2 * passes:
-            return exhausted(verdict, patience), took
-        return late(verdict, further, crosscheck(longest, self.reference, tolerance)), took
+        if ways and waits(verdict) and verdict.evidence["passes"] >= passes:
+            patience = allowed(self.patience, took)
+            verdict = self.waited(verdict, self.reports, passes, seed, tolerance, patience)
+        return verdict, took
+
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> Trace:
+        form, data = self.reference.formulation, self.reference.problem
+        trace = run(self.learner.thing, form, data, budget, seed, observe=lambda row: row.seconds > within)
+        if trace.passes[-1] < budget:
+            raise OutOfTime
+        return trace
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:

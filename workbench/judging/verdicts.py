@@ -71,8 +71,13 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
-    where its lower bound lies above its upper one.
+    where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
+    values of its variables are judged (judging/programs.py).
     """
+    if hasattr(solution, "is_dcp"):
+        from workbench.judging.programs import crosscheck_program
+
+        return crosscheck_program(learned, solution, tolerance)
     reference = reference_of(solution)
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, reference)
@@ -89,6 +94,21 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     for rule in (hearing.contradicted, hearing.near, hearing.too_slow, hearing.ended, hearing.open):
         if verdict := rule():
             return verdict
+    return hearing.stays()
+
+
+def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
+    """The verdict on a history that is known to stand: many more passes did not help, whatever its curve is like.
+
+    The weights must not be on their way, and no clean run may excuse; the limit is the least excess since half way.
+    """
+    reference = reference_of(solution)
+    hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
+    thetas = [each.theta for each in hearing.reports]
+    late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
+    hearing.evidence["limit"] = float(np.min(late))
+    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
+        return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
     return hearing.stays()
 
 
@@ -122,7 +142,8 @@ class Hearing:
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
-        self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
+        sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
+        self.far = f"its objective is {sizes} above the proven optimum"
         self.evidence = {
             "upper": float(self.uppers[-1]),
             "reference_lower": float(reference.lower),

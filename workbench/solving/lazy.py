@@ -13,10 +13,11 @@ solves the project's own formulations (solving/cutting_planes.py). Rows found st
 solving again, after a change of a cp.Parameter of the base, starts with them.
 
 What the answer proves. Leaving constraints out can only lower the minimum, so a dual value of the
-base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for, hence
-`lower_kind = "numerical"`. A point that violates neither base nor families by more than `feasibility` gives
-the upper bound, as does `repair`, if given: a function from the variables' values to feasible ones, which the
-oracles are asked about at the end.
+base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for (`lower_kind`
+is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates
+neither base nor families by more than `feasibility` gives the upper bound, which is as good as the oracles, as
+does `repair`, if given: a function from the variables' values to feasible ones, which the oracles are asked about
+at the end.
 
 An oracle may write CVXPY inequalities with Parameters: rows found at other values of theirs are dropped. What else
 an oracle reads must stay as it is, or `forget` is to be called after a change.
@@ -39,7 +40,9 @@ from workbench.backends import BACKENDS
 from workbench.backends import backend as find_backend
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed, BadInput
+from workbench.programs.prove import Proof
 from workbench.solving.cutting_planes import generate
+from workbench.solving.lazy_proof import lower_end, proven_master
 from workbench.solving.masters.declared import CompiledBase, LazyCuts
 from workbench.solving.masters.master import CompiledMaster, MasterAnswer
 from workbench.solving.progress import Observe
@@ -73,8 +76,10 @@ class LazyConstraint:
 class LazySolution:
     """The outcome of `LazyProblem.solve`; the variables hold their values.
 
-    value : the objective at the values;  upper, lower : bounds on the optimum, of kind `lower_kind`
+    value : the objective at the values;  lower : a bound on the optimum, of kind `lower_kind`, `numerical` or `proven`
+    upper : one that is as good as the oracles, which alone say that nothing is violated
     violation : the largest violation the oracles report there;  rows : generated and still held
+    proof : of the lower bound, if that is proven; it can be saved as a certificate, with the rows that the oracles gave
     """
 
     value: float
@@ -89,6 +94,7 @@ class LazySolution:
     seconds: float
     compile_seconds: float
     lower_kind: str = "numerical"
+    proof: Proof | None = field(default=None, repr=False)
     history: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
 
@@ -144,6 +150,7 @@ class LazyProblem:
         max_rounds: int | None = None,
         time_limit: float | None = None,
         observe: Observe | None = None,
+        prove: bool = True,
     ) -> LazySolution:
         """Generate constraints until (upper − lower)/max(|upper|, |lower|, floor) ≤ `gap`.
 
@@ -152,6 +159,7 @@ class LazyProblem:
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
         repair : values of all oracles' variables, in order -> feasible ones, as many; makes every round's
             point give an upper bound
+        prove : replace the lower bound by a proven one where that is as close (solving/lazy_proof.py)
 
         Raises
         ------
@@ -186,13 +194,19 @@ class LazyProblem:
                 f"repair returned a point that the oracles find violated by {violation:.3g}, more than "
                 f"feasibility={feasibility}; correct it."
             )
-        upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
+        low, proof = state.lower, None
+        if prove and np.isfinite(state.upper):
+            proof = proven_master(base, self.pool.take(self.pool.handles()), int(self.sign), chosen.name, time_limit)
+            end = min(lower_end(proof), state.upper)
+            proven = family.gap(state.upper, end) <= max(gap, family.gap(state.upper, low))
+            low, proof = (end, proof) if proven else (low, None)
+        upper, lower = sorted((self.sign * state.upper, self.sign * low), reverse=True)
         last = state.history[-1]
         return LazySolution(
             value=float(self.objective.value),
             upper=upper,
             lower=lower,
-            gap=family.gap(state.upper, state.lower),
+            gap=family.gap(state.upper, low),
             status=state.status,
             violation=violation,
             rounds=last["round"],
@@ -200,6 +214,8 @@ class LazyProblem:
             backend=f"{chosen.name} {chosen.version}",
             seconds=time.perf_counter() - clock - compile_seconds,
             compile_seconds=compile_seconds,
+            lower_kind="numerical" if proof is None else "proven",
+            proof=proof,
             history=state.history,
         )
 
@@ -319,6 +335,8 @@ class Pool:
     def take(self, handles: list[Ints]) -> Rows:
         """The rows of these handles, as a master takes them."""
         taken = [self.rows[handle[0]] for handle in handles]
+        if not taken:
+            return Rows(sparse.csr_array((0, self.dim)), np.empty(0), np.empty(0, np.int64))
         ends = np.cumsum([0, *(len(row.columns) for row in taken)])
         data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
         slopes = sparse.csr_array(data, shape=(len(taken), self.dim))

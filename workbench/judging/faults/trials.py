@@ -171,7 +171,7 @@ class Bench:
             tolerance=self.tolerance,
             gap=best.gap,
             accuracy=float((decoded == self.problem.truth)[places].mean()),
-            account=account(lender.first or sound, stand.history),
+            account=account(lender.first or sound, [(each.passes, each.theta) for each in stand.reports]),
             reason=verdict.reason,
             right=tuple(each for each in fault.right if each in lent or each not in AUDITED) if fault else (),
             convention=known.name if known else "",
