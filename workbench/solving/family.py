@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.arrays import summed, taken
 from workbench.contracts import Cuts, Floats, Ints, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
@@ -41,17 +41,17 @@ class CutFamily(Protocol):
     @property
     def negligible(self) -> float: ...
 
-    def feasible(self, theta: Floats) -> Floats:
+    def feasible(self, theta: Floats, /) -> Floats:
         """A point near θ, or θ itself, where the oracle may be asked."""
         ...
 
-    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, theta: Floats, /) -> tuple[float, list[Ints]]:
         """An upper bound at θ, and handles of the highest rows there."""
         ...
 
-    def rows(self, handles: list[Ints]) -> Rows: ...
+    def rows(self, handles: list[Ints], /) -> Rows: ...
 
-    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+    def weights(self, handles: list[Ints], multipliers: Floats, /) -> Floats:
         """Dual weights of cuts, from multipliers of rows."""
         ...
 
@@ -61,11 +61,11 @@ class CutFamily(Protocol):
 
     def gap(self, upper: float, lower: float) -> float: ...
 
-    def polish(self, handles: list[Ints], multipliers: Floats) -> MasterAnswer | None:
+    def polish(self, handles: list[Ints], multipliers: Floats, /) -> MasterAnswer | None:
         """A sharper θ and β from the rows that hold with equality, or None."""
         ...
 
-    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+    def check(self, handles: list[Ints], answer: MasterAnswer, /) -> None:
         """Raise if the rows contradict one another."""
         ...
 
@@ -209,7 +209,7 @@ class Family:
         flat = np.concatenate(atoms)
         spread = np.repeat(multipliers, [len(a) for a in atoms])
         share = self.share[self.position[self.cuts.samples[flat]]]
-        return self.bounds.balanced(self.cuts, np.bincount(flat, spread * share, len(self.cuts)))
+        return self.bounds.balanced(self.cuts, summed(flat, spread * share, len(self.cuts)))
 
     def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
         """θ and β from the active-set finish, where r is a squared norm."""

@@ -22,6 +22,9 @@ check the repaired point.
 Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
 """
 
+# CVXPY types its values as anything or None, and its constraints as bool.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,8 +69,7 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
-        one = isinstance(self.variables, cp.Variable)
-        return (self.variables,) if one else tuple(self.variables)
+        return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 
 @dataclass
@@ -222,7 +224,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: object, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
@@ -364,6 +366,7 @@ class LazyFamily:
     def assign_repaired(self) -> None:
         """Give the oracles' variables the values that `repair` returns."""
         members = [v for family in self.problem.lazy for v in family.members()]
+        assert self.repair is not None
         values = self.repair(*copies(members))
         values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
         if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
@@ -386,7 +389,8 @@ class LazyFamily:
     def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
         return multipliers
 
-    def lower(self, weights: Floats, answer: MasterAnswer) -> float:
+    def lower(self, weights: Floats, answer: MasterAnswer | None) -> float:
+        assert answer is not None  # a LazyProblem keeps no journal
         value = answer.dual + self.offset
         self.negligible = min(max(abs(value), self.floor), 1.0) or 1.0
         return value

@@ -18,9 +18,10 @@ from importlib import metadata
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Labelled, Problem
+from workbench.contracts import Cuts, Declared, Enumerable, Labelled
 from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -92,9 +93,10 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
 
 def labels_of(bounds: Bounds) -> float:
     """The number of outputs of a sample, if each output is a single label; else ∞."""
-    problem: Problem = bounds.problem
-    listed = isinstance(problem, Labelled) and isinstance(problem, Enumerable) and problem.width == 1
-    return len(problem.classes) if listed else np.inf
+    problem = bounds.problem
+    if isinstance(problem, Labelled) and isinstance(problem, Enumerable) and problem.width == 1:
+        return len(problem.classes)
+    return np.inf
 
 
 def named(master: str) -> str:
@@ -113,7 +115,7 @@ def compact(bounds: Bounds, request: Request) -> Outcome:
         raise BackendFailed(f"{chosen.name} ended the compact program with {status!r}; try another backend.")
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
     samples, witnesses, weights = atoms()
-    mu = np.bincount(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
+    mu = summed(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
     theta = np.asarray(w.value, float)
     state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled", said=status)
     only_round(bounds, state, len(cuts), clock.seconds - spent[0])
@@ -126,7 +128,7 @@ def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
     clock = Clock()
     program, variable = bounds.formulation.program(bounds.problem)
     spent = clock.spent
-    chosen = find_backend(request.backend)
+    chosen = find_backend(str(request.backend))  # `route_for` comes here only with a name
     status = solve_cvxpy(program, chosen.name, time_limit=request.time_limit)
     if variable.value is None:
         raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
