@@ -4,17 +4,20 @@ Learners written from scratch (workbench/judging/faults/) get one fault at a tim
 are judged against the proven optimum as `judge` judges, with all the patience it asks for. What harmful, found, sound
 and wrong mean stands in workbench/judging/faults/trials.py. Beside the judge,
 
-    plain rule     `excess above t` accuses: for every t the share of harmful runs it finds, and of sound runs it accuses
+    plain rule     `excess above t` accuses: for every t the share of harmful runs found, and of sound runs accused
     by_accuracy    a fault shows in the training accuracy: more than 2 points below that of the sound learner
     by_account     it shows in what the learner itself can see: its own duality gap, or the gradient of its own
                    likelihood, or by how much its own objective still changed in the last half of its passes, above T
+
+A second catalogue, of faults written without a look at the judge (workbench/judging/faults/second/), is judged on data
+of its own and has a line of its own.
 
 The sound learners are judged on the same problems and on harder ones (λ from 1e-4 to 1e2, features scaled by 1e-2 to
 1e2, few passes, three to five samples, many classes, duplicates, collinear columns), each hard case on problems of
 its own: no problem is used twice.
 
-**Evidence.** Each fault says what it amounts to: conventions and audits, or nothing beyond its excess. An accused run is
-explained by judging/conventions/ from its weights and by judging/audits.py from the steps that it lends. A run has a
+**Evidence.** Each fault says what it amounts to: conventions and audits, or nothing beyond its excess. An accused run
+is explained by judging/conventions/ from its weights and by judging/audits.py from the steps that it lends. A run has a
 cause to name if its fault amounts to a convention, or to an audit of what it lends, and is
 
     named        one of its own is said;    told  with confidence: audits are certain, conventions may be
@@ -40,6 +43,7 @@ from scipy.stats import beta
 from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.judging.faults.first import FAULTS
 from workbench.judging.faults.problems import HOSTS, hard_cases
+from workbench.judging.faults.strangers import strangers
 from workbench.judging.faults.trials import Bench, Trial
 from workbench.registries import load_file, registry
 
@@ -48,13 +52,17 @@ settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 POINTS = 0.02
 TARGET = 0.95
 SHOWN = 40  # records on the way
+SECOND = "second"  # in a family's place: the second catalogue
 STRIDE = 100_000  # between the seeds of one hard case and those of the next
 THRESHOLDS = tuple(10.0**k for k in np.arange(-3.0, 1.01, 0.5))  # of the plain rule
 
 
 def work(first_seed: int, seeds: int, hard: int, families: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """(family, seed, case) of all problems."""
+    """(family, seed, case) of all problems; of the second catalogue (SECOND, seed, "")."""
     for family in families:
+        if family == SECOND:
+            yield (SECOND, first_seed, "")
+            continue
         yield from ((family, first_seed + seed, "") for seed in range(seeds))
         for place, case in enumerate(hard_cases(family), 1):
             yield from ((family, first_seed + place * STRIDE + seed, case) for seed in range(hard))
@@ -63,6 +71,8 @@ def work(first_seed: int, seeds: int, hard: int, families: Iterable[str]) -> Ite
 def done(task: tuple[str, int, str], tolerance: float, bugs: str) -> list[Trial]:
     """All runs on one problem: the sound learners, and without a hard case the bugs."""
     family, seed, case = task
+    if family == SECOND:
+        return [run for some in strangers(seed, 1, tolerance, 1) for run in some if bugs in run.fault or not run.fault]
     bench = Bench(family, seed, case, tolerance)
     runs = [bench.run(method) for method in HOSTS[family]]
     if not case:
@@ -85,8 +95,10 @@ def planted_bugs(
 
     After each problem a record of the runs so far.
 
+    catalogues      one row each: the first, and the second, on one problem a case
     first_seed      of the problems; hard cases count from there in strides of 100,000, so that none is used twice
-    only            families, with commas (none: all);  bugs : a part of the names of the bugs to plant (none: all)
+    only            families, with commas (none: all), `second` for the second catalogue
+    bugs            a part of the names of the bugs to plant (none: all)
     processes       1: no process but this one
     runs            with a bug;  harmful : of them
     detection       share of harmful runs that are found, audits included;  detection_by_weights : without audits;
@@ -107,7 +119,7 @@ def planted_bugs(
         raise BadInput(f"No bug's name has {bugs!r} in it; write for example bugs=loss.")
     if max(seeds, hard) > STRIDE:
         raise BadInput(f"There are at most {STRIDE} seeds a case; go on with first_seed={first_seed + 20 * STRIDE}.")
-    tasks = list(work(first_seed, seeds, hard, settings.chosen(only, HOSTS, "family")))
+    tasks = list(work(first_seed, seeds, hard, settings.chosen(only, [*HOSTS, SECOND], "family")))
     runs: list[Trial] = []
     for count, some in enumerate(results(tasks, tolerance, bugs, processes), 1):
         runs += some
@@ -141,20 +153,22 @@ def results(tasks: list[tuple[str, int, str]], tolerance: float, bugs: str, proc
 
 def summary(runs: list[Trial]) -> dict[str, Any]:
     """The record of `planted_bugs`."""
+    every, runs = runs, [run for run in runs if run.catalogue == "first"]
     sound = {(run.method, run.family, run.case, run.seed): run for run in runs if not run.fault}
     planted = [run for run in runs if run.fault]
     lost = {id(run): sound[run.method, run.family, run.case, run.seed].accuracy - run.accuracy for run in planted}
-    alarms = [run for run in sound.values() if run.alarm]
+    alarms = [run for run in every if run.alarm]
     harmful = [run for run in planted if run.harmful]
     return {
         "bugs": len({run.fault for run in planted}),
         **rates(planted, lost),
         "datasets": len({(run.family, run.seed, run.case) for run in runs}),
         "sound_runs": len(sound),
-        "false_alarms": len(alarms),
-        "false_alarm_interval": exact(len(alarms), len(sound)),
+        "false_alarms": sum(run.alarm for run in sound.values()),
+        "false_alarm_interval": exact(sum(run.alarm for run in sound.values()), len(sound)),
         "sound_agree": share(run.verdict == "agrees" for run in sound.values()),
         "failed": int(bool(alarms) or (bool(harmful) and share(run.found for run in harmful) < TARGET)),
+        "catalogues": [{"catalogue": name} | of_catalogue(part) for name, part in grouped(every, by_catalogue).items()],
         "cases": [{"case": case or "usual"} | of_case(part) for case, part in grouped(sound.values(), by_case).items()],
         "roc": [{"above": t} | plain_rule(t, harmful, list(sound.values())) for t in THRESHOLDS],
         "kinds": [{"kind": kind} | rates(part, lost) for kind, part in grouped(planted, lambda run: run.kind).items()],
@@ -207,6 +221,17 @@ def told_of(part: list[Trial]) -> dict[str, Any]:
     }
 
 
+def of_catalogue(part: list[Trial]) -> dict[str, Any]:
+    """One line: what was found of the faults, and said of the sound runs."""
+    sound, planted = [run for run in part if not run.fault], [run for run in part if run.fault]
+    alarms = sum(run.alarm for run in sound)
+    shown = rates(planted, dict.fromkeys(map(id, planted), 0.0))
+    kept = ("runs", "harmful", "detection", "detection_interval", "detection_by_weights", "by_weights_interval")
+    counts = {"bugs": len({run.fault for run in planted})} | {key: shown[key] for key in (*kept, "with_cause", "named")}
+    told = {"told": shown["told"], "wrong": shown["wrong"], "sound_runs": len(sound), "false_alarms": alarms}
+    return counts | told | {"false_alarm_interval": exact(alarms, len(sound))}
+
+
 def of_case(part: list[Trial]) -> dict[str, Any]:
     alarms = sum(run.alarm for run in part)
     return {
@@ -235,6 +260,10 @@ def said(part: list[Trial]) -> str:
 
 def by_case(run: Trial) -> str:
     return run.case
+
+
+def by_catalogue(run: Trial) -> str:
+    return run.catalogue
 
 
 def by_family(run: Trial) -> str:

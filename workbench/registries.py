@@ -34,6 +34,7 @@ BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
 KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
 USERS = "_cutbench_user_"
 REQUIRED: Any = inspect.Parameter.empty
+TEXTUAL = (int, float, str, bool)
 SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -218,7 +219,8 @@ ARTICLE |= {f"{kind} or none": f"{words} or none" for kind, words in ARTICLE.ite
 def settings_of(obj: Any) -> dict[str, Setting]:
     """The settings of a function or class, from the type hints of its signature.
 
-    Parameters of further types, such as arrays, are no settings: only Python can pass them.
+    A parameter of another type (an array, say) is no setting: only Python code can give it. Of a union with such types
+    the one part that a text can write is the setting.
     """
     try:
         own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields' hints, inherited ones too
@@ -234,13 +236,13 @@ def as_setting(name: str, hint: Any, default: Any) -> Setting | None:
     """The setting of a parameter, or None if its type is none of a setting's."""
     optional = False
     if get_origin(hint) in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        optional = len(parts) < len(get_args(hint))
-        hint = parts[0] if len(parts) == 1 else None
+        optional = type(None) in get_args(hint)
+        writable = [part for part in get_args(hint) if part in TEXTUAL or get_origin(part) is Literal]
+        hint = writable[0] if len(writable) == 1 else None
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         return Setting(name, type(choices[0]), default, choices, optional)
-    return Setting(name, hint, default, (), optional) if hint in (int, float, str, bool) else None
+    return Setting(name, hint, default, (), optional) if hint in TEXTUAL else None
 
 
 def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:

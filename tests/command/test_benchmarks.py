@@ -37,6 +37,7 @@ SMALL = {
     "second-catalogue": {"only": "ridge,logistic-labels"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
+    "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
@@ -103,6 +104,7 @@ KEYS = {
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},
+    "continuum": {"failed", "crossings", "claims", "table", "rows"},
     "oracles": {"failed", "rows"},
     "pictures": {
         *(f"large_{key}" for key in ("seconds", "gap", "error")),

@@ -307,7 +307,7 @@ def test_programs_beyond_floats_are_not_sold_as_solved(tmp_path):
     assert "1 of 1 convex programs missed the gap asked for, the worst has" in done.stdout
     shown = CliRunner().invoke(cli, ["verify", str(tmp_path)])
     assert (
-        "the last convex program (CompletedSSVM) of LatentSSVM, which ended stalled; nothing is proven" in shown.stdout
+        "the last convex program (completed-ssvm) of LatentSSVM, which ended stalled; nothing is proven" in shown.stdout
     )
 
 

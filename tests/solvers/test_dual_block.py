@@ -23,6 +23,9 @@ from workbench.solving.solve import solve
 from workbench.solving.stochastic import run
 
 OUTPUTS = dict(registry("output").items())
+FITTING = [  # the soft margin's r is λ/2 ‖w‖² there; elsewhere the method refuses, tests/test_registry.py
+    name for name in OUTPUTS if DualBlock().misfit(SoftMargin(), OUTPUTS[name].tiny(np.random.default_rng(0))) is None
+]
 
 
 def started(problem, form, solver, compiled=False):
@@ -48,7 +51,7 @@ def words(n=12, k=3, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", FITTING)
 def test_reaches_the_optimum_over_all_listed_cuts(name, seed):
     """The reference lists every output and leaves the program to CVXPY."""
     cp = pytest.importorskip("cvxpy")
@@ -145,7 +148,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
 
 
 @pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", FITTING)
 def test_compiled_and_interpreted_pools_are_equal_to_the_last_bit(name):
     problem, solver = OUTPUTS[name].tiny(np.random.default_rng(7)), DualBlock(period=2, patience=0)
     fast, slow = (started(problem, SoftMargin(0.01), solver, how) for how in (True, False))

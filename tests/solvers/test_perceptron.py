@@ -66,6 +66,18 @@ def test_the_iterate_equals_an_independent_replay(name, average, seed):
     assert trace.drift[-1] < 1e-10 or not np.linalg.norm(theta) > 1e-9
 
 
+def test_the_mean_before_the_visits_leaves_out_what_the_visit_learns():
+    """Weights that were predicted with: 0 first, and never the last ones; the sum of the others is the same."""
+    problem = OUTPUTS["multiclass"].tiny(np.random.default_rng(1))
+    ends = [
+        wb.run(wb.Perceptron(average=average), wb.Separation(), problem, passes=7, rng=1, compiled=False).thetas[-1]
+        for average in ("uniform", "before", "last")
+    ]
+    visits = 7 * problem.n_samples
+    np.testing.assert_allclose(visits * ends[1] + ends[2], visits * ends[0], atol=1e-12)
+    assert np.abs(ends[0] - ends[1]).max() > 0
+
+
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_compiled_and_interpreted_runs_are_one(name):
     problem = OUTPUTS[name].tiny(np.random.default_rng(3))

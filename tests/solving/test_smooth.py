@@ -155,8 +155,8 @@ def test_descent_reaches_the_declared_optimum_and_its_certificate_is_proven(outp
     assert variable.size == formulation.blocks(problem).dim == len(solution.theta_flat)
     proof = verify(solution.certificate.save(tmp_path / "c"))
     assert proof["proven"]
-    assert proof["arithmetic"].startswith("interval (")
-    assert "assumed" in proof["arithmetic"]
+    assert proof["arithmetic"].startswith("ball (")
+    assert "assumed" not in proof["arithmetic"]
     assert proof["lower_exact"] is None
     assert proof["reason"]
     again, _ = load(tmp_path / "c.json")

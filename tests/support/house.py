@@ -32,7 +32,10 @@ FLOORS: list[dict[str, str]] = [
         "data": "users' files, public data sets",
         "solving": "solve, run, LazyProblem: one loop of each kind, and the masters",
     },
-    {"judging": "a learner's answer against the proven optimum: verdicts, audits, causes, races"},
+    {
+        "judging": "a learner's answer against the proven optimum: verdicts, audits, causes, races",
+        "estimators": "scikit-learn's conventions over solve",
+    },
     {"command": "the command line, tables, figures, the demo"},
     {"__init__": "the public names"},
 ]
@@ -42,7 +45,7 @@ HEAVY = {
     "numba": ["arithmetic/compiled"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
-HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs"]
+HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs", "learners/generative"]
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
 
 

@@ -65,8 +65,10 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
     form = registry("formulation").get(formulation)
     source = load_problem(problem)
     for_problem, for_form = parse_settings(settings, source, form)
-    chosen, data = build(form, for_form), build(source, for_problem)
-    return problem_of(data, problem), chosen, for_problem
+    chosen, data = build(form, for_form), problem_of(build(source, for_problem), problem)
+    if is_path(problem) and hasattr(data, "origin"):
+        data.origin = (str(Path(problem).resolve()), for_problem)
+    return data, chosen, for_problem
 
 
 def problem_of(data: Any, name: str) -> Any:

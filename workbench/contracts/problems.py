@@ -34,6 +34,9 @@ class Problem(Protocol):
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
     exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, where it is known better
+        than by `terms`; its losses are exact)
+    conditions : sentences that proofs about the problem take for granted (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -71,6 +74,39 @@ class Problem(Protocol):
 
     def arrays(self) -> dict[str, NDArray]:
         """The arrays from which `from_arrays` rebuilds the problem, for certificates; no object arrays."""
+        ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A problem whose outputs are objects: their rows are numbers (m, 1) that mean something to this problem only.
+
+    A certificate's arrays are those of `packed`, which counts outputs anew; `recalled` finds them here again.
+    origin : the problem file and its settings, where other processes can build the problem; or None
+    conditions : what proofs take for granted, as of `Problem`
+    """
+
+    origin: tuple[str, dict[str, object]] | None
+    conditions: list[str]
+
+    def vet(self) -> None:
+        """Try the functions that the problem is made of; `BadInput` if they are at fault."""
+        ...
+
+    def recorded(self, rows: Ints) -> dict[str, NDArray]:
+        """What a file keeps of outputs."""
+        ...
+
+    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+        """The numbers here of outputs that a file kept."""
+        ...
+
+    def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
+        """The arrays of a certificate, and its witnesses as these count them."""
+        ...
+
+    def recalled(self, file: object, witnesses: Ints) -> Ints:
+        """The witnesses of a certificate, whose problem is `file`, as this problem counts them."""
         ...
 
 

@@ -6,7 +6,8 @@ has to be fast; but the evidence must not lie about clean runs: the same questio
 runs of every solver that fits, with the same budget, and where one of them would be said to have settled or to stand,
 above half of the learner's limit, the questions are not to be trusted on this problem, and the learner is excused.
 To stand is weaker evidence than to settle, for dual methods rise and fall: there clean runs that stand excuse from a
-tenth of the limit on, and every clean run must end below the limit, whatever its history looks like.
+tenth of the limit on. And while a learner's weights still move, every clean run must end below its limit: slowness
+excuses those who move, however slow, and nobody who has come to rest.
 
 The histories stay with the reference, so that all learners judged by it share them.
 """
@@ -50,20 +51,32 @@ class Control(NamedTuple):
     excuses: bool
 
 
-def control(
-    trace: Trace | None, reference: Reference, passes: float, limit: float, stands: bool, tolerance: float
-) -> Control:
-    """Whether clean runs excuse a learner that settled, or stands, at `limit`; `trace` is of a solver, or None."""
-    budget = max(int(min(passes, BUDGET)), 1)
-    if trace is not None and not stands and (solver := own_solver(trace)) is not None:
-        end = max(clean(solver, reference, budget, seed, tolerance).end for seed in SEEDS)
+class Asked(NamedTuple):
+    """What a history is excused from: to have settled, or to stand, at `limit` after so many passes.
+
+    moves : whether its weights still do;  tolerance : relative, above which clean runs count
+    """
+
+    passes: float
+    limit: float
+    stands: bool
+    moves: bool
+    tolerance: float
+
+
+def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
+    """Whether clean runs excuse a learner; `trace` is of a solver, or None."""
+    budget, limit = max(int(min(asked.passes, BUDGET)), 1), asked.limit
+    if trace is not None and not asked.stands and (solver := own_solver(trace)) is not None:
+        end = max(clean(solver, reference, budget, seed, asked.tolerance).end for seed in SEEDS)
         return Control(end, not end < limit / SETTLED)
-    runs = [clean(each, reference, budget, seed, tolerance) for each in fitting(reference) for seed in SEEDS[:FEW]]
-    end, margin = max((each.end for each in runs), default=np.inf), STANDING if stands else SETTLED
-    if trace is not None and stands:
+    every = [(each, seed) for each in fitting(reference) for seed in SEEDS[:FEW]]
+    runs = [clean(each, reference, budget, seed, asked.tolerance) for each, seed in every]
+    end, margin = max((each.end for each in runs), default=np.inf), STANDING if asked.stands else SETTLED
+    if trace is not None and asked.stands:
         return Control(end, not end < limit / margin)
     alike = any(each.settled and each.end >= limit / margin for each in runs)
-    return Control(end, not runs or alike or (stands and end >= limit))
+    return Control(end, not runs or alike or (asked.moves and end >= limit))
 
 
 def own_solver(trace: Trace):

@@ -66,7 +66,7 @@ def on_relative(stand: Stand, passes: int, seed: int, tolerance: float) -> tuple
     form, beyond = stand.reference.formulation, stand.reference.beyond
     if beyond is None:
         return twice(stand, passes, seed, tolerance), False
-    other, _ = stand.tried(passes, seed, tolerance, history=False)
+    other, _ = stand.tried(passes, seed, tolerance, ways=False)
     if other.verdict not in (DISAGREES, NOT_CONVERGED):
         return other, other.verdict == FAILED
     without = solve(form, beyond.without, gap=tolerance / 3)

@@ -28,6 +28,7 @@ from typing import Any
 
 from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
+from workbench.judging.reference import Formulation
 from workbench.registries import build, dashed, is_path, load_user_file, registry
 
 TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
@@ -78,7 +79,7 @@ def learners_named(words: Sequence[str]) -> list[Learner]:
     return list(found.values())
 
 
-def fitting(formulation: Any, problem: Problem) -> list[Learner]:  # any of the four kinds of formulation
+def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
     """All solvers of ours that take the pair."""
     found = [Learner(name, solver()) for name, solver in registry("solver").items()]
     found = [each for each in found if each.thing.misfit(formulation, problem) is None]

@@ -1,11 +1,13 @@
 """Patience: the judge goes on instead of the user, before it accuses anybody by a history alone.
 
 A history that ends above the optimum may be slow or wrong, and more of it tells. So where a verdict rests on the
-history, and where its own trend leads a learner nowhere near the tolerance within ENOUGH times its passes, the learner
-is asked for FURTHER times the passes, within a limit of time. Then
+history, and its own trend does not lead within the tolerance in ENOUGH times the passes, the learner is asked for
+FURTHER times the passes, within a limit of time. Nobody is accused by one history:
 
-    disagrees       by history: it has ended or settled with the further passes, too, and these have not made its
-                    excess FALL times smaller
+    disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
+                    excesses that differ by less than a factor of FALL; a learner that settles with the further passes
+                    only, or that jumps, is asked for FURTHER times as many once more. Or neither of the two longer
+                    ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`)
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
@@ -22,7 +24,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
-PATIENCE, LEAST = 12.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
+PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
 
@@ -41,29 +43,65 @@ def waits(verdict: Verdict) -> bool:
     return not verdict.needed <= ENOUGH * verdict.evidence["passes"]
 
 
+def by_history(verdict: Verdict) -> bool:
+    """Whether it accuses by a history alone."""
+    return verdict.verdict == DISAGREES and verdict.rule in BY_HISTORY
+
+
 def heard(first: Verdict, further: Verdict) -> Verdict:
     """The verdict on the first history, now that the further one is known."""
-    passes, longer = first.evidence["passes"], further.evidence.get("passes", np.nan)
+    longer = further.evidence.get("passes", np.nan)
     evidence = first.evidence | {"further_passes": longer, "further_excess": further.excess}
-    told = first.reason.split(";")[0].rstrip(".") if first.verdict == NOT_CONVERGED else first.reason.rstrip(".")
-    if further.verdict == AGREES:
-        said = f"{told}; {longer:g} passes bring it within {further.evidence['threshold']:.1e}, so run it longer."
-        return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=longer)
-    if further.verdict == DISAGREES and further.rule in BY_HISTORY and first.absolute < FALL * further.absolute:
-        said = f"{told}; after {longer:g} passes it is {further.excess:.1e} above."
-        if first.verdict == DISAGREES:
-            return replace(first, reason=said, evidence=evidence)
-        said = f"{further.reason.rstrip('.')}; after {passes:g} passes it was {first.excess:.1e} above."
-        return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=further.rule, needed=np.inf)
-    if further.verdict == DISAGREES and further.rule not in BY_HISTORY:
+    told = first.reason.split(";")[0].rstrip(".")
+    if further.verdict == DISAGREES and not by_history(further):
         return further
-    said = f"{told}; {longer:g} passes bring it to {further.excess:.1e}, so it is not at its end: run it longer"
-    said += f", at that rate about {further.needed:.2g} passes." if further.needed < MOST * longer else "."
-    return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=further.needed)
+    if by_history(first) and by_history(further) and alike(first, further):
+        said = f"{told}; after {longer:g} passes it is {further.excess:.1e} above."
+        return replace(first, reason=said, evidence=evidence)
+    said, need = f"{told}; {longer:g} passes bring it ", further.needed
+    if further.verdict == AGREES:
+        said, need = f"{said}within {further.evidence['threshold']:.1e}, so run it longer.", longer
+    else:
+        said += f"to {further.excess:.1e}, so it is not at its end: run it longer"
+        said += f", at that rate about {need:.2g} passes." if need < MOST * longer else "."
+    return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need)
+
+
+def alike(first: Verdict, further: Verdict) -> bool:
+    """Whether the further passes left the excess where it was."""
+    return first.absolute < FALL * further.absolute and further.absolute < FALL * first.absolute
+
+
+def enough(first: Verdict, further: Verdict) -> bool:
+    """Whether the further passes decide: two histories agree, or it arrives, or it falls and has not settled."""
+    if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
+        return True
+    if by_history(first) and by_history(further) and alike(first, further):
+        return True
+    return further.absolute * FALL <= first.absolute and not by_history(further)
+
+
+def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
+    """Whether sixteen times the passes did not bring a factor of FALL, nor did four times, nor does a curve settle."""
+    settled = by_history(second) and by_history(last) and alike(second, last)
+    return not settled and last.verdict != AGREES and min(second.absolute, last.absolute) * FALL > first.absolute
+
+
+def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
+    """The verdict on a history that two longer ones follow."""
+    told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
+    settled = by_history(second) and by_history(last) and alike(second, last)
+    if not (settled or (by_history(last) and unmoved(first, second, last))):
+        return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
+    evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
+    said = f"{last.reason.split(';')[0].rstrip('.')}; {first.evidence['passes']:g} passes end {first.excess:.1e} above."
+    if by_history(first):
+        said = f"{told}; after {passes:g} passes it is {last.excess:.1e} above."
+    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=last.rule, needed=np.inf)
 
 
 def exhausted(first: Verdict, seconds: float) -> Verdict:
     """The verdict where the further passes did not come in time: nobody is accused of what was not waited for."""
     told = first.reason.rstrip(".")
-    said = f"{told}; {FURTHER} times the passes took more than the {seconds:.2g} s of patience, so nothing is decided."
+    said = f"{told}; further passes took more than the {seconds:.2g} s of patience, so nothing is decided."
     return replace(first, verdict=NOT_CONVERGED, reason=said, rule="history")

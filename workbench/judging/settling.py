@@ -38,6 +38,7 @@ FALL = 1.5  # what eight times the passes bring at least to who falls like t^−
 LITTLE = 1.15  # what four times the passes bring at least to who falls like t^−0.1
 STILL = 1e-10  # relative change of weights that is rounding: sums of 10⁶ float64 terms agree to this
 MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
+QUIET = 1e-3  # relative change of weights in half of the passes that is rest
 AHEAD = 0.5  # share of the way left that the doublings to come must cover
 DOUBLINGS = 10  # to come: a thousand times the passes
 
@@ -111,6 +112,14 @@ def ended(reports: list[Report]) -> float:
     return first if first <= reports[-1].passes / 2 else np.nan
 
 
+def moving(reports: list[Report]) -> bool:
+    """Whether weights of the last half of the passes are farther than QUIET from the last ones."""
+    last = reports[-1]
+    near = QUIET * float(np.linalg.norm(last.theta))
+    late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 2]
+    return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
+
+
 def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     """Whether the weights go on towards the optimum, fast enough to cover half of the way that is left."""
     way = best - thetas[-1]
@@ -131,7 +140,7 @@ def needed(passes: float, excess: float, threshold: float, curve: Settling) -> f
     if not curve.power > 0 or curve.settled:
         return np.inf
     with np.errstate(over="ignore"):
-        return float(passes * (excess / threshold) ** (1 / curve.power))
+        return float(passes * np.float64(excess / threshold) ** (1 / curve.power))
 
 
 def chosen(reports: list[Report]) -> list[Report]:

@@ -19,15 +19,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.contracts import Floats, Problem
+from workbench.contracts import Floats, Problem, Recording, Trace
 from workbench.errors import MissingCapability
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import FURTHER, allowed, exhausted, heard, waits
+from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
 from workbench.judging.relations import rebuilt
 from workbench.judging.reports import BadAnswer, Report, reports_of
-from workbench.judging.verdicts import crosscheck
+from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
 from workbench.solving.stochastic import run
@@ -54,10 +54,6 @@ class Stand:
         self.remarks: list[str] = []
         self.copy: Problem | None = None  # for the learner
 
-    @property
-    def history(self) -> list[tuple[float, Floats]]:
-        return [(each.passes, each.theta) for each in self.reports]
-
     @contextlib.contextmanager
     def beside(self, reference: Reference) -> Iterator[Stand]:
         """The learner at work on another reference."""
@@ -83,7 +79,8 @@ class Stand:
         """A copy of the problem, which the learner may spoil; then the next gets another."""
         own = self.reference.problem
         if self.copy is None:
-            self.copy = rebuilt(own, {key: np.array(each) for key, each in own.arrays().items()})
+            arrays = {key: np.array(each) for key, each in own.arrays().items()}
+            self.copy = own.copied() if isinstance(own, Recording) else rebuilt(own, arrays)
         try:
             yield self.copy
         finally:
@@ -103,56 +100,68 @@ class Stand:
 
     # how it is judged
 
-    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         """The verdict on one fit, with the history that other budgets give where it is needed; and its seconds.
 
-        history : False for the verdict on where it ends, alone
+        ways : False for the verdict on where it ends, alone
         """
         self.yielded, took = reports, spent = self.fitted(passes, seed)
-        reports = reports if history else reports[-1:]
+        reports = reports if ways else reports[-1:]
         verdict = crosscheck(reports, self.reference, tolerance)
-        if history and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
+        if ways and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
             for budget in sorted({passes >> k for k in range(1, BUDGETS)} - {0, passes}, reverse=True):
                 answers, more = self.fitted(budget, seed)
                 reports, spent = [answers[-1], *reports], spent + more
             verdict = crosscheck(reports, self.reference, tolerance)
         self.reports, self.longer = reports, []
         self.remarks += [sentence for each in reports for sentence in each.remarks]
-        if history and waits(verdict):
-            verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent), took)
+        if ways and waits(verdict):
+            verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent))
         return verdict, took
 
     def waited(
-        self,
-        first: Verdict,
-        reports: list[Report],
-        passes: int,
-        seed: int,
-        tolerance: float,
-        patience: float,
-        took: float,
+        self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
     ) -> Verdict:
         """The verdict after further passes, as far as the patience lasts; without any it stays as it is."""
         if patience <= 0:
             return first
-        if took > patience:  # one fit cannot be cut short: a longer one is not begun in vain
-            return exhausted(first, patience)
+        began = time.perf_counter()
         try:
-            answers, spent = self.fitted(FURTHER * passes, seed, within=patience)
-            between = [] if len(answers) >= FEW or spent > patience / 2 else self.fitted(2 * passes, seed)[0]
+            learned = self.further(reports, FURTHER * passes, seed, patience)
+            self.longer = history(learned)
+            second = crosscheck(learned, self.reference, tolerance)
+            if enough(first, second):
+                return heard(first, second)
+            left = patience - (time.perf_counter() - began)
+            learned = self.further(self.longer, FURTHER**2 * passes, seed, left)
         except OutOfTime:
             return exhausted(first, patience)
-        if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < FURTHER * passes / 2:
-            return exhausted(first, patience)
-        more = [*between, *answers]
-        self.longer = answers if len(answers) >= FEW else [*reports, *(each for each in more if each.passes > passes)]
-        return heard(first, crosscheck(self.longer, self.reference, tolerance))
+        self.longer = history(learned)
+        last = crosscheck(learned, self.reference, tolerance)
+        if unmoved(first, second, last):
+            last = standing(learned, self.reference, tolerance)
+        return late(first, second, last)
 
-    def tried(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
+        """The history with this budget; where a fit tells little of its way, with the histories before.
+
+        Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
+        """
+        if within <= 0:
+            raise OutOfTime
+        answers, spent = self.fitted(budget, seed, within=within)
+        if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < budget / 2:
+            raise OutOfTime
+        if len(answers) >= FEW:
+            return answers
+        between = self.fitted(budget // 2, seed)[0] if spent < within / 2 else []
+        return [*reports, *(each for each in (*between, *answers) if each.passes > reports[-1].passes)]
+
+    def tried(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         """`judged`, but whatever is raised is `failed`, and a refusal `not comparable`."""
         began = time.perf_counter()
         try:
-            return self.judged(passes, seed, tolerance, history)
+            return self.judged(passes, seed, tolerance, ways)
         except MissingCapability as refusal:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
         except OutOfTime:
@@ -187,26 +196,27 @@ class Stand:
 class OwnStand(Stand):
     """A solver of ours at work."""
 
-    def judged(self, passes: int, seed: int, tolerance: float, history: bool = True) -> tuple[Verdict, float]:
+    def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
         if why := solver.misfit(form, data):
             raise MissingCapability(why)
 
-        def traced(budget: int, within: float | None):
-            late = (lambda row: row.seconds > within) if within else None
-            return run(solver, form, data, passes=budget, rng=seed, observe=late)
-
-        trace = traced(passes, self.limit)
+        late = (lambda row: row.seconds > self.limit) if self.limit else None
+        trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
         took = float(trace.seconds[-1])
-        self.reports = [Report(*each) for each in zip(trace.passes.tolist(), trace.thetas, strict=True)]
+        self.reports, self.longer = history(trace), []
         verdict = crosscheck(trace, self.reference, tolerance)
-        patience = allowed(self.patience, took)
-        if not history or not waits(verdict) or patience <= 0 or verdict.evidence["passes"] < passes:
-            return verdict, took
-        longer = traced(FURTHER * passes, patience)
-        if longer.passes[-1] < FURTHER * passes:
-            return exhausted(verdict, patience), took
-        return heard(verdict, crosscheck(longer, self.reference, tolerance)), took
+        if ways and waits(verdict) and verdict.evidence["passes"] >= passes:
+            patience = allowed(self.patience, took)
+            verdict = self.waited(verdict, self.reports, passes, seed, tolerance, patience)
+        return verdict, took
+
+    def further(self, reports: list[Report], budget: int, seed: int, within: float) -> Trace:
+        form, data = self.reference.formulation, self.reference.problem
+        trace = run(self.learner.thing, form, data, budget, seed, observe=lambda row: row.seconds > within)
+        if trace.passes[-1] < budget:
+            raise OutOfTime
+        return trace
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:

@@ -45,11 +45,11 @@ from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
-from workbench.judging.controls import control
+from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
-from workbench.judging.reference import Certified, Reference, reference_of
+from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import MOST, chosen, ended, needed, on_its_way, settling, stands
+from workbench.judging.settling import MOST, chosen, ended, moving, needed, on_its_way, settling, stands
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -71,8 +71,13 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
-    where its lower bound lies above its upper one.
+    where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
+    values of its variables are judged (judging/programs.py).
     """
+    if hasattr(solution, "is_dcp"):
+        from workbench.judging.programs import crosscheck_program
+
+        return crosscheck_program(learned, solution, tolerance)
     reference = reference_of(solution)
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, reference)
@@ -92,7 +97,22 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     return hearing.stays()
 
 
-def unusable(thetas: list[Floats], own: Any, reference: Reference) -> Verdict | None:  # own: a formulation, or None
+def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
+    """The verdict on a history that is known to stand: many more passes did not help, whatever its curve is like.
+
+    The weights must not be on their way, and no clean run may excuse; the limit is the least excess since half way.
+    """
+    reference = reference_of(solution)
+    hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
+    thetas = [each.theta for each in hearing.reports]
+    late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
+    hearing.evidence["limit"] = float(np.min(late))
+    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
+        return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
+    return hearing.stays()
+
+
+def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference) -> Verdict | None:
     """`failed` for weights that are none, `not comparable` for objectives that differ or an unproven reference."""
     if reference.missing:
         return Verdict(NOT_COMPARABLE, np.nan, reference.missing, rule="reference")
@@ -122,7 +142,8 @@ class Hearing:
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
-        self.far = f"its objective is {self.excess:.1e} (relative) above the proven optimum"
+        sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
+        self.far = f"its objective is {sizes} above the proven optimum"
         self.evidence = {
             "upper": float(self.uppers[-1]),
             "reference_lower": float(reference.lower),
@@ -200,7 +221,8 @@ class Hearing:
     def stays(self) -> Verdict:
         """It has settled: whether clean runs excuse it."""
         limit, size = self.evidence["limit"], self.reference.size
-        found = control(self.trace, self.reference, self.passes[-1], limit, not self.settled, self.threshold)
+        asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
+        found = control(self.trace, self.reference, asked)
         self.evidence["control"], self.needed = found.end, np.inf
         about = f"about {limit / size:.1e} above it"
         if not found.excuses:
@@ -225,7 +247,7 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
     return [Report(np.nan, np.asarray(learned, float).ravel())]
 
 
-def objective(formulation: Any) -> tuple[Any, ...]:  # any of the four kinds
+def objective(formulation: Formulation) -> tuple[Any, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
     settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
     return type(formulation).__qualname__, *settings

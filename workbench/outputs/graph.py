@@ -138,7 +138,7 @@ class Graph(Pairwise):
         if self.n_classes > 2:
             from workbench.objectives.oracles import Decoding, MarginRescaling, called_kernel
 
-            return called_kernel((MarginRescaling if augment else Decoding)(self))
+            return called_kernel((MarginRescaling if augment else Decoding)(self, cone=True))
         X, scratch = self.nodes, np.zeros(2 * (len(self.labels) + len(self.edges)))
         table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
         data = (
@@ -254,6 +254,13 @@ class EnclosedGraph(ExpandedGraph):
     def missed(self, w: Floats) -> Floats:
         """(n,) by how much more than `argmax` the loss-augmented maximum may be, by the relaxation's dual."""
         return self.gap(w, lambda scores, i, row: scores.value(row[: self.sizes[i]]))
+
+    def hints(self, w: Floats) -> dict[str, NDArray]:
+        """For a certificate: the shares (E, K) whose dual bounds the maxima at w (docs/certificate-format.md §3)."""
+        shares, (unary, pairs) = np.full((len(self.edges), self.n_classes), 0.5), self.scores(w, augment=True)
+        for i in np.flatnonzero(self.weights).tolist():
+            shares[self.ends[i] : self.ends[i + 1]] = self.relaxation(self.part(unary, pairs, i), i)[1]
+        return {"shares": shares}
 
     def exact(self) -> EnclosedExact:
         """The relaxation's dual in rational arithmetic: bounds on the maxima."""

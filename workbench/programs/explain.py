@@ -2,7 +2,7 @@
 
 First the program is proven infeasible; the constraints whose rows the proof uses are suspects. Then each is left out
 in turn (a deletion filter): where the others are still proven infeasible it is dropped for good, and the suspects
-shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that are attributes of
+shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that belong to
 variables are never left out. The change that would make linear rows feasible is the least Σ|change| of right-hand
 sides, an exact linear program.
 """
@@ -19,7 +19,7 @@ from workbench.errors import BadInput
 from workbench.programs.compiled import Compiled, compiled, label
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
-from workbench.programs.prove import Proof, prove_program
+from workbench.programs.prove import FEW, Proof, prove_program
 from workbench.programs.rays import relaxed
 
 
@@ -45,10 +45,11 @@ class Conflict:
             return "The bounds of the variables contradict one another."
         fewer = ", and no fewer of them do" if self.irreducible and len(self.names) > 1 else ""
         verb = "contradict one another" if len(self.names) > 1 else "has no solution within the variables' bounds"
-        found = f"{', '.join(self.names)} {verb}{fewer}."
+        names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+        found = f"{', '.join(names)} {verb}{fewer}."
         if self.changes:
-            told = ", ".join(f"{name} by {float(size):.6g}" for name, size in self.changes.items())
-            found += f" Least change of right-hand sides that mends them: {told}."
+            told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
+            found += f" Least change of right-hand sides that mends them: {', '.join(told)}."
         return found
 
 

@@ -71,13 +71,14 @@ def of_text(path: Path) -> Program:
 def of_mat(path: Path) -> Program:
     """A Maros–Mészáros problem as MATLAB 5."""
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
     try:
         parts = loadmat(path)
         P, A = (sparse.csc_array(parts[name], dtype=float) for name in "PA")
         q, lower, upper = (np.asarray(parts[name], float).ravel() for name in "qlu")
         constant = float(parts["r"].item())
-    except (KeyError, ValueError, TypeError, NotImplementedError) as error:
+    except (KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise BadInput(f"{path} is no .mat file with P, q, r, A, l and u ({error}); write these into it.") from None
     lower, upper = np.where(lower <= -NONE, -np.inf, lower), np.where(upper >= NONE, np.inf, upper)
     names = [f"row {k + 1}" for k in range(len(lower))]

@@ -29,12 +29,14 @@ from workbench.programs.rays import row
 RUNGS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 TOLERANCE = 1e-11
 FAINT = 1e-6  # of the largest entry of a ray
-ORDER = ("CLARABEL", "PIQP", "ECOS", "HIGHS", "DAQP", "SCS", "OSQP")
+FIRST, LATER = ("CLARABEL", "PIQP"), ("ECOS", "HIGHS", "DAQP", "SCS", "OSQP")
 
 
-def answers(cone: ConeProgram, name: str | None = None, seconds: float | None = None) -> Iterator[tuple[str, Answer]]:
-    """What the backends propose, one after the other; those that fail are passed over."""
-    for each in (name,) if name else ORDER:
+def answers(
+    cone: ConeProgram, name: str | None = None, seconds: float | None = None, names: tuple[str, ...] = FIRST + LATER
+) -> Iterator[tuple[str, Answer]]:
+    """What the backends (or the one of that name) propose, one after the other; those that fail are passed over."""
+    for each in (name,) if name else names:
         if BACKENDS[each].installed and supports(BACKENDS[each], cone) is None:
             try:
                 yield each, BACKENDS[each].solve(cone, TOLERANCE, seconds)

@@ -21,7 +21,7 @@ import numpy as np
 from workbench.arithmetic.matrices import floats, solved
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.backends.simplex import installed
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
 from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
@@ -34,7 +34,7 @@ from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, fo
 from workbench.proofs.exact import nearest, text
 
 UNKNOWN = "unknown"
-CLOSE = Fraction(1, 10**9)  # relative width at which a rung of the ladder is good enough
+FEW = 8  # names in a sentence
 
 
 @dataclass
@@ -100,7 +100,8 @@ class Proof:
             ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
-            because = f": {', '.join(self.names)} contradict one another" if self.names else ""
+            shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+            because = f": {', '.join(shown_names)} contradict one another" if self.names else ""
             return f"No point satisfies the constraints of {about}{because}."
         if self.kind == UNBOUNDED:
             return f"The objective of {about} improves without end along a ray of feasible points."
@@ -161,10 +162,14 @@ class Search:
     def attempts(self) -> Iterator[Callable[[], Proof | None]]:
         """What is tried, in order."""
         if not self.program.linear:
-            return iter((self.between, self.conic_rays))
+            _, answer = next(ladder.answers(self.program.cone, self.backend, self.left), ("", None))
+            rays = (self.linear_rows, self.conic_rays)
+            hopeless = answer is None or answer.infeasible or not np.isfinite(answer.x).all()
+            return iter((*rays, self.between) if hopeless else (self.between, *rays))
         first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
         rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
-        return iter((first, *rays, self.between))
+        slow = () if self.backend else (lambda: self.quadratic(ladder.LATER),)
+        return iter((first, *rays, *slow, self.between))
 
     @property
     def left(self) -> float | None:
@@ -198,9 +203,9 @@ class Search:
         self.says = found.status
         return self.concluded(OPTIMAL, x=found.x, y=found.y) if found.status == OPTIMAL else None
 
-    def quadratic(self) -> Proof | None:
+    def quadratic(self, names: tuple[str, ...] = ladder.FIRST) -> Proof | None:
         cone = self.program.cone
-        for name, answer in ladder.answers(cone, self.backend, self.left):
+        for name, answer in ladder.answers(cone, self.backend, self.left, names):
             if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():
                 self.by, slack = name, cone.b - cone.A @ answer.x
                 found = stationary(self.e, answer.x, answer.z, slack)
@@ -212,8 +217,24 @@ class Search:
         """By an irreducible ray; else by the prices of the least change that would make the rows feasible."""
         if proof := self.concluded(INFEASIBLE, y=farkas(self.e)):
             return proof
-        change = relaxed(self.e)
-        return None if change is None else self.concluded(INFEASIBLE, y=change.y)
+        if (change := relaxed(self.e)) is None:
+            return None
+        remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
+        return self.among(np.flatnonzero(change.y.whole), remark) or self.concluded(
+            INFEASIBLE, remark=remark, y=change.y
+        )
+
+    def among(self, rows: Ints, remark: str = "") -> Proof | None:
+        """An irreducible contradiction among these linear rows."""
+        equal = int((rows < self.e.zero).sum())
+        b = Ratios(self.e.b.whole[rows], self.e.b.unit)
+        part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
+        y = farkas(part) if len(rows) else None
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
+
+    def linear_rows(self) -> Proof | None:
+        """The linear rows of a conic program contradict one another on their own."""
+        return self.among(np.arange(self.e.zero + self.e.nonneg)) if installed() else None
 
     def unbounded(self) -> Proof | None:
         d = descent(self.e)
@@ -232,9 +253,8 @@ class Search:
             return None
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
-        remark = (
-            f"no {' and no '.join(sides)} end could be proven: that side may have no interior point" if sides else ""
-        )
+        why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
+        remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 
     def upper_point(self, cone: Any, rung: float) -> Ratios | None:
@@ -355,8 +375,8 @@ def wrong_minor(block: Any, k: int) -> Ratios | None:
 def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:
     """What is proven about a cp.Problem's optimum (or a `Program`'s), solved before by any backend, or by none.
 
-    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof that
-    no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
+    Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof
+    that no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
 
     reading : "float", numbers as stored, or "decimal", each as the shortest decimal that rounds to it
     backend : who proposes; None asks all that are installed, in turn. Whoever it is, nothing of theirs is believed

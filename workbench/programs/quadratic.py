@@ -24,7 +24,7 @@ from workbench.contracts import Floats, Ints
 from workbench.programs.linear import spread, vertex
 from workbench.programs.program import Exact
 
-CHANGES = 12  # of the active set
+CHANGES = 5  # of the active set
 UNKNOWNS = 4000
 
 

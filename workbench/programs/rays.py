@@ -6,6 +6,7 @@ unbounded    d with Pd = 0, A_E d = 0, A_I d ≤ 0, qᵀd = −1, and a point x 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -81,9 +82,14 @@ class Relaxed(NamedTuple):
     changes: Ratios
     y: Ratios
 
+    @property
+    def size(self) -> float:
+        """Σ|change|."""
+        return float(Fraction(int(abs(self.changes.whole).sum()), self.changes.unit))
+
 
 def relaxed(e: Exact) -> Relaxed | None:
-    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves that no x is feasible."""
+    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves infeasibility."""
     m, n = e.shape
     equal, size = np.arange(e.zero), m + e.zero
     one = identity(m)

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.intervals import up
+from workbench.contracts import Recording
 from workbench.errors import BadInput, CutbenchError
 from workbench.proofs.certificate import (
     Certificate,
@@ -37,6 +39,11 @@ from workbench.proofs.exact import above, below, text
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"
 ALLOWANCE = 1e-12  # of interval bounds, each end of its own size: another machine may add in another order
 INFINITE = float("inf")
+INEXACT = {
+    "under": "the oracle may miss the maximum: the lower bound holds and the upper one does not",
+    "relaxed": "the oracle maximises over more than the outputs: the upper bound holds for the problem, "
+    "the lower one only for its relaxation",
+}
 
 
 def verify(
@@ -157,7 +164,13 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
     """The interval of a certificate that the checker does not know, recomputed by the package's or the user's own
     code.
     """
-    certificate, header = load(path, type(problem) if problem is not None else None)
+    own = isinstance(problem, Recording)
+    certificate, header = load(path, type(problem) if problem is not None and not own else None)
+    if own and data_sha256(problem.arrays()) == header["data_sha256"]:  # its functions are asked again
+        witnesses = problem.recalled(certificate.problem, certificate.witnesses)
+        certificate = replace(certificate, problem=problem, witnesses=witnesses)
+    elif own:
+        raise BadInput(f"{path} is about other data or another version of the functions; build the problem as it was.")
     bounds, named = bounds_for(certificate.formulation, certificate.problem), header["problem"].get("data_sha256")
     digest, faults, kind = data_sha256(certificate.problem.arrays()), [], certificate.problem.oracle_kind
     if named != digest:
@@ -166,9 +179,14 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
         faults.append(
             f"the certificate calls its oracle {header.get('oracle')!r} where that of the outputs is {kind!r}"
         )
-    conditions = [f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"]
+    conditions = [
+        f"the prices, regularizer and cuts of {origin(type(certificate.formulation))}: {reason}"
+        if reason.what == "formulation"
+        else f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"
+    ]
+    conditions = getattr(certificate.problem, "conditions", None) or conditions
     if kind != "exact":
-        conditions.append(f"the argmax, which calls itself {kind!r}, being exact")
+        conditions.append(INEXACT.get(kind, f"the argmax, which calls itself {kind!r}, being exact"))
     try:
         if not check_outputs(certificate.problem, certificate):
             conditions.append("every witness being an output of its sample, of which there is no list")

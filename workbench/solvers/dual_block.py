@@ -213,6 +213,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     if not compiled:
         plain = loops.insert, loops.sweep, loops.plane, loops.repack
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
+    kernel = machine.nested(kernel)
     build, data, i = machine.compiled_function, kernel.data, 0
     entries, value = machine.entry_types(kernel)
     slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)

@@ -5,8 +5,9 @@ A visit decodes z = argmax_y ⟨w, φ(x_i, y)⟩, without loss, and learns from 
     z ≠ y_i:   w ← w + η ψ_i(z),      ψ_i(z) = φ(x_i, y_i) − φ(x_i, z)
 
 A subgradient method on (1/n) Σ [max_y ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩] with constant step η; from w = 0,
-w/η does not depend on η, nor does any prediction. Reported: the last w, or the mean of w over all
-visits, w̄_T = Σ_t η (T − t + 1)/T · ψ_t over the mistaken visits t (docs/mathematics.md §4).
+w/η does not depend on η, nor does any prediction. Reported: the last w, or a mean of w over all visits: `uniform`
+of w as each visit leaves it, w̄_T = Σ_t η (T − t + 1)/T · ψ_t over the mistaken visits t (docs/mathematics.md §4);
+`before` of w as each visit finds it, Σ_t η (T − t)/T · ψ_t, the average of the weights that were predicted with.
 
 Mistakes. With ψ_t at the mistaken visits, ⟨w_t, ψ_t⟩ ≤ 0 gives ‖w_T‖² ≤ η² Σ ‖ψ_t‖², and so, for every u,
 
@@ -49,7 +50,7 @@ def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: 
 class Perceptron(Solver):
     """Structured perceptron; judged by its mistakes, for its objective has the minimum 0 at w = 0."""
 
-    average: Literal["uniform", "last"] = "uniform"
+    average: Literal["uniform", "before", "last"] = "uniform"
     step: float = 1.0
 
     name: ClassVar[str] = "perceptron"
@@ -57,8 +58,8 @@ class Perceptron(Solver):
     sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("uniform", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'uniform' or 'last'.")
+        if self.average not in ("uniform", "before", "last"):
+            raise BadInput(f"average is {self.average!r}; choose 'uniform', 'before' or 'last'.")
         if not 1e-100 <= self.step <= 1e100:
             raise BadInput(f"step is {self.step!r}; it must be positive, from 1e-100 to 1e100, e.g. step=1.")
 
@@ -80,11 +81,14 @@ class Perceptron(Solver):
     def report(self, state: State) -> Floats:
         if self.average == "last" or state.visits[0] == 0:
             return state.w.copy()
-        return state.w - state.late / state.visits[0]
+        after = state.w - state.late / state.visits[0]
+        return after - state.w / state.visits[0] if self.average == "before" else after
 
     def averaging(self, at: Ints, visits: int) -> Floats:
         """The weights of updates made at the visits `at` (1, 2, …) in what is reported after `visits`."""
-        return np.full(len(at), self.step) if self.average == "last" else self.step * (visits - at + 1) / visits
+        if self.average == "last":
+            return np.full(len(at), self.step)
+        return self.step * (visits - at + (self.average == "uniform")) / visits
 
 
 NAMES = {"perceptron": Perceptron}

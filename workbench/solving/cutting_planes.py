@@ -16,6 +16,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses         the atoms generated since the line before, numbered in the order of generation
+    recorded_…                 what these witnesses are, where outputs are objects of the user
     atoms, lengths             the rows generated since the line before: their atoms, one row after the other
     rows, multipliers, idle    the numbers of the master's rows; β; rounds without weight
     theta                      the master's θ
@@ -281,7 +282,7 @@ class Generation:
         last: dict[str, Any] = {}  # the last array of each name
         for line in lines:
             arrays = line.arrays()
-            self.rebuilt.rebuild(arrays["samples"], arrays["witnesses"])
+            self.rebuilt.rebuild(arrays)
             rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
             last |= arrays
         history = [dict(line.numbers) for line in lines]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
-from workbench.contracts import Cuts, Floats, Ints, Rows, enumerated
+from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
@@ -77,12 +78,12 @@ class RebuiltFamily(CutFamily, Protocol):
         """An upper bound at θ."""
         ...
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """The arrays from which `rebuild` makes the cuts from number `since` on, for a journal."""
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What a journal keeps of the cuts from number `since` on."""
         ...
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
-        """Generate cuts of a journal again, from the data."""
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate cuts that a journal kept again, from the data."""
         ...
 
     @property
@@ -178,13 +179,18 @@ class Family:
         """F(θ), rounded up."""
         return self.bounds.upper(theta)
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """Samples and witnesses of the atoms from number `since` on, for `rebuild`."""
-        return {"samples": self.cuts.samples[since:], "witnesses": self.cuts.witnesses[since:]}
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
+        return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
-        """Generate these atoms again, from the data."""
-        self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        problem, witnesses = self.bounds.problem, arrays["witnesses"]
+        if isinstance(problem, Recording):
+            witnesses = problem.admitted(arrays)[:, None]
+        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""

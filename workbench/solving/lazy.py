@@ -13,10 +13,10 @@ solves our own formulations (solving/cutting_planes.py). Generated rows stay wit
 a change of a cp.Parameter of the base, starts with these rows.
 
 *What the answer proves.* Leaving constraints out can only lower the minimum, so a dual value of the base with the rows
-so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed, hence
-`lower_kind = "numerical"`. A point that violates neither base nor families by more than `feasibility` gives the upper
-bound. So does `repair`, an optional function from the variables' values to feasible values; at the end the oracles
-check the repaired point.
+so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind`
+is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
+nor families by more than `feasibility` gives the upper bound, which is as good as the oracles. So does `repair`, an
+optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
 *Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
 Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
@@ -41,7 +41,9 @@ from workbench.backends import BACKENDS
 from workbench.backends import backend as find_backend
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed, BadInput
+from workbench.programs.prove import Proof
 from workbench.solving.cutting_planes import generate
+from workbench.solving.lazy_proof import lower_end, proven_master
 from workbench.solving.masters.declared import CompiledBase, LazyCuts
 from workbench.solving.masters.master import CompiledMaster, MasterAnswer
 from workbench.solving.progress import Clock, Observe, Record
@@ -76,8 +78,10 @@ class LazyConstraint:
 class LazySolution:
     """The outcome of `LazyProblem.solve`; the CVXPY variables hold the values of the answer.
 
-    value : the objective at these values;  upper, lower : bounds on the optimum, of kind `lower_kind`
+    value : the objective at these values;  lower : a bound on the optimum, of kind `lower_kind`, numerical or proven
+    upper : a bound that is as good as the oracles, since only they say that nothing is violated
     violation : the largest violation that the oracles report there;  rows : the rows in the last master
+    proof : the proof of a proven lower bound; `proof.save` writes a certificate, with the rows that the oracles gave
     """
 
     value: float
@@ -92,6 +96,7 @@ class LazySolution:
     seconds: float
     compile_seconds: float
     lower_kind: str = "numerical"
+    proof: Proof | None = field(default=None, repr=False)
     history: list[Record] = field(default_factory=list, repr=False)
 
 
@@ -147,6 +152,7 @@ class LazyProblem:
         max_rounds: int | None = None,
         time_limit: float | None = None,
         observe: Observe | None = None,
+        prove: bool = True,
     ) -> LazySolution:
         """Generate constraints until (upper − lower)/max(|upper|, |lower|, floor) ≤ `gap`.
 
@@ -155,6 +161,7 @@ class LazyProblem:
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
         repair : values of all oracles' variables, in order -> as many feasible values; with `repair` every round
             gives an upper bound
+        prove : replace the lower bound by a proven one where that is as close (solving/lazy_proof.py)
 
         Raises
         ------
@@ -189,13 +196,19 @@ class LazyProblem:
                 f"repair returned a point that the oracles find violated by {violation:.3g}, more than "
                 f"feasibility={feasibility}; correct repair."
             )
-        upper, lower = sorted((self.sign * state.upper, self.sign * state.lower), reverse=True)
+        low, proof = state.lower, None
+        if prove and np.isfinite(state.upper):
+            proof = proven_master(base, self.pool.take(self.pool.handles()), int(self.sign), chosen.name, time_limit)
+            end = min(lower_end(proof), state.upper)
+            proven = family.gap(state.upper, end) <= max(gap, family.gap(state.upper, low))
+            low, proof = (end, proof) if proven else (low, None)
+        upper, lower = sorted((self.sign * state.upper, self.sign * low), reverse=True)
         last = state.history[-1]
         return LazySolution(
             value=float(self.objective.value),
             upper=upper,
             lower=lower,
-            gap=family.gap(state.upper, state.lower),
+            gap=family.gap(state.upper, low),
             status=state.status,
             violation=violation,
             rounds=last["round"],
@@ -203,6 +216,8 @@ class LazyProblem:
             backend=f"{chosen.name} {chosen.version}",
             seconds=clock.seconds - compile_seconds,
             compile_seconds=compile_seconds,
+            lower_kind="numerical" if proof is None else "proven",
+            proof=proof,
             history=state.history,
         )
 
@@ -322,6 +337,8 @@ class LazyRows:
     def take(self, handles: list[Ints]) -> Rows:
         """The rows of these handles in the form that masters take."""
         taken = [self.rows[handle[0]] for handle in handles]
+        if not taken:
+            return Rows(sparse.csr_array((0, self.dim)), np.empty(0), np.empty(0, np.int64))
         ends = np.cumsum([0, *(len(row.columns) for row in taken)])
         data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
         slopes = sparse.csr_array(data, shape=(len(taken), self.dim))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from workbench.contracts import Formulation, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
-from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions
+from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
 from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
@@ -38,7 +37,7 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
 
     Raises `BadInput` if that `Journal` is about other data or another formulation.
     """
-    named = {"name": name_of("formulation", formulation), "settings": asdict(formulation)}  # type: ignore[arg-type]
+    named = {"name": name_of("formulation", formulation), "settings": written(formulation)}
     settings = {"command": "solve", "folder": os.getcwd(), "source": request.source, "options": request.options}
     settings |= {"formulation": named, "data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}
     if isinstance(journal, str | Path):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from workbench.contracts import Formulation, Majorized, Problem
+from workbench.contracts import Formulation, Majorized, Problem, Recording
 from workbench.proofs.door import bounds_for
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
@@ -65,6 +65,8 @@ def solve(
     """
     request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, source or {})
     formulation = checked_formulation(formulation, problem)
+    if isinstance(problem, Recording):
+        problem.vet()
     if isinstance(formulation, Majorized):
         with journalled(journal, formulation, problem, request) as record:
             return alternating(formulation, problem, request, record, solve)

@@ -148,12 +148,11 @@ def print_verdicts(record: dict[str, Any]) -> None:
     unproven = reference.get("evidence", "no joint optimum")
     optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
     click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
-    columns = ["name", "verdict", "excess", "absolute", "passes", "seconds", "reason"]
+    columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
     if any(len(row["runs"]) > 1 for row in rows):
         columns.insert(2, "seeds")
         rows = [row | {"seeds": agreeing(row)} for row in rows]
-    formats = dict.fromkeys(("excess", "absolute"), "{:.1e}".format)
-    formats |= {"passes": "{:g}".format, "seconds": "{:.2f}".format}
+    formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
     shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
     terminal.table(["learner", *columns[1:-1], "because"], shown)
 

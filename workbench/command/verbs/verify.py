@@ -45,12 +45,24 @@ def command(
     if settings and data is None:
         raise BadInput(f"--set {settings[0]} belongs to the problem of --data; name one, e.g. --data digits.")
     place = options["problem"]
-    code = None if place is None else problem_of(build(load_problem(place), {}), place)
+    code = None if place is None else coded(place, path)
     wanted = dict(map(expected, expect))
     result = verify(path, own, f"the data in {data}", wanted, code)
     terminal.emit(result) if options["as_json"] else print_proof(result)
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
+
+
+def coded(place: str, certificate: Path) -> Any:
+    """The problem of a Python file, built with those settings of the certificate's problem that the file takes."""
+    from workbench.proofs.certificate import load
+
+    source = load_problem(place)
+    told, known = {}, settings_of(source)
+    if known:
+        told = load(certificate)[1]["problem"].get("settings", {})
+    with terminal.stdout_kept():
+        return problem_of(build(source, {key: told[key] for key in known if key in told}), place)
 
 
 def expected(words: str) -> tuple[str, str]:

@@ -105,6 +105,7 @@ class Strangers:
             right=tuple(dict.fromkeys(name for each in fault.amounts_to for name in NAMES[each])) if fault else (),
             convention=known.name if known else "",
             confident=bool(known and known.confident),
+            catalogue="second",
         )
 
     def longer(self, stand: Stand, fit: Fit, budget: int) -> float:

@@ -74,6 +74,7 @@ class Trial:
     convention: str = ""
     confident: bool = False
     against: tuple[str, ...] = ()
+    catalogue: str = "first"
 
     @property
     def harmful(self) -> bool:
@@ -136,7 +137,8 @@ class Bench:
 
     def run(self, method: str, fault: Fault | None = None) -> Trial:
         detective, budget = self.detective(method), self.passes or BUDGETS[method]
-        best, sound = detective.reference, begun(self.maker(method), self.problem, formulated(method, self.family))
+        best = detective.reference
+        sound = begun(self.maker(method), self.problem, best.formulation)
         lender = Lender(self.maker(method, fault), method)
         stand = Stand(Learner(method, lender), best, patience=FOREVER)
         with np.errstate(all="ignore"):
@@ -169,7 +171,7 @@ class Bench:
             tolerance=self.tolerance,
             gap=best.gap,
             accuracy=float((decoded == self.problem.truth)[places].mean()),
-            account=account(lender.first or sound, stand.history),
+            account=account(lender.first or sound, [(each.passes, each.theta) for each in stand.reports]),
             reason=verdict.reason,
             right=tuple(each for each in fault.right if each in lent or each not in AUDITED) if fault else (),
             convention=known.name if known else "",

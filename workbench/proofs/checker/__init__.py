@@ -21,13 +21,14 @@ from workbench.proofs.checker.formulations import (
     smooth,
     soft_margin,
 )
-from workbench.proofs.checker.kinds import cuts, program, tangent, tree
-from workbench.proofs.checker.outputs import chain, linear, matching, motif, multiclass
+from workbench.proofs.checker.kinds import cuts, program, tangent
+from workbench.proofs.checker.kinds import tree as searched
+from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass, structured, tree
 
 DEFINITIONS = (
-    *(chain, linear, matching, motif, multiclass),
+    *(chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
     *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
-    *(cuts, program, tangent, tree),
+    *(cuts, program, tangent, searched),
 )
 
 __all__ = [

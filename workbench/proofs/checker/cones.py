@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.proofs.checker.balls import log
+
 PRECISION = 192  # bits of logarithms
 
 
@@ -60,28 +62,4 @@ def dual_exponential(u: int, v: int, w: int) -> bool:
 
 def below_log(p: int, q: int, a: int, b: int) -> bool:
     """p/q ≤ log(a/b) for q, a, b > 0, proven by log(a/b) ≥ (lowest log a − highest log b)."""
-    return p << PRECISION <= q * (log(a)[0] - log(b)[1])
-
-
-def log(m: int) -> tuple[int, int]:
-    """Whole numbers lo ≤ 2^PRECISION · log m ≤ hi, for m > 0.
-
-    m = f 2^k with 1 ≤ f < 2 cut to Q = PRECISION + 64 bits; log f = 2 Σ_j y^(2j+1)/(2j+1) at y = (f − 1)/(f + 1) ≤ ⅓,
-    and log 2 the same at y = ⅓. All roundings are down: the cut of f and that of y lower log f by at most 2 and 4 units of
-    2^−Q, each of N terms by at most 4 in y^(2j+1), once in the quotient, twice for the factor; the rest is below 4.
-    """
-    Q, k = PRECISION + 64, m.bit_length() - 1
-    one, f = 1 << Q, m << Q >> k
-    fraction, terms = series(((f - one) << Q) // (f + one), Q)
-    two, more = series(one // 3, Q)
-    value, error = fraction + k * two, 10 * (terms + 2) + k * 10 * (more + 2)
-    return value >> 64, ((value + error) >> 64) + 1
-
-
-def series(y: int, Q: int) -> tuple[int, int]:
-    """2 Σ_j y^(2j+1)/(2j+1) in units of 2^−Q, rounded down, and the number of terms."""
-    total, power, square, j = 0, y, y * y >> Q, 0
-    while power:
-        total += power // (2 * j + 1)
-        power, j = power * square >> Q, j + 1
-    return 2 * total, j
+    return p << PRECISION <= q * (log(a, PRECISION)[0] - log(b, PRECISION)[1])

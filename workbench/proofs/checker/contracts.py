@@ -10,6 +10,7 @@ Other kinds of proof than those about F of docs/certificate-format.md §2 bring 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,6 +64,7 @@ class Structure(Registered):
     n, width, dim : samples, entries of an output, features
     weights (n,) floats ≥ 0;  truth (n, width) the true outputs
     X, blocks : the rows, and how many blocks of p places there are; X is None if there are none
+    signed (d,) : the weights that must be ≥ 0, if any must
     oracle : "exact", or the word for what its own maxima may miss
     """
 
@@ -75,6 +77,8 @@ class Structure(Registered):
     truth: Array
     X: Rows | None = None
     blocks: int = 0
+    count_unit: int = 1
+    signed: Array | None = None
 
     def __init__(self, fields: Fields):
         """Read and check every data array."""
@@ -93,7 +97,7 @@ class Structure(Registered):
         return NONE, NONE, NONE
 
     def units(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        """(number in the batch, place, whole count) of every count that enters φ."""
+        """(number in the batch, place, whole number over `count_unit`) of every single entry of φ."""
         return NONE, NONE, NONE
 
     def loss(self, samples: Array, outputs: Array) -> Whole:
@@ -122,6 +126,9 @@ class Structure(Registered):
 
     # ── what follows ──
 
+    def read_hints(self, fields: Fields) -> None:
+        """Read the arrays, besides the data, by which a maximum is proven rather than searched; most need none."""
+
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 
@@ -136,7 +143,11 @@ class Structure(Registered):
 
     @property
     def unit(self) -> int:
-        return 1 if self.X is None else self.X.unit
+        return math.lcm(1 if self.X is None else self.X.unit, self.count_unit)
+
+    def scaled(self, counts: Array) -> Array:
+        """Counts over `count_unit` as whole numbers over `unit`."""
+        return counts.astype(object) * (self.unit // self.count_unit)
 
     def changes(self, samples: Array, outputs: Array) -> tuple[list[Array], list[Array]]:
         """Parts and units of Δ_i(y) = φ(x_i, y) − φ(x_i, y_i), each with a sign at its end."""
@@ -156,9 +167,10 @@ class Structure(Registered):
             factors = grouped(masses.values[number] * sign.astype(object), target, len(cell))
             used = np.flatnonzero(factors)
             rows, blocks = np.divmod(cell[used], self.blocks)
-            total[: self.blocks * self.X.columns] = self.X.spread(rows, blocks, factors[used], self.blocks)
+            spread = self.X.spread(rows, blocks, factors[used], self.blocks)
+            total[: self.blocks * self.X.columns] = spread * (self.unit // self.X.unit)
         if len(owner):
-            total += grouped(masses.values[owner] * (count * self.unit).astype(object), place, self.dim)
+            total += grouped(masses.values[owner] * self.scaled(count), place, self.dim)
         return Whole(total, self.unit * masses.unit)
 
     def gains(self, w: Whole, samples: Array, outputs: Array) -> Whole:
@@ -168,9 +180,10 @@ class Structure(Registered):
         if self.X is not None and len(number):
             rows, at = np.unique(row, return_inverse=True)
             table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, -1))
-            total += grouped(table[at, block] * sign.astype(object), number, len(samples))
+            found = grouped(table[at, block] * sign.astype(object), number, len(samples))
+            total += found * (self.unit // self.X.unit)
         if len(owner):
-            total += grouped(w.values[place] * (count * self.unit).astype(object), owner, len(samples))
+            total += grouped(w.values[place] * self.scaled(count), owner, len(samples))
         return Whole(total, self.unit * w.unit)
 
     def dense(self, samples: Array, outputs: Array) -> Whole:
@@ -181,7 +194,8 @@ class Structure(Registered):
             which, at = self.X.entries(row)
             target = number[which] * self.dim + block[which] * self.X.columns + self.X.indices[at]
             total += grouped(self.X.values[at] * sign[which].astype(object), target, len(total))
-        total += grouped((count * self.unit).astype(object), owner * self.dim + place, len(total))
+            total *= self.unit // self.X.unit
+        total += grouped(self.scaled(count), owner * self.dim + place, len(total))
         return Whole(total.reshape(len(samples), self.dim), self.unit)
 
     def magnitudes(self) -> Array:

@@ -64,6 +64,7 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
     samples = fields.ints("samples", len(weights), within=(0, structure.n - 1))
     witnesses = fields.ints("witnesses", len(weights), structure.width)
     demand(proof == "cuts" or not len(weights), f"it has cuts, which a proof by {proof} does not use")
+    structure.read_hints(fields)
     program = Program(formulation, exact(theta), samples, witnesses, weights, fields)
     statement = Statement(
         kind.name, given, formulation.formula, structure.words(), structure.n, formulation.dim, structure.oracle,

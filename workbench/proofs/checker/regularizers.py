@@ -2,6 +2,7 @@
 format.md §4).
 
 SquaredNorm    λ/2‖θ‖²                              ‖s‖²/(2λ)
+SignedNorm     the same on θ_j ≥ 0 for j ∈ J        the same, with (s_j)₊ on J
 ElasticNet     λ₂‖w‖² + λ₁‖w‖₁                      Σ (|s_j| − λ₁)₊²/(4λ₂)
 Box            0, an optimum being in |b_k| ≤ B     B Σ|s_k|
 Simplex        0 on v ≥ 0, Σ v = 1, live entries    max s_S over live S
@@ -47,6 +48,23 @@ class SquaredNorm(Regularizer):
     def argmax(self, s: Whole) -> Whole:
         """The θ that attains r*(s)."""
         return s * (1 / self.lam)
+
+
+@dataclass(frozen=True)
+class SignedNorm(Regularizer):
+    """λ/2‖θ‖² on θ_j ≥ 0 for the entries that are `signed` (p,)."""
+
+    lam: Fraction
+    signed: Array
+
+    def value(self, x: Whole) -> Fraction:
+        return self.lam / 2 * x.squares()
+
+    def conjugate(self, s: Whole) -> Fraction:
+        return self.feasible(s).squares() / (2 * self.lam)
+
+    def feasible(self, x: Whole) -> Whole:
+        return Whole(np.where(self.signed, np.maximum(x.values, 0), x.values), x.unit)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ integers.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -82,9 +83,8 @@ class Whole:
 
 
 def objects(numbers: Any) -> Array:
-    """An object array (n,) of the numbers, whatever they are."""
-    listed = [*numbers, None]
-    return np.array(listed, object)[:-1]
+    """An object array (n,) of whole numbers as Python's, whose products never overflow."""
+    return np.array([*map(operator.index, numbers), None], object)[:-1]
 
 
 def zeros(*shape: int) -> Array:
@@ -240,16 +240,18 @@ class Rows:
             number, at = self.entries(rows[chunk])
             place, target = np.unique(blocks[chunk][number] * self.columns + self.indices[at], return_inverse=True)
             if len(at):
-                total[place] += self.summed(self.values[at], coefficients[chunk][number], target, len(place))
+                total[place] += self.summed(at, coefficients[chunk], number, target)
         return total
 
-    def summed(self, values: Array, factors: Array, target: Array, size: int) -> Array:
-        """Σ of value · factor at each target."""
-        steps = widths(values, factors, int(np.bincount(target).max()))
+    def summed(self, at: Array, factors: Array, number: Array, target: Array) -> Array:
+        """Σ of value · factor at each target, for the entries `at` whose factors are factors[number]."""
+        counts = np.bincount(target)
+        size, steps = len(counts), widths(self.values, factors, int(counts.max()))
         if steps is None:
-            return grouped(values * factors, target, size)
-        lefts, rights = pieces(values, steps[0]), pieces(factors, steps[1])
-        check_work(len(values) * len(lefts) * len(rights))
+            return grouped(self.values[at] * factors[number], target, size)
+        lefts = [piece[at] for piece in pieces(self.values, steps[0])]
+        rights = [piece[number] for piece in pieces(factors, steps[1])]
+        check_work(len(at) * len(lefts) * len(rights))
         return assembled(convolved(lefts, rights, steps, lambda products: np.bincount(target, products, size)), size)
 
 

@@ -32,6 +32,7 @@ class Likelihood(Formulation):
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         super().__init__(structure, given)
+        demand(structure.signed is None, f"{self.name} is not defined for {structure.name}")
         self.regularizer = SquaredNorm(Fraction(given["lam"]))
 
     def sums(self, theta: Whole, P: int, gradient: bool = True) -> tuple[Sums, str]:

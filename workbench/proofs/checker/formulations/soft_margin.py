@@ -7,20 +7,24 @@ slack    h_i(w) = max_y ℓ_i(y) (1 + ⟨w, Δ_i(y)⟩)       cuts ℓ_i(z) Δ_i
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.proofs.checker.contracts import Formulation, Setting, is_positive, one_of
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.regularizers import SquaredNorm
+from workbench.proofs.checker.regularizers import SignedNorm, SquaredNorm
 from workbench.proofs.checker.whole import Array, Whole
 
 
 class Hinge(Formulation):
-    """Cuts Δ_i(z), ℓ_i(z), and r = λ/2‖θ‖² for a setting `lam`."""
+    """Cuts Δ_i(z), ℓ_i(z), and r = λ/2‖θ‖² for a setting `lam`; `cone` admits weights that must be ≥ 0."""
+
+    cone: ClassVar[bool] = False
 
     def __init__(self, structure: Any, given: dict[str, Any]):
         super().__init__(structure, given)
-        self.regularizer = SquaredNorm(Fraction(given["lam"]))
+        lam, signed = Fraction(given["lam"]), structure.signed
+        demand(signed is None or self.cone, f"{self.name} is not defined for {structure.name}")
+        self.regularizer = SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         losses = self.structure.loss(samples, witnesses)
@@ -35,6 +39,7 @@ class Hinge(Formulation):
 
 class SoftMargin(Hinge):
     name = "soft-margin"
+    cone = True
     settings = {  # noqa: RUF012
         "lam": Setting(is_positive, 0.1),
         "rescaling": Setting(one_of("margin", "slack"), "margin"),

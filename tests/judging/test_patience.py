@@ -1,0 +1,163 @@
+"""Patience: when the judge asks for more passes, and what it makes of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.errors import BadInput
+from workbench.judging.patience import (
+    ENOUGH,
+    FURTHER,
+    LEAST,
+    PATIENCE,
+    allowed,
+    enough,
+    exhausted,
+    heard,
+    late,
+    unmoved,
+    waits,
+)
+from workbench.judging.settling import FALL
+from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+
+
+def said(verdict=DISAGREES, rule="settled", absolute=1.0, passes=100.0, needed=np.inf):
+    evidence = {"passes": passes, "threshold": 1e-4}
+    return Verdict(verdict, absolute, "It is far; run it longer.", evidence, rule, absolute, needed)
+
+
+def test_more_is_asked_for_before_a_history_accuses():
+    assert waits(said(rule="settled"))
+    assert waits(said(rule="ended"))
+    for rule in ("drift", "rate", "reported", "feasibility"):
+        assert not waits(said(rule=rule))
+    assert not waits(said(AGREES, "optimum"))
+    assert not waits(said(NOT_CONVERGED, "feasibility"))
+    assert not waits(said(NOT_CONVERGED, "history", absolute=np.inf))
+
+
+@pytest.mark.parametrize(("times", "asked"), [(0.99 * ENOUGH, False), (1.01 * ENOUGH, True), (np.inf, True)])
+def test_a_trend_that_leads_there_soon_is_believed(times, asked):
+    assert waits(said(NOT_CONVERGED, "history", needed=100 * times)) == asked
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.99 * FALL, DISAGREES), (1.01 * FALL, NOT_CONVERGED)])
+def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(factor, verdict):
+    for further in (1.0 / factor, factor):
+        found = heard(said(absolute=1.0), said(absolute=further, passes=400.0))
+        assert found.verdict == verdict
+        assert found.excess == 1.0  # the numbers are those of the budget asked for
+        assert found.evidence["further_passes"] == 400.0
+        assert found.evidence["further_excess"] == pytest.approx(further)
+        assert ("run it longer" in found.reason) == (verdict == NOT_CONVERGED)
+
+
+def test_two_histories_must_say_so():
+    """Who settles with the further passes only is asked once more, and that history decides."""
+    first, further = said(NOT_CONVERGED, "history", absolute=2.0), said(DISAGREES, "settled", passes=400.0)
+    assert heard(first, further).verdict == NOT_CONVERGED
+    found = late(first, further, said(DISAGREES, "ended", passes=1600.0))
+    assert (found.verdict, found.rule, found.excess) == (DISAGREES, "ended", 2.0)
+    assert found.reason.endswith("; 100 passes end 2.0e+00 above.")
+    for last in (said(absolute=0.5, passes=1600.0), said(NOT_CONVERGED, "history", passes=1600.0)):
+        assert late(first, further, last).verdict == NOT_CONVERGED
+    assert not enough(first, further)
+    assert enough(further, said(passes=1600.0))
+    arrived = late(first, further, said(AGREES, "optimum", absolute=1e-9, passes=1600.0))
+    assert (arrived.verdict, arrived.needed) == (NOT_CONVERGED, 1600.0)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize(("factor", "stands"), [(0.99 * FALL, True), (1.01 * FALL, False)])
+def test_who_was_not_better_with_four_nor_with_sixteen_times_the_passes_stands(place, factor, stands):
+    """It may jump, and even rise: what counts is that neither of the longer histories is FALL times better."""
+    ends = [3.0, 9.0]
+    ends[place] = 1.0 / factor
+    second, last = (said(NOT_CONVERGED, "history", absolute=end, passes=400.0) for end in ends)
+    assert unmoved(said(absolute=1.0), second, last) == stands
+    assert not unmoved(said(absolute=1.0), second, said(AGREES, "optimum", absolute=9.0))
+
+
+@pytest.mark.parametrize(("factor", "decided"), [(0.99 * FALL, False), (1.01 * FALL, True)])
+def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
+    further = said(NOT_CONVERGED, "history", absolute=1.0 / factor, passes=400.0)
+    assert enough(said(NOT_CONVERGED, "history"), further) == decided
+    assert enough(said(), said(AGREES, "optimum"))
+
+
+def test_who_arrives_with_the_further_passes_needed_them():
+    found = heard(said(), said(AGREES, "optimum", absolute=1e-9, passes=400.0))
+    assert (found.verdict, found.needed) == (NOT_CONVERGED, 400.0)
+    assert "400 passes bring it within 1.0e-04" in found.reason
+
+
+def test_certain_evidence_in_the_further_passes_is_certain():
+    further = said(DISAGREES, "reported", passes=400.0)
+    assert heard(said(NOT_CONVERGED, "history"), further) == further
+
+
+def test_the_limit_of_time_is_the_users_or_a_few_times_the_learners_own():
+    assert allowed(None, 3.0) == PATIENCE * 3.0 + LEAST
+    assert allowed(7.0, 3.0) == 7.0
+    assert "took more than the 7 s of patience" in exhausted(said(), 7.0).reason
+    assert exhausted(said(), 7.0).verdict == NOT_CONVERGED
+
+
+# ── at work ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def reference():
+    X = np.random.default_rng(5).normal(size=(30, 4))
+    return wb.solve(wb.SoftMargin(0.1), wb.Multiclass(X, X[:, :3].argmax(axis=1)), gap=1e-9)
+
+
+class Counting:
+    """Weights at a share of the optimum that depends on the budget; remembers what it was asked."""
+
+    def __init__(self, share):
+        self.share, self.asked = share, []
+
+    def fit(self, problem, formulation, budget, rng):
+        self.asked.append(budget)
+        return self.share(budget) * reference().theta_flat
+
+
+def test_a_learner_that_has_ended_is_asked_once_more_and_accused():
+    learner = Counting(lambda budget: 0.8)
+    found = wb.judge(learner, reference(), passes=40, audit=False)
+    assert (found.verdict, found.rule) == (DISAGREES, "ended")
+    assert max(learner.asked) == FURTHER * 40
+    assert "2 of its 40 passes give the same weights; after 160 passes" in found.reason
+    assert found.excess == pytest.approx(found.absolute / reference().upper, rel=1e-6)
+    assert [passes for passes, _ in found.history] == sorted(passes for passes, _ in found.history)
+
+
+def test_a_learner_that_pauses_is_not_accused():
+    """The same weights up to 40 passes, and then the optimum: what has ended has not."""
+    found = wb.judge(Counting(lambda budget: 0.8 if budget <= 40 else 1.0), reference(), passes=40, audit=False)
+    assert (found.verdict, found.needed) == (NOT_CONVERGED, 160)
+
+
+def test_without_patience_the_history_alone_decides():
+    learner = Counting(lambda budget: 0.8)
+    assert wb.judge(learner, reference(), passes=40, audit=False, patience=0).rule == "ended"
+    assert max(learner.asked) == 40
+    with pytest.raises(BadInput, match="patience is -1"):
+        wb.judge(learner, reference(), patience=-1)
+
+
+def test_a_setting_of_its_own_is_named_to_who_stops_early():
+    class Tolerant(Counting):
+        def __init__(self):
+            super().__init__(lambda budget: 0.97)
+            self.tol = 1e-2
+
+    found = wb.judge(Tolerant(), reference(), passes=40, audit=False)
+    assert found.verdict == DISAGREES
+    assert "tighten its own `tol`" in found.reason or found.causes[0].confident

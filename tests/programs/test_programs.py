@@ -1,0 +1,397 @@
+"""Proofs of programs: known optima, adversarial data, forged certificates, and a second checker."""
+
+from __future__ import annotations
+
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from plain_programs import checked
+from scipy import sparse
+from scipy.io import savemat
+
+import workbench as wb
+from workbench.arithmetic import matrices
+from workbench.arithmetic.matrices import completed, equal, lifted, solved
+from workbench.arithmetic.rationals import ratios
+from workbench.errors import BadInput, MissingCapability
+from workbench.programs.compiled import compiled
+from workbench.programs.files import program_in
+from workbench.programs.program import decimals, exact, matrix_of, program_of, stored
+from workbench.programs.prove import prove_program
+from workbench.proofs.checker import Malformed, check
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("CUTBENCH_DATA", "nowhere")) / "programs"
+
+
+def certified(proof, folder: Path):
+    """The proof after both checkers agree on its certificate."""
+    path = proof.save(folder / "c")
+    verdict = check(path)
+    assert verdict.proven, verdict.faults
+    kind, lower, upper = checked(path)
+    assert kind == proof.kind
+    if proof.program.sign < 0:
+        lower, upper = (None if end is None else -end for end in (upper, lower))
+    assert (lower, upper) == (proof.lower, proof.upper)
+    return proof
+
+
+# ── exact optima ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_linear_program_is_a_fraction(tmp_path):
+    x = cp.Variable(2)
+    proof = certified(wb.prove(cp.Problem(cp.Maximize(x[0] + 2 * x[1] + 7), [3 * x[0] + x[1] <= 1, x >= 0])), tmp_path)
+    assert proof.optimum == 9
+    proof = wb.prove(cp.Problem(cp.Minimize(x[0] + x[1]), [3 * x[0] >= 1, 7 * x[1] >= 1]))
+    assert proof.optimum == Fraction(1, 3) + Fraction(1, 7)
+
+
+def test_the_reading_names_the_number():
+    x = cp.Variable()
+    problem = cp.Problem(cp.Minimize(x), [x >= 0.1])
+    assert wb.prove(problem).optimum == Fraction(0.1)
+    assert wb.prove(problem, reading="decimal").optimum == Fraction(1, 10)
+
+
+def test_parameters_constants_and_fixed_and_duplicated_rows(tmp_path):
+    x, price = cp.Variable(2), cp.Parameter(value=0.5)
+    rows = [x[0] == 1, x[0] == 1, x[1] >= 2, x[1] >= 2, x <= np.array([np.inf, 5.0])]
+    proof = certified(wb.prove(cp.Problem(cp.Minimize(price * x[0] + x[1] - 0.25), rows)), tmp_path)
+    assert proof.optimum == Fraction(9, 4)
+    assert any("parameters" in sentence for sentence in proof.program.rounded)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+def test_a_quadratic_program_with_a_singular_form(n, tmp_path):
+    x, rng = cp.Variable(n), np.random.default_rng(n)
+    F = rng.integers(-3, 4, (2, n)).astype(float)
+    rows = [x >= -1, x <= 1, cp.sum(x) == 0]
+    proof = certified(wb.prove(cp.Problem(cp.Minimize(cp.sum_squares(F @ x - 1)), rows)), tmp_path)
+    assert proof.optimum is not None
+    answer = cp.Problem(cp.Minimize(cp.sum_squares(F @ x - 1)), rows).solve(cp.CLARABEL)
+    assert float(proof.optimum) == pytest.approx(answer, abs=1e-6)
+
+
+def test_a_quadratic_form_that_bends_the_wrong_way(tmp_path):
+    P = np.array([[1.0, 2.0], [2.0, 1.0]])
+    program = program_of(P, [0.0, 0.0], sparse.csr_array((0, 2)), np.zeros(0), 0, 0)
+    assert certified(prove_program(program), tmp_path).kind == "nonconvex"
+    tiny = np.array([[1.0, 1.0], [1.0, 1.0 - 2**-52]])
+    program = program_of(tiny, [0.0, 0.0], sparse.csr_array((0, 2)), np.zeros(0), 0, 0)
+    assert certified(prove_program(program), tmp_path).kind == "nonconvex"
+    program = program_of(np.ones((2, 2)), [1.0, 1.0], sparse.csr_array((0, 2)), np.zeros(0), 0, 0)
+    assert certified(prove_program(program), tmp_path).optimum == Fraction(-1, 2)
+
+
+# ── why there is none ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_infeasible_and_unbounded(tmp_path):
+    x = cp.Variable(3)
+    above = wb.prove(cp.Problem(cp.Minimize(x[0]), [x[0] + x[1] >= 2, x <= 1, x[0] <= 0.5]))
+    assert certified(above, tmp_path).kind == "infeasible"
+    assert len(above.rows) == 3
+    same = wb.prove(cp.Problem(cp.Minimize(x[0]), [x[0] == 2, x[0] == 2 + 2**-51]))
+    assert certified(same, tmp_path).kind == "infeasible"
+    down = wb.prove(cp.Problem(cp.Maximize(x[0] - x[1]), [x[1] >= 0, x[2] == 1]))
+    assert certified(down, tmp_path).kind == "unbounded"
+    bent = wb.prove(cp.Problem(cp.Minimize(cp.square(x[0]) + x[1])))
+    assert certified(bent, tmp_path).kind == "unbounded"
+
+
+def test_the_conflict_is_told_by_name():
+    x, y = cp.Variable(2, name="x"), cp.Variable(name="y")
+    budget = cp.sum(x) <= 1
+    budget.set_label("budget")
+    conflict = wb.infeasible(cp.Problem(cp.Minimize(y), [x >= 1, budget, y >= cp.norm(x), x[0] <= 5]))
+    assert conflict.names == ["1.0 <= x", "budget"]
+    assert conflict.irreducible
+    assert conflict.changes == {"budget": 1} or conflict.changes == {"1.0 <= x": 1}
+    ball, far = cp.norm(x) <= 1, x[0] >= 2
+    conflict = wb.infeasible(cp.Problem(cp.Minimize(0), [x[1] <= 3, ball, far]))
+    assert conflict.constraints == [ball, far]
+    assert conflict.irreducible
+    assert wb.infeasible(cp.Problem(cp.Minimize(y), [y >= 1])) is None
+
+
+def test_each_member_of_a_conflict_is_necessary():
+    rng, x = np.random.default_rng(3), cp.Variable(4)
+    rows = [rng.integers(-4, 5, 4).astype(float) @ x >= float(rng.integers(0, 4)) for _ in range(14)]
+    conflict = wb.infeasible(cp.Problem(cp.Minimize(cp.sum(x)), [*rows, x <= 0.25, x >= 0]))
+    assert conflict.irreducible
+    for left_out in conflict.constraints:
+        rest = [each for each in conflict.constraints if each is not left_out]
+        assert cp.Problem(cp.Minimize(0), rest).solve(cp.CLARABEL) == pytest.approx(0)
+
+
+# ── proven ends ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cones_get_ends_that_both_checkers_prove(tmp_path):
+    x, t = cp.Variable(3), cp.Variable(nonneg=True)
+    rows = [cp.norm(x, 2) <= t, cp.sum(x) == 1, cp.log_sum_exp(x) <= 3]
+    proof = certified(wb.prove(cp.Problem(cp.Maximize(-cp.sum_squares(x) + 2 - t), rows)), tmp_path)
+    assert proof.kind == "bounded"
+    assert proof.lower <= Fraction(2) - Fraction(1, 3) - Fraction(1, 3) ** Fraction(1, 2) <= proof.upper
+    assert proof.width < 1e-7
+
+
+def test_families_known_by_construction():
+    from workbench.registries import registry
+
+    *_, record = registry("benchmark").get("program-families")(instances=3, seed=11)
+    assert record["false"] == record["wide"] == 0
+    assert record["instances"] == 39
+
+
+def test_degenerate_cones_end_honestly(tmp_path):
+    x = cp.Variable(2)
+    proof = wb.prove(cp.Problem(cp.Minimize(x[0]), [cp.norm(x) <= x[1]]))
+    assert proof.kind in ("bounded", "unknown")
+    assert proof.lower is None or proof.lower <= 0
+    assert proof.upper is None or proof.upper >= 0
+    assert proof.remark
+
+
+# ── data at the edge ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e9, 1e300])
+def test_tiny_and_huge_coefficients(size, tmp_path):
+    A = np.array([[-size, 0.0], [0.0, -1.0]])
+    program = program_of(None, [size, 1.0], A, np.array([-size, -1.0]), 0, 2)
+    proof = prove_program(program)
+    if proof.kind != "unknown":
+        certified(proof, tmp_path)
+    if proof.lower is not None:
+        assert proof.lower <= Fraction(size) + 1
+    if proof.upper is not None:
+        assert proof.upper >= Fraction(size) + 1
+
+
+def test_what_is_refused_in_one_sentence():
+    x, k, price = cp.Variable(2), cp.Variable(integer=True, name="k"), cp.Parameter(name="price")
+    M = cp.Variable((2, 2), PSD=True)
+    cases = {
+        "is integer or boolean": cp.Problem(cp.Minimize(k)),
+        "price has no value": cp.Problem(cp.Minimize(price * x[0])),
+        "not convex": cp.Problem(cp.Maximize(cp.sum_squares(x))),
+        "semidefinite": cp.Problem(cp.Minimize(cp.trace(M)), [M >> np.eye(2)]),
+        "finite number": cp.Problem(cp.Minimize(x[0]), [x >= np.nan]),
+        "no variable": cp.Problem(cp.Minimize(5)),
+    }
+    for words, problem in cases.items():
+        with pytest.raises((BadInput, MissingCapability), match=words) as told:
+            wb.prove(problem)
+        assert str(told.value).count("\n") == 0
+    with pytest.raises(BadInput, match="reading"):
+        wb.prove(cp.Problem(cp.Minimize(x[0]), [x >= 0]), reading="octal")
+    for bad in (np.nan, np.inf):
+        with pytest.raises(BadInput, match="finite"):
+            program_of(None, [bad], np.eye(1), np.zeros(1), 0, 1)
+
+
+def test_rows_find_their_constraints():
+    x, t = cp.Variable(3, name="x"), cp.Variable()
+    constraints = [cp.norm(x) <= t, cp.sum(x) == 1, x >= 0, cp.log_sum_exp(x) <= 3]
+    found = compiled(cp.Problem(cp.Minimize(t), constraints))
+    assert set(found.owners.tolist()) == {-1, 0, 1, 2, 3}
+    assert [found.program.rows[k] for k in np.flatnonzero(found.owners == 2)] == ["0.0 <= x"] * 3
+
+
+# ── forgeries ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def forged(path: Path, change) -> bool:
+    """Whether the checker accepts the certificate after a change of its header and arrays."""
+    header = json.loads(path.read_text())
+    with np.load(path.with_suffix(".npz")) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    change(header, arrays)
+    other = path.with_name("forged.json")
+    other.write_text(json.dumps(header))
+    np.savez(other.with_suffix(".npz"), **arrays)
+    try:
+        return check(other).proven
+    except Malformed:
+        return False
+
+
+def moved(name: str):
+    def change(header, arrays):
+        lines = bytes(arrays[name]).decode().splitlines()
+        lines[1] = f"{int(lines[1], 16) + 1:x}"
+        arrays[name] = np.frombuffer("\n".join(lines).encode(), np.uint8)
+
+    return change
+
+
+def test_forged_certificates_are_refused(tmp_path):
+    x = cp.Variable(3)
+    best = wb.prove(cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [cp.sum(x) <= 1, x[0] == 0])).save(tmp_path / "a")
+    assert forged(best, lambda header, arrays: None)
+    for name in "xy":
+        assert not forged(best, moved(name))
+    none = wb.prove(cp.Problem(cp.Minimize(x[0]), [x[0] >= 1, x[0] <= 0])).save(tmp_path / "b")
+    assert not forged(none, moved("y"))
+    ray = wb.prove(cp.Problem(cp.Minimize(x[0]), [x[1] >= 1])).save(tmp_path / "c")
+
+    def concluded(word, **ends):
+        def change(header, arrays):
+            header["formulation"]["settings"]["conclusion"] = word
+            header.update(ends)
+            header.pop("optimum", None)
+
+        return change
+
+    nothing, below = {"lower": np.inf, "upper": np.inf, "gap": np.inf}, {"lower": -np.inf, "upper": -np.inf}
+    assert not forged(ray, concluded("infeasible", **nothing))
+    assert not forged(best, concluded("infeasible", **nothing))
+    assert not forged(best, concluded("unbounded", **below, gap=np.inf))
+    assert not forged(best, concluded("nonconvex"))
+    assert not forged(best, lambda header, arrays: header.update(lower=header["upper"] + 1))
+    assert not forged(best, lambda header, arrays: header["formulation"]["settings"].update(sense="maximise"))
+
+    def curved_away(header, arrays):
+        arrays["data_P_data"] = -arrays["data_P_data"]
+
+    assert not forged(best, curved_away)
+
+
+# ── files and the command ─────────────────────────────────────────────────────────────────────────
+
+
+MPS = """NAME TOY
+OBJSENSE
+    MAX
+ROWS
+ N  COST
+ L  BUDGET
+ G  FLOOR
+COLUMNS
+    X  COST  1.5  BUDGET  1.0
+    Y  COST  1.0  BUDGET  1.0
+    Y  FLOOR  1.0
+RHS
+    R  BUDGET  4.1  FLOOR  0.1
+BOUNDS
+ UP B  X  3.0
+ENDATA
+"""
+
+
+def test_files_of_every_format(tmp_path):
+    (tmp_path / "toy.mps").write_text(MPS)
+    program, reading = program_in(tmp_path / "toy.mps")
+    assert reading == "decimal"
+    assert prove_program(program, reading).optimum == Fraction(56, 10)
+    empty = sparse.csc_array((2, 2))
+    savemat(
+        tmp_path / "toy.mat",
+        {"P": sparse.csc_matrix(np.eye(2)), "q": [[-1.0], [0.0]], "r": 2.0, "A": sparse.csc_matrix(np.eye(2))}
+        | {"l": [[-1e20], [1.0]], "u": [[0.5], [1e20]]},
+    )
+    program, reading = program_in(tmp_path / "toy.mat")
+    assert prove_program(program, reading).optimum == Fraction(17, 8)
+    parts = {"P_data": empty.data, "P_indices": empty.indices, "P_indptr": empty.indptr, "q": np.array([1.0, 0.0])}
+    np.savez(tmp_path / "toy.npz", **parts, A=-np.eye(2), b=-np.array([1.0, 2.0]), cones=[0, 2, 0])
+    assert prove_program(program_in(tmp_path / "toy.npz")[0]).optimum == 1
+    text = (
+        "import cvxpy as cp\ndef program():\n    x = cp.Variable()\n    return cp.Problem(cp.Minimize(x), [x >= 3])\n"
+    )
+    (tmp_path / "toy.py").write_text(text)
+    assert wb.prove(program_in(tmp_path / "toy.py")[0]).optimum == 3
+    for name, words in {"none.mps": "exist", "bad.npz": "no .npz", "bad.mat": "no .mat", "bad.txt": "ending"}.items():
+        if name.startswith("bad"):
+            (tmp_path / name).write_bytes(b"nothing")
+        with pytest.raises(BadInput, match=words):
+            program_in(tmp_path / name)
+
+
+def test_the_command_prints_one_object(tmp_path):
+    from click.testing import CliRunner
+
+    from workbench.command.cli import cli
+
+    (tmp_path / "toy.mps").write_text(MPS)
+    found = CliRunner().invoke(cli, ["prove", str(tmp_path / "toy.mps"), "--json", "--out", str(tmp_path / "out")])
+    told = json.loads(found.stdout)
+    assert found.exit_code == 0
+    assert told["kind"] == "optimal"
+    assert told["optimum"] == "28/5"
+    assert told["proven"] is True
+    assert told["conditional_on"] == []
+    assert check(told["certificate"]).optimum == Fraction(28, 5)
+    found = CliRunner().invoke(cli, ["prove", str(tmp_path / "toy.mps"), "--json", "--backend", "all"])
+    errors = [row["error"] for row in json.loads(found.stdout)["rows"] if row["error"] is not None]
+    assert len(errors) > 3
+    assert max(errors) < 1e-2
+    (tmp_path / "toy.mps").write_text(MPS.replace("FLOOR  0.1", "FLOOR  9.0"))
+    found = CliRunner().invoke(cli, ["infeasible", str(tmp_path / "toy.mps"), "--json"])
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["because"] == ["BUDGET", "FLOOR", "the bound of X (lower)"]
+    (tmp_path / "toy.py").write_text("program = 3\n")
+    found = CliRunner().invoke(cli, ["prove", str(tmp_path / "toy.py")])
+    assert found.exit_code == 2
+    assert found.stderr.count("\n") == 1
+
+
+# ── systems ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("n", [1, 4, 30])
+def test_three_ways_to_solve_agree(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    B = matrix_of(sparse.csc_array(rng.integers(-9, 10, (n, n)) / 10 + 3 * np.eye(n)), decimals)
+    right = decimals(np.round(rng.normal(size=n), 2))
+    z = solved(B, right)
+    monkeypatch.setattr(matrices, "FLINT", False)
+    assert equal(z, lifted(B, right))
+    monkeypatch.setattr(matrices, "FLINT", True)
+    pytest.importorskip("flint")
+    assert equal(z, lifted(B, right))
+
+
+def test_systems_beyond_floats_and_of_lower_rank():
+    rng = np.random.default_rng(0)
+    wild = rng.normal(size=(6, 6)) * 10.0 ** rng.integers(-290, 290, (6, 6))
+    B, right = matrix_of(sparse.csc_array(wild), stored), ratios(np.ones(6))
+    assert equal(B @ solved(B, right), right)
+    low = rng.integers(-3, 4, (20, 8)).astype(float) @ rng.integers(-3, 4, (8, 30))
+    B, x = matrix_of(sparse.csc_array(low), stored), rng.normal(size=30)
+    right = B @ ratios(x)
+    z = completed(B, right, x + 1e-9)
+    assert equal(B @ z, right)
+    assert completed(B, right + ratios(np.eye(20)[0]), x) is None
+
+
+def test_decimals_are_what_python_prints():
+    values = np.array([0.1, -2.5e-300, 1e300, 0.0, 123456.789, 5e-324])
+    found = decimals(values).fractions()
+    assert [str(Fraction(repr(v))) for v in values.tolist()] == [str(f) for f in found]
+
+
+# ── programs that nobody here wrote ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="CUTBENCH_DATA names no folder with `programs`")
+@pytest.mark.parametrize(
+    ("name", "optimum"),
+    [
+        *(("lp/afiro.mps.gz", "-406659/875"), ("lp/degen2.mps.gz", "-717589/500"), ("qp/HS268.mat", "0")),
+        *(("qp/HS35.mat", "1/9"), ("qp/VALUES.mat", None), ("infeasible/woodinfe.mps.gz", None)),
+    ],
+)
+def test_collections(name, optimum, tmp_path):
+    program, reading = program_in(DATA / name)
+    proof = certified(prove_program(program, reading), tmp_path)
+    assert proof.optimum == (None if optimum is None else Fraction(optimum))
+    assert proof.kind == ("optimal" if optimum else "nonconvex" if "VALUES" in name else "infeasible")
+    assert exact(program, reading).shape == program.cone.A.shape

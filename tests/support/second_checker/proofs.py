@@ -1,0 +1,376 @@
+"""The three kinds of proof (§5, §6, §7): each gives L ≤ min F ≤ U from data, θ and weights alone."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from .enclosures import Positive, exp, log, roots
+from .files import exact, need, read_fractions
+from .formulations import INF, square
+from .structures import dot
+
+GRID = 1 << 128
+
+
+class Refused(Exception):
+    """A structural condition of the proof does not hold: not proven."""
+
+
+def demand(condition, sentence):
+    if not condition:
+        raise Refused(sentence)
+
+
+@dataclass
+class Ends:
+    """L, U, F(θ) at the saved θ, F(θ₀), and whether there are fractions."""
+
+    lower: Fraction | float
+    upper: Fraction | float
+    saved: Fraction | float
+    start: Fraction | float
+    fractions: bool = False
+
+
+def take(arrays, name, dtype, shape):
+    need(name in arrays, f"{name} is missing")
+    found = arrays[name]
+    fits = found.ndim == len(shape) and all(a in (None, b) for a, b in zip(shape, found.shape, strict=True))
+    need(found.dtype.str == dtype and fits, f"{name} is {found.dtype.str} {found.shape}")
+    need(dtype != "<f8" or name == "tree_cutoffs" or bool(np.isfinite(found).all()), f"{name} is not finite")
+    return found
+
+
+COMMON, TREE = ("theta", "samples", "witnesses", "weights"), "parents branches cutoffs cuts data indices indptr"
+
+
+def read(problem, arrays, kind):
+    """θ and the cuts (sample, witness, weight); refuses arrays that the kind of proof does not have."""
+    allowed = {*COMMON, *({"fractions"} if kind == "cuts" else ())}
+    allowed |= {f"tree_{name}" for name in TREE.split()} if kind == "tree" else set()
+    other = {name for name in arrays if not name.startswith(("data_", "hint_"))} - allowed
+    need(not other, f"arrays are not allowed: {sorted(other)}")
+    theta = exact(take(arrays, "theta", "<f8", (problem.size,)))
+    samples = take(arrays, "samples", "<i8", (None,)).tolist()
+    M = len(samples)
+    need(all(0 <= i < problem.n for i in samples), "a cut has a sample out of range")
+    witnesses = [tuple(z) for z in take(arrays, "witnesses", "<i8", (M, problem.data.width)).tolist()]
+    weights = exact(take(arrays, "weights", "<f8", (M,)))
+    need(all(x >= 0 for x in weights), "a weight is negative")
+    need(kind == "cuts" or not any(name.startswith("hint_") for name in arrays), "hints are for cuts")
+    need(kind == "cuts" or M == 0, "this kind of proof has no cuts")
+    return theta, list(zip(samples, witnesses, weights, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------- cuts
+
+
+def cuts(problem, arrays):
+    theta, found = read(problem, arrays, "cuts")
+    beta = duals(problem, found, arrays)
+    fractions = "fractions" in arrays
+    slope, offset = [Fraction(0)] * problem.size, Fraction(0)
+    for (i, z, _), b in zip(found, [0] * len(found) if beta is None else beta, strict=True):
+        if b:
+            a, o = problem.cut(i, z)
+            offset += b * o
+            for place, number in a.items():
+                slope[place] -= b * number
+    saved = worth(problem, theta)
+    start = worth(problem, problem.start())
+    lower = -INF if beta is None else offset - problem.conjugate(slope, saved)
+    upper = worth(problem, [x / problem.lam for x in slope]) if fractions else saved
+    if problem.hard and start == INF:
+        start = Fraction(0)
+    return Ends(lower, upper, saved, start, fractions)
+
+
+def duals(problem, found, arrays):
+    """β_k, one per cut (§5); None if a priced sample has no weight."""
+    prices, whole = problem.prices, [Fraction(0)] * problem.n
+    given = None
+    if "fractions" in arrays:
+        need(problem.quadratic, "fractions are for r = λ/2‖θ‖²")
+        given = read_fractions(arrays["fractions"], len(found))
+    for i, z, weight in found:
+        demand(problem.data.is_output(i, z), f"the witness {z} is no output of sample {i}")
+        demand(prices[i] or not weight, f"a weight stands on sample {i}, whose price is 0")
+        whole[i] += weight
+    if given is not None:
+        sums = [Fraction(0)] * problem.n
+        for (i, _, _), b in zip(found, given, strict=True):
+            demand(b >= 0, "a fraction is negative")
+            sums[i] += b
+        demand(all(p in (INF, b) for p, b in zip(prices, sums, strict=True)), "fractions do not sum to the price")
+        return given
+    if problem.hard:
+        return [weight for _, _, weight in found]
+    if any(p and not total for p, total in zip(prices, whole, strict=True)):
+        return None
+    alpha = [Fraction(math.floor(GRID * x / whole[i]), GRID) if x else Fraction(0) for i, _, x in found]
+    first, lack = {}, [Fraction(1)] * problem.n
+    for k, (i, _, weight) in enumerate(found):
+        lack[i] -= alpha[k]
+        if i not in first or weight > found[first[i]][2]:
+            first[i] = k
+    for i, k in first.items():
+        if prices[i]:
+            alpha[k] += lack[i]
+    return [prices[i] * a for (i, _, _), a in zip(found, alpha, strict=True)]
+
+
+def worth(problem, theta):
+    """U of §5 at a point: F there, after the way into r's domain; for hard constraints r at the scaled point, or ∞."""
+    theta = problem.project(theta)
+    if not problem.hard:
+        return problem.objective(theta)
+    priced = [i for i, p in enumerate(problem.prices) if p]
+    excess = max(problem.height(i, theta) for i in priced)
+    if problem.kind == "zero-one":
+        least = Fraction(1)
+    else:
+        least = min((x for i in priced if (x := problem.data.least_loss(i)) is not None), default=None)
+    if excess <= 0:
+        return problem.r(theta)
+    if least is None or excess >= least:
+        return INF
+    scale = least / (least - excess)
+    theta = [scale * x for x in theta]
+    return problem.r(theta) if all(problem.height(i, theta) <= 0 for i in priced) else INF
+
+
+# ---------------------------------------------------------------------------------------------- tangent
+
+
+def tangent(problem, arrays):
+    theta, _ = read(problem, arrays, "tangent")
+    bits = 256
+    while True:
+        F, G = around(problem, theta, bits)
+        low, high = F[0] - G[1] / (2 * problem.lam), F[1]
+        width = F[1] - F[0] + (G[1] - G[0]) / (2 * problem.lam)
+        if width <= Fraction(1, 1 << 110) * min(abs(low), abs(high)) or bits >= 4096:
+            break
+        bits *= 2
+    start = around(problem, problem.start(), bits)[0][0]
+    return Ends(low, high, high, start)
+
+
+def around(problem, theta, bits):
+    """Intervals of F(θ) and of ‖∇F(θ)‖²."""
+    value, gradient = [Fraction(0)] * 2, [[problem.lam * x] * 2 for x in theta]
+    term = squared if problem.settings.get("loss") == "squared" else entropy
+    for i, p in enumerate(problem.prices):
+        if not p:
+            continue
+        h, slope = term(problem, i, theta, bits)
+        for side in (0, 1):
+            value[side] += p * h[side]
+            for place, interval in slope.items():
+                gradient[place][side] += p * interval[side]
+    r = problem.r(theta)
+    most = sum((max(low * low, high * high) for low, high in gradient), Fraction(0))
+    least = sum((min(low * low, high * high) for low, high in gradient if low * high > 0), Fraction(0))
+    return (r + value[0], r + value[1]), (least, most)
+
+
+def squared(problem, i, theta, bits):
+    row = problem.data.rows[i]
+    miss = dot(theta, row) - problem.data.targets[i]
+    return [miss * miss / 2] * 2, {place: [miss * x] * 2 for place, x in row.items()}
+
+
+def entropy(problem, i, theta, bits):
+    """log Σ exp⟨θ, Δ⟩ and its gradient Σ share·Δ, over all outputs; the logistic loss: over Δ = 0 and −sign·x."""
+    data = problem.data
+    if problem.name == "weighted-risk":
+        sign = 1 if data.targets[i] >= 0 else -1
+        terms = [{}, {place: -sign * x for place, x in data.rows[i].items()}]
+    elif getattr(data, "chain", False):
+        return sum_product(data, i, theta, bits)
+    else:
+        terms = [data.delta(i, z) for z in data.listed(i)]
+    masses = [exp(dot(theta, delta), bits) for delta in terms]
+    total = add(masses)
+    slope = {}
+    for delta, mass in zip(terms, masses, strict=True):
+        spread(slope, delta, mass.share(total))
+    return log(total), slope
+
+
+def spread(slope, delta, share):
+    """slope += share·delta, an interval times rationals."""
+    for place, x in delta.items():
+        interval = slope.setdefault(place, [Fraction(0), Fraction(0)])
+        interval[0] += x * share[x < 0]
+        interval[1] += x * share[x >= 0]
+
+
+def add(masses):
+    total = masses[0]
+    for mass in masses[1:]:
+        total = total + mass
+    return total
+
+
+def sum_product(data, i, theta, bits):
+    """Forward and backward sums of a chain, and the shares of labels and of pairs of neighbours."""
+    nodes, edges = data.scores(i, theta)
+    k, p, labels = data.k, data.p, range(data.k)
+    mass = [[exp(score, bits) for score in node] for node in nodes]
+    pair = [[exp(score, bits) for score in row] for row in edges]
+    forward, backward = [mass[0]], [[Positive(1 << bits, 1 << bits, -bits, bits)] * k]
+    for node in mass[1:]:
+        last = forward[-1]
+        forward.append([add([last[y] * pair[y][z] for y in labels]) * node[z] for z in labels])
+    for node in reversed(mass[1:]):
+        after = backward[0]
+        backward.insert(0, [add([pair[y][z] * node[z] * after[z] for z in labels]) for y in labels])
+    total = add(forward[-1])
+    slope = {}
+    true = data.features(i, data.truth(i))
+    spread(slope, {place: -x for place, x in true.items()}, (Fraction(1), Fraction(1)))
+    for t, (row, _) in enumerate(data.places[i]):
+        for y in labels:
+            share = (forward[t][y] * backward[t][y]).share(total)
+            spread(slope, {y * p + j: x for j, x in row.items()}, share)
+            for z in labels if t else ():
+                share = (forward[t - 1][y] * pair[y][z] * mass[t][z] * backward[t][z]).share(total)
+                spread(slope, {k * p + y * k + z: Fraction(1)}, share)
+    score = dot(theta, true)
+    return [end - score for end in log(total)], slope
+
+
+# ------------------------------------------------------------------------------------------------- tree
+
+
+@dataclass
+class Cut:
+    """A cut of the tree: sample (counted among those of positive weight), slope, offset, ‖slope‖ rounded up."""
+
+    i: int
+    slope: dict
+    offset: Fraction
+    norm: Fraction
+
+
+def tree(problem, arrays):
+    theta, _ = read(problem, arrays, "tree")
+    C, K, data = problem.settings["C"], problem.settings["K"], problem.data
+    priced = [i for i, w in enumerate(data.weights) if w]
+    total = sum(data.weights)
+    c, kappa = [C * data.weights[i] / total for i in priced], [data.weights[i] / K for i in priced]
+
+    def F(point):
+        parts = (min(c[j] * data.height(i, point, "margin"), kappa[j]) for j, i in enumerate(priced))
+        return square(point) / 2 + sum(parts, Fraction(0))
+
+    U = F(theta)
+    rows = []
+    for j, i in enumerate(priced):
+        for z in data.listed(i):
+            slope = data.delta(i, z)
+            rows.append(Cut(j, slope, data.loss(i, z), roots(square(slope.values()))[1]))
+    nodes, multipliers = read_tree(arrays, rows, len(priced))
+    lower = least_bound(nodes, multipliers, rows, c, kappa, U, problem.size)
+    return Ends(lower, U, U, F(problem.start()))
+
+
+def read_tree(arrays, rows, n_priced):
+    """The nodes (parent, branch, cutoff), and λ of each as a dict cut → number."""
+    R = int(take(arrays, "tree_cuts", "<i8", ()))
+    demand(len(rows) == R, f"tree_cuts is {R}, and there are {len(rows)} outputs")
+    parents = take(arrays, "tree_parents", "<i8", (None,)).tolist()
+    m = len(parents)
+    branches = take(arrays, "tree_branches", "<i8", (m,)).tolist()
+    cutoffs = take(arrays, "tree_cutoffs", "<f8", (m,))
+    need(not np.isnan(cutoffs).any(), "a cutoff is NaN")
+    indptr = take(arrays, "tree_indptr", "<i8", (m + 1,)).tolist()
+    data, indices = (
+        exact(take(arrays, "tree_data", "<f8", (None,))),
+        take(arrays, "tree_indices", "<i8", (None,)).tolist(),
+    )
+    need(all(x >= 0 for x in data), "a λ is negative")
+    need(all(0 <= z < R for z in indices), "a λ stands on no cut")
+    need(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "tree_indptr has wrong ends")
+    need(all(a <= b for a, b in itertools.pairwise(indptr)), "tree_indptr falls")
+    need(m >= 1 and parents[0] == 0 and branches[0] == -1, "the root is wrong")
+    need(all(0 <= parents[v] < v for v in range(1, m)), "a parent does not stand before its child")
+    need(all(-1 <= branch < 2 * n_priced for branch in branches), "a branch is on no sample")
+    multipliers = []
+    for first, last in itertools.pairwise(indptr):
+        node = {}
+        for z, x in zip(indices[first:last], data[first:last], strict=True):
+            node[z] = node.get(z, 0) + x
+        multipliers.append(node)
+    ends = [x if math.isinf(x) else Fraction(x) for x in cutoffs.tolist()]
+    return list(zip(parents, branches, ends, strict=True)), multipliers
+
+
+def least_bound(nodes, multipliers, rows, c, kappa, u, size):
+    """L: the least bound over the nodes that are not covered."""
+    boxes, bounds, below = [], [], [set() for _ in nodes]
+    zero = [Fraction(0)] * size
+    for v, (parent, branch, cutoff) in enumerate(nodes):
+        if v:
+            low, high = map(list, boxes[parent])
+            below[parent].add(branch)
+            if branch >= 0:
+                i = branch // 2
+                if branch % 2:
+                    low[i] = max(low[i], kappa[i])
+                else:
+                    high[i] = min(high[i], kappa[i])
+        else:
+            low, high = [Fraction(0)] * len(c), [INF] * len(c)
+            shrink(low, high, zero, 2 * max(cutoff, u), rows, c)
+        point, D = bound(low, high, multipliers[v], rows, c, kappa, zero)
+        if D > -INF:
+            shrink(low, high, point, 2 * max(max(cutoff, u) - D, 0), rows, c)
+        empty = any(a > b for a, b in zip(low, high, strict=True))
+        own = INF if empty else D
+        boxes.append((low, high))
+        bounds.append(max(own, bounds[parent]) if v else own)
+    return min(bounds[v] for v in range(len(nodes)) if not covered(below[v]))
+
+
+def covered(branches):
+    return -1 in branches or any(b % 2 == 0 and b + 1 in branches for b in branches)
+
+
+def bound(low, high, multipliers, rows, c, kappa, zero):
+    """q and D of step 2."""
+    point, mass, D = list(zero), [Fraction(0)] * len(c), Fraction(0)
+    for z, x in multipliers.items():
+        mass[rows[z].i] += x
+        D += x * rows[z].offset
+        for place, number in rows[z].slope.items():
+            point[place] -= x * number
+    D -= square(point) / 2
+    for i, Lambda in enumerate(mass):
+        ends = [kappa[i] if t == INF and not Lambda else -INF if t == INF else min(t, kappa[i]) - Lambda * t / c[i]
+                for t in (low[i], high[i])]  # fmt: skip
+        if -INF in ends:
+            return point, -INF
+        D += min(ends)
+    return point, D
+
+
+def shrink(low, high, point, radius_squared, rows, c):
+    """Step 3 in place: low rounded down, high rounded up; nothing for an infinite radius."""
+    if radius_squared == INF:
+        return
+    radius = roots(radius_squared)[1]
+    least, most = [Fraction(0)] * len(c), [Fraction(0)] * len(c)
+    for cut in rows:
+        score, reach = dot(point, cut.slope) + cut.offset, radius * cut.norm
+        least[cut.i] = max(least[cut.i], score - reach)
+        most[cut.i] = max(most[cut.i], score + reach)
+    for i, scale in enumerate(c):
+        low[i], high[i] = max(low[i], scale * least[i]), min(high[i], scale * most[i])
+
+
+KINDS = {"cuts": cuts, "tangent": tangent, "tree": tree}

@@ -1,0 +1,379 @@
+"""The five output structures (§3): what the arrays mean, which outputs there are, and the exact maximum over them.
+
+    Δ_i(z) = φ(x_i, z) − φ(x_i, y_i),    ℓ_i(z) ≥ 0,    differs_i(z) = 1 if z ≠ y_i
+
+`height(i, w, kind)` is h_i(w), the greatest over all outputs z of sample i of
+
+    margin  ⟨w, Δ⟩ + ℓ        slack  ℓ·(⟨w, Δ⟩ + 1)        zero-one  ⟨w, Δ⟩ + 1 if z ≠ y_i, else 0
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+from .files import need
+
+ENUMERABLE = 200_000
+
+
+class TooGreat(Exception):
+    """There are more outputs than this checker lists."""
+
+
+def value(kind, score, loss, differs):
+    """The cut of an output of `score` ⟨w, Δ⟩."""
+    if kind == "margin":
+        return score + loss
+    if kind == "slack":
+        return loss * (score + 1)
+    return score + 1 if differs else Fraction(0)
+
+
+def dot(w, sparse):
+    """⟨w, sparse⟩ of a list and a dict place → number."""
+    return sum((w[place] * number for place, number in sparse.items()), Fraction(0))
+
+
+def minus(left, right):
+    """left − right of dicts place → number, zeros left out."""
+    found = dict(left)
+    for place, number in right.items():
+        found[place] = found.get(place, 0) - number
+    return {place: number for place, number in found.items() if number}
+
+
+class Structure:
+    """Sample weights `weights`, `n` samples, outputs of `width` whole numbers, features of `dim` places."""
+
+    def delta(self, i, z):
+        return minus(self.features(i, z), self.features(i, self.truth(i)))
+
+    def listed(self, i):
+        """All outputs of sample i in the order of §3."""
+        if self.count(i) > ENUMERABLE:
+            raise TooGreat(f"sample {i} has more than {ENUMERABLE} outputs")
+        return self.outputs(i)
+
+    def height(self, i, w, kind):
+        return max(value(kind, dot(w, self.delta(i, z)), self.loss(i, z), z != self.truth(i)) for z in self.listed(i))
+
+    def least_loss(self, i):
+        """The least positive loss of an output of sample i, or None."""
+        return min((loss for z in self.listed(i) if (loss := self.loss(i, z)) > 0), default=None)
+
+
+class Sequences(Structure):
+    """`multiclass` and `chain`: sample i is a list of places, each a row of X and a true label."""
+
+    chain = False
+
+    def __init__(self, read):
+        self.k = read.classes()
+        self.cost = read.costs(self.k)
+        self.read_places(read)
+        self.n = len(self.places)
+        self.weights = read.weights(self.n)
+        self.width = max(map(len, self.places))
+        self.dim = self.k * self.p + (self.k**2 if self.chain else 0)
+
+    def truth(self, i):
+        return self.padded(label for _, label in self.places[i])
+
+    def padded(self, labels):
+        labels = tuple(labels)
+        return labels + (-1,) * (self.width - len(labels))
+
+    def is_output(self, i, z):
+        length = len(self.places[i])
+        return all(0 <= y < self.k for y in z[:length]) and all(y == -1 for y in z[length:])
+
+    def count(self, i):
+        return self.k ** len(self.places[i])
+
+    def outputs(self, i):
+        return map(self.padded, itertools.product(range(self.k), repeat=len(self.places[i])))
+
+    def features(self, i, z):
+        found = {}
+        for (row, _), y in zip(self.places[i], z, strict=False):
+            for j, x in row.items():
+                found[y * self.p + j] = found.get(y * self.p + j, 0) + x
+        if self.chain:
+            for y, y_next in itertools.pairwise(z[: len(self.places[i])]):
+                place = self.k * self.p + y * self.k + y_next
+                found[place] = found.get(place, 0) + 1
+        return found
+
+    def scale(self, i):
+        return 1
+
+    def loss(self, i, z):
+        return sum(
+            (self.cost[label][y] for (_, label), y in zip(self.places[i], z, strict=False)), Fraction(0)
+        ) / self.scale(i)
+
+    def least_loss(self, i):
+        found = [c for _, label in self.places[i] for c in self.cost[label] if c > 0]
+        return min(found) / self.scale(i) if found else None
+
+    def scores(self, i, w):
+        """⟨w, ·⟩ by place and label, and by pair of neighbouring labels."""
+        k, p = self.k, self.p
+        nodes = [
+            [sum((w[y * p + j] * x for j, x in row.items()), Fraction(0)) for y in range(k)]
+            for row, _ in self.places[i]
+        ]
+        edges = [[w[k * p + y * k + z] for z in range(k)] for y in range(k)] if self.chain else None
+        return nodes, edges
+
+    def peaks(self, i, w, extra=None, tag=None):
+        """{g: max of ⟨w, Δ_i(z)⟩ + Σ_t extra(t, z_t) over the outputs z of Σ_t tag(t, z_t) = g} (Viterbi)."""
+        nodes, edges = self.scores(i, w)
+        tables = None
+        for t, node in enumerate(nodes):
+            grown = {}
+            for y in range(self.k):
+                gain, step = node[y] + (extra(t, y) if extra else 0), tag(t, y) if tag else 0
+                if tables is None:
+                    grown[y, step] = gain
+                    continue
+                for (before, g), score in tables.items():
+                    new = score + gain + edges[before][y]
+                    if (y, g + step) not in grown or grown[y, g + step] < new:
+                        grown[y, g + step] = new
+            tables = grown
+        true = dot(w, self.features(i, self.truth(i)))
+        found = {}
+        for (_, g), score in tables.items():
+            found[g] = max(found.get(g, score - true), score - true)
+        return found
+
+    def height(self, i, w, kind):
+        labels, scale = [label for _, label in self.places[i]], self.scale(i)
+        if kind == "margin":
+            return self.peaks(i, w, lambda t, y: self.cost[labels[t]][y] / scale)[0]
+        if kind == "slack":
+            found = self.peaks(i, w, tag=lambda t, y: self.cost[labels[t]][y])
+            return max(value(kind, score, cost / scale, True) for cost, score in found.items())
+        found = self.peaks(i, w, tag=lambda t, y: int(y != labels[t]))
+        return max(value(kind, score, None, errors > 0) for errors, score in found.items())
+
+
+class Multiclass(Sequences):
+    def read_places(self, read):
+        self.p, rows = read.rows("n_inputs")
+        labels = read.whole("labels", (len(rows),), 0, self.k - 1)
+        self.places = [[place] for place in zip(rows, labels, strict=True)]
+
+
+class Chain(Sequences):
+    chain = True
+
+    def read_places(self, read):
+        self.p, rows = read.rows("n_inputs")
+        offsets = read.whole("offsets", (None,), 0)
+        need(len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(rows), "offsets have wrong ends")
+        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
+        labels = read.whole("labels", (len(rows),), 0, self.k - 1)
+        places = list(zip(rows, labels, strict=True))
+        self.places = [places[a:b] for a, b in itertools.pairwise(offsets)]
+        loss = read.array("loss", None, ()).item()
+        need(loss in ("hamming-normalised", "hamming"), "loss is an unknown word")
+        self.normalised = loss == "hamming-normalised"
+
+    def scale(self, i):
+        return len(self.places[i]) if self.normalised else 1
+
+
+class Linear(Structure):
+    width = 1
+
+    def __init__(self, read):
+        self.dim, self.rows = read.rows("n_features")
+        self.n = len(self.rows)
+        self.targets = read.floats("targets", (self.n,))
+        self.weights = read.weights(self.n)
+
+    def truth(self, i):
+        return (int(self.targets[i] >= 0),)
+
+    def is_output(self, i, z):
+        return z[0] in (0, 1)
+
+    def count(self, i):
+        return 2
+
+    def outputs(self, i):
+        return iter([(0,), (1,)])
+
+    def features(self, i, z):
+        return self.rows[i] if z[0] else {}
+
+    def loss(self, i, z):
+        return Fraction(z != self.truth(i))
+
+
+class Matching(Structure):
+    def __init__(self, read):
+        self.dim, rows = read.rows("n_inputs")
+        self.shapes = read.whole("shapes", (None, 2), 1)
+        self.n = len(self.shapes)
+        need(self.n >= 1 and sum(J * K for J, K in self.shapes) == len(rows), "shapes do not fit the rows of X")
+        self.width = max(J for J, _ in self.shapes)
+        self.true = [tuple(row) for row in read.whole("truth", (self.n, self.width))]
+        self.extra, self.lost = read.floats("false_positive", (), 0), read.floats("false_negative", (), 0)
+        need(self.extra > 0 and self.lost > 0, "a cost is not positive")
+        self.weights = read.weights(self.n)
+        starts = itertools.accumulate((J * K for J, K in self.shapes), initial=0)
+        self.edges = [
+            [rows[start + j * K : start + (j + 1) * K] for j in range(J)]
+            for start, (J, K) in zip(starts, self.shapes, strict=False)
+        ]
+        need(all(self.is_output(i, self.true[i]) for i in range(self.n)), "a row of truth is no matching")
+
+    def truth(self, i):
+        return self.true[i]
+
+    def is_output(self, i, z):
+        J, K = self.shapes[i]
+        used = [k for k in z[:J] if k != -1]
+        return all(0 <= k < K for k in used) and len(set(used)) == len(used) and all(k == -1 for k in z[J:])
+
+    def count(self, i):
+        J, K = self.shapes[i]
+        return sum(math.comb(J, m) * math.perm(K, m) for m in range(min(J, K) + 1))
+
+    def outputs(self, i):
+        J, K = self.shapes[i]
+
+        def grow(start):
+            if len(start) == J:
+                yield start + (-1,) * (self.width - J)
+                return
+            for k in range(-1, K):
+                if k == -1 or k not in start:
+                    yield from grow((*start, k))
+
+        return grow(())
+
+    def features(self, i, z):
+        found = {}
+        for j, k in enumerate(z):
+            if k >= 0:
+                for place, x in self.edges[i][j][k].items():
+                    found[place] = found.get(place, 0) + x
+        return found
+
+    def loss(self, i, z):
+        pairs, true = ({(j, k) for j, k in enumerate(y) if k >= 0} for y in (z, self.true[i]))
+        return self.extra * len(pairs - true) + self.lost * len(true - pairs)
+
+    def least_loss(self, i):
+        J, K = self.shapes[i]
+        matched = sum(k >= 0 for k in self.true[i])
+        found = ([self.lost] if matched else []) + ([self.extra] if matched < min(J, K) else [])
+        return min(found, default=None)
+
+    def height(self, i, w, kind):
+        true, (J, K) = self.true[i], self.shapes[i]
+        score = [[dot(w, x) for x in row] for row in self.edges[i]]
+        base = dot(w, self.features(i, true))
+        if kind == "margin":
+            for j, k in itertools.product(range(J), range(K)):
+                score[j][k] += -self.lost if true[j] == k else self.extra
+            return assignment(score) - base + self.lost * sum(k >= 0 for k in true)
+        others = [assignment(score, (j, true[j])) for j in range(J)]  # z ≠ y_i: some z_j is not y_ij
+        return max(0, *(best - base + 1 for best in others if best is not None))
+
+
+def assignment(score, without=None):
+    """The greatest total of `score` over matchings of rows and columns; `without` = (row, column or −1 for none) is
+    left out, None if nothing is left. Hungarian method by shortest augmenting paths, with a column "none" for each row.
+    """
+    J, K = len(score), len(score[0])
+    ban = 1 + 2 * sum(abs(number) for row in score for number in row)
+    cost = [[-number for number in row] + [Fraction(0)] * J for row in score]
+    if without:
+        j, k = without
+        for column in range(K, K + J) if k < 0 else [k]:
+            cost[j][column] = ban
+    u, v, owner = [Fraction(0)] * J, [Fraction(0)] * (K + J), [-1] * (K + J)
+    for j in range(J):
+        best, came, done, row, last = [None] * (K + J), [-1] * (K + J), [False] * (K + J), j, -1
+        while True:
+            for column in range(K + J):
+                if not done[column]:
+                    reach = cost[row][column] - u[row] - v[column]
+                    if best[column] is None or reach < best[column]:
+                        best[column], came[column] = reach, last
+            column = min((c for c in range(K + J) if not done[c]), key=lambda c: best[c])
+            step = best[column]
+            u[j] += step
+            for c in range(K + J):
+                if done[c]:
+                    u[owner[c]] += step
+                    v[c] -= step
+                else:
+                    best[c] -= step
+            done[column], last = True, column
+            if owner[column] < 0:
+                break
+            row = owner[column]
+        while column >= 0:
+            before = came[column]
+            owner[column] = owner[before] if before >= 0 else j
+            column = before
+    total = sum((cost[row][column] for column, row in enumerate(owner) if row >= 0), Fraction(0))
+    return None if total >= ban / 2 and without else -total
+
+
+class Motif(Structure):
+    width = 2
+
+    def __init__(self, read, states=None):
+        self.m = read.whole("length", (), 1)
+        lengths = read.whole("lengths", (None,), self.m)
+        self.n, m = len(lengths), self.m
+        letters = read.whole("letters", (sum(lengths),), 0, 3, "|u1")
+        ends = list(itertools.accumulate(lengths, initial=0))
+        self.letters = [letters[a:b] for a, b in itertools.pairwise(ends)]
+        labels = read.whole("labels", (self.n,), 0, 1)
+        positions = read.whole("positions", (self.n,), -1)
+        spans = read.whole("spans", (self.n, 2), 0)
+        for i, (first, last) in enumerate(spans):
+            need(first <= last <= lengths[i] - m, f"the span of sample {i} is wrong")
+            inside = positions[i] == -1 or (labels[i] == 1 and first <= positions[i] <= last)
+            need(inside, f"the position of sample {i} is out of its span")
+        self.windows = [range(first, last + 1) for first, last in spans]
+        if states is not None:
+            need(len(states) == self.n, "there are not as many states as samples")
+            for i, state in enumerate(states):
+                need(state in self.windows[i] if labels[i] else state == -1, f"the state of sample {i} is wrong")
+            positions = states
+            self.windows = [[h] if y else windows for h, y, windows in zip(states, labels, self.windows, strict=True)]
+        need(all(h >= 0 for h, y in zip(positions, labels, strict=True) if y), "a position is hidden")
+        self.true = list(zip(labels, positions, strict=True))
+        self.weights = read.weights(self.n)
+        self.dim = 4 * m + 4
+
+    def truth(self, i):
+        return self.true[i]
+
+    def is_output(self, i, z):
+        return z == (0, -1) or (z[0] == 1 and z[1] in self.windows[i])
+
+    def count(self, i):
+        return 1 + len(self.windows[i])
+
+    def outputs(self, i):
+        return itertools.chain([(0, -1)], ((1, h) for h in self.windows[i]))
+
+    def features(self, i, z):
+        found, (y, h) = {}, z
+        for t, letter in enumerate(self.letters[i]):
+            place = 4 * (t - h if y and h <= t < h + self.m else self.m) + letter
+            found[place] = found.get(place, 0) + Fraction(1)
+        return found
+
+    def loss(self, i, z):
+        return Fraction(z[0] != self.true[i][0])

@@ -1,0 +1,130 @@
+"""A learner's values for a user's own convex program, against its proven optimum.
+
+The reference is `wb.prove(problem)`: proven ends L ≤ p* ≤ U (a maximisation counts negated). Of the values x handed
+over, in the problem's own terms,
+
+    e = f(x) − L,    relative excess e / max(|L|, |U|, 1),    violation = the largest of the constraints
+
+and, in order, the first that holds:
+
+    failed          crashed, values missing, of another shape, or not finite
+    not comparable  nothing is proven on the side that is needed
+    not converged   (feasibility) the last values violate a constraint by more than the tolerance
+    agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
+    not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
+
+No clean runs of ours exist for a program that a user wrote, so nobody is accused of settling at a wrong place
+(judging/verdicts.py says why a flat history alone proves nothing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.contracts import Floats
+from workbench.judging.settling import settling, stands
+from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
+from workbench.programs.prove import prove
+
+
+def crosscheck_program(learned: Any, problem: Any, tolerance: float = 1e-4) -> Verdict:
+    """Judge values of a cp.Problem's variables.
+
+    learned : {variable or its name: values}, an array if there is one variable, a list of (passes, either), or the
+        exception a learner died of
+    """
+    if isinstance(learned, Exception):
+        told = " ".join(f"{type(learned).__name__}: {learned}".split())
+        return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
+    steps = checkpoints(learned)
+    for _, values in steps:
+        if fault := unusable(values, problem):
+            return Verdict(FAILED, np.inf, fault, rule="weights")
+    proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
+    try:
+        seen = [(passes, *evaluated(values, problem, proof.program.sign)) for passes, values in steps]
+    finally:
+        for variable, value in kept:
+            variable.save_value(value)
+    return judged(seen, proof, tolerance)
+
+
+def checkpoints(learned: Any) -> list[tuple[float, Any]]:
+    """(passes, values), one or several."""
+    several = isinstance(learned, Sequence) and not isinstance(learned, str) and len(learned)
+    if several and all(isinstance(each, tuple) and len(each) == 2 for each in learned):
+        return [(float(passes), values) for passes, values in learned]
+    return [(1.0, learned)]
+
+
+def named(values: Any, problem: Any) -> dict[Any, Any]:
+    """Values by variable; those that are missing are left out."""
+    variables = problem.variables()
+    if not isinstance(values, Mapping):
+        return {variables[0]: values} if len(variables) == 1 else {}
+    by_name = {variable.name(): variable for variable in variables}
+    return {by_name.get(key, key) if isinstance(key, str) else key: value for key, value in values.items()}
+
+
+def unusable(values: Any, problem: Any) -> str | None:
+    """Why these values cannot be judged, in a sentence."""
+    given = {variable.id: value for variable, value in named(values, problem).items() if hasattr(variable, "id")}
+    for variable in problem.variables():
+        if variable.id not in given:
+            return f"The values of {variable.name()} are missing; give {{variable: values}} for each variable."
+        try:
+            found = np.asarray(given[variable.id], float)
+        except (TypeError, ValueError):
+            return f"The values of {variable.name()} are not numbers."
+        if found.shape != variable.shape:
+            return f"The values of {variable.name()} have shape {found.shape}, not {variable.shape}."
+        if not np.isfinite(found).all():
+            return f"The values of {variable.name()} are not finite numbers."
+    return None
+
+
+def evaluated(values: Any, problem: Any, sign: int) -> tuple[float, float]:
+    """(objective as of a minimisation, largest violation of a constraint) at the values."""
+    for variable, value in named(values, problem).items():
+        variable.save_value(np.asarray(value, float))
+    objective = problem.objective.value
+    missed = [float(np.max(constraint.violation(), initial=0.0)) for constraint in problem.constraints]
+    missed += [float(np.max(np.abs(v.value - v.project(v.value)), initial=0.0)) for v in problem.variables()]
+    value = np.inf if objective is None else sign * float(np.squeeze(objective))
+    return value if np.isfinite(value) else np.inf, max([0.0, *missed])
+
+
+def judged(seen: list[tuple[float, float, float]], proof: Any, tolerance: float) -> Verdict:
+    """The verdict on (passes, objective, violation) of each checkpoint."""
+    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
+    lower, upper = (None if end is None else proof.program.sign * float(end) for end in ends)
+    if lower is None:
+        sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
+        return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")
+    size = max(abs(lower), abs(upper if upper is not None else lower), 1.0)
+    passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
+    excesses: Floats = objectives - lower
+    excess, threshold = float(excesses[-1]) / size, max(tolerance, 3 * min(proof.gap, 1.0))
+    evidence = {"objective": proof.program.sign * float(objectives[-1]), "threshold": threshold}
+    evidence |= {"reference_lower": lower, "reference_gap": proof.gap, "violation": float(violations[-1])}
+    far = f"its objective is {excess:.1e} (relative) above the proven optimum"
+    if violations[-1] > tolerance:
+        sentence = f"Its values violate a constraint by {violations[-1]:.1e}."
+        return Verdict(NOT_CONVERGED, excess, sentence, evidence, "feasibility")
+    if abs(excess) <= threshold:
+        return Verdict(AGREES, excess, f"{far[0].upper()}{far[1:]}, within {threshold:.1e}.", evidence, "optimum")
+    if excess < 0:
+        told = f"its objective is {-excess:.1e} (relative) below the proven optimum, so its values are infeasible"
+        return Verdict(NOT_CONVERGED, excess, f"{told[0].upper()}{told[1:]}.", evidence, "feasibility")
+    if len(passes) < 2:
+        told = f"{far}; one answer has no history, give those of growing budgets"
+    else:
+        curve = settling(passes, np.maximum(excesses, 0.0), threshold * size)
+        evidence |= {"limit": curve.limit, "power": curve.power}
+        still = curve.settled or stands(passes, excesses)
+        told = f"{far} and has settled there" if still else f"{far} and falls like passes^-{curve.power:.2g}"
+        told += "; no clean run of ours exists for a user's program to compare with" if still else "; run it longer"
+    return Verdict(NOT_CONVERGED, excess, f"{told[0].upper()}{told[1:]}.", evidence, "history")

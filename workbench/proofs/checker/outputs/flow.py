@@ -1,0 +1,152 @@
+"""Flows: disjoint paths through detections in the order of time (docs/certificate-format.md §3).
+
+With gains g of entries, exits, detections and links, sets of disjoint paths are the matchings of what follows what:
+
+    j – k   gains  g_jk − g_exit,j − g_entry,k                  k follows j
+    j – j   gains  −(g_entry,j + g_node,j + g_exit,j)           j is left out
+
+on top of Σ_j (g_entry + g_node + g_exit)_j, every detection as a track of its own. What is returned is that sum and
+the weight of a cover of the gains (`_hungarian`), which no matching outweighs.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.outputs._common import read_rows, read_weights
+from workbench.proofs.checker.outputs._hungarian import heaviest
+from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects, zeros
+
+ENTRY, EXIT, NODE, LINKS = 0, 1, 2, 3  # a node's rows: these three, then a row for each link
+MOST_OUTPUTS = 100_000
+
+
+class Flow(Structure):
+    name = "flow"
+    blocks = 1
+
+    def __init__(self, fields: Fields):
+        self.sizes, heads = fields.ints("sizes", None, within=(1, 1 << 20)), fields.ints("heads", None)
+        counts, widths = (fields.ints(name, None, within=(0, 1 << 30)) for name in ("counts", "blocks"))
+        fits = self.sizes.sum() == len(counts) and counts.sum() == len(heads)
+        demand(fits, f"{fields.of}sizes, counts and heads do not fit together")
+        self.n, self.dim = len(self.sizes), int(widths.sum())
+        demand(self.n and self.dim, f"{fields.of}sizes or blocks are empty")
+        self.starts, self.first = (np.concatenate([[0], np.cumsum(each)]) for each in (self.sizes, counts + LINKS))
+        self.node = np.repeat(np.arange(len(counts)), counts + LINKS)
+        self.place = np.arange(len(self.node)) - self.first[self.node]
+        owner = np.repeat(np.arange(self.n), self.sizes)
+        self.own, self.size_at = np.arange(len(counts)) - self.starts[owner], self.sizes[owner]
+        self.heads = np.full(len(self.node), -1)
+        self.heads[self.place >= LINKS] = heads
+        links = np.flatnonzero(self.place >= LINKS)
+        ahead = (self.heads > self.own[self.node]) & (self.heads < self.size_at[self.node])
+        again = np.flatnonzero((np.diff(self.node) == 0) & (self.place[:-1] >= LINKS))
+        rising = (self.heads[again] < self.heads[again + 1]).all()
+        demand(ahead[links].all() and rising, f"{fields.of}heads: a link leads backwards, outside, or comes twice")
+        self.X, self.weights = read_rows(fields, len(self.node), self.dim), read_weights(fields, self.n)
+        self.width = int(self.sizes.max())
+        self.truth = fields.ints("truth", self.n, self.width)
+        everyone = np.arange(self.n)
+        demand(self.is_output(everyone, self.truth).all(), f"{fields.of}truth: a row is no set of paths")
+        self.costs = exact([fields.floats(name, least=5e-324) for name in ("false_positive", "false_negative")])
+        self.gold = np.zeros(len(self.node), bool)
+        sample, rows, _ = self.parts(everyone, self.truth)
+        self.gold[rows] = True
+        self.true_arcs = np.bincount(sample[self.place[rows] >= NODE], minlength=self.n)
+
+    def words(self) -> str:
+        return f"flow: disjoint paths through {len(self.own)} detections of {self.n} samples"
+
+    @cached_property
+    def link_keys(self) -> tuple[Array, Array]:
+        """The rows of all links, and (node, head) of each as one number, which rises."""
+        rows = np.flatnonzero(self.place >= LINKS)
+        return rows, self.node[rows] * self.width + self.heads[rows]
+
+    def followed(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array, Array]:
+        """(number in the batch, j, row of the link j → k, whether there is one) of every j that goes on to a k."""
+        number, j = np.nonzero((outputs >= 0) & (outputs != np.arange(self.width)))
+        rows, keys = self.link_keys
+        wanted = (self.starts[samples[number]] + j) * self.width + outputs[number, j]
+        at = np.searchsorted(keys, wanted)
+        known = np.append(keys, -1)[at] == wanted
+        return number, j, np.append(rows, 0)[at], known
+
+    def is_output(self, samples: Array, outputs: Array) -> Array:
+        sizes = self.sizes[samples][:, None]
+        fits = np.where(np.arange(self.width) < sizes, (outputs >= -1) & (outputs < sizes), outputs == -1).all(axis=1)
+        ordered = np.sort(outputs, axis=1)
+        fits &= ~((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+        number, _, _, known = self.followed(samples, np.where(fits[:, None], outputs, -1))
+        fits[number[~known]] = False
+        return fits
+
+    def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
+        active = (np.arange(self.width) < self.sizes[samples][:, None]) & (outputs != np.arange(self.width))
+        begins, ends = active.copy(), active & (outputs < 0)
+        number, j, links, _ = self.followed(samples, outputs)
+        begins[number, outputs[number, j]] = False
+        found = [(number, links)]
+        for offset, mask in ((NODE, active), (ENTRY, begins), (EXIT, ends)):
+            row, j = np.nonzero(mask)
+            found.append((row, self.first[self.starts[samples[row]] + j] + offset))
+        number, rows = (np.concatenate(each) for each in zip(*found, strict=True))
+        return number, rows, np.zeros(len(rows), np.int64)
+
+    def loss(self, samples: Array, outputs: Array) -> Whole:
+        number, rows, _ = self.parts(samples, outputs)
+        priced = self.place[rows] >= NODE
+        right, whole = (np.bincount(number[priced & of], minlength=len(samples)) for of in (self.gold[rows], True))
+        (plus, minus), missed = self.costs.values, self.true_arcs[samples] - right
+        return Whole((whole - right).astype(object) * plus + missed.astype(object) * minus, self.costs.unit)
+
+    def least_loss(self, samples: Array) -> Fraction | None:
+        plus, minus = self.costs.fractions()
+        return min([plus, minus]) if self.true_arcs[samples].any() else plus if len(samples) else None
+
+    def margin(self, w: Whole, samples: Array) -> Whole:
+        unit, found = self.X.unit * w.unit, []
+        for i in samples.tolist():
+            rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
+            gains = self.X.scores(rows, w.values[None, :])[:, 0] * self.costs.unit
+            extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
+            gains = gains + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
+            found.append(self.best(i, rows, gains) - int(gains[self.gold[rows]].sum()))
+        return Whole(objects(found), unit * self.costs.unit)
+
+    def best(self, i: int, rows: Array, gains: Array) -> int:
+        """The weight of the best paths of a sample at these gains of its rows."""
+        size, base = int(self.sizes[i]), int(self.first[self.starts[i]])
+        check_work(size**3)
+        first = self.first[self.starts[i] : self.starts[i + 1]] - base
+        begins, ends = gains[first], gains[first + EXIT]
+        alone = begins + ends + gains[first + NODE]
+        table, links = zeros(size, size), np.flatnonzero(self.place[rows] >= LINKS)
+        tail, head = self.own[self.node[rows[links]]], self.heads[rows[links]]
+        table[tail, head] = gains[links] - ends[tail] - begins[head]
+        table[np.arange(size), np.arange(size)] = -alone
+        return int(alone.sum()) + heaviest(table)
+
+    def outputs(self, sample: int) -> Array:
+        listed: list[tuple[int, ...]] = [()]
+        for j in range(int(self.sizes[sample])):
+            node = int(self.starts[sample]) + j
+            choices = [-1, j, *self.heads[self.first[node] + LINKS : self.first[node + 1]].tolist()]
+            listed = [(*y, k) for y in listed for k in choices if k < 0 or k not in y]
+            if len(listed) > MOST_OUTPUTS:
+                raise Malformed(f"sample {sample} has too many sets of paths to list")
+        table = np.full((len(listed), self.width), -1, np.int64)
+        table[:, : int(self.sizes[sample])] = listed
+        return table
+
+    def magnitudes(self) -> Array:
+        """All arcs of the sample, more than any set of paths has."""
+        owner = np.repeat(np.arange(self.n), self.sizes)[self.node]
+        return grouped(self.X.sizes(), owner, self.n)
