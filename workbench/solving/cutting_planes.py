@@ -16,7 +16,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses         the atoms generated since the line before, numbered in the order of generation
-    recorded_…                 what these witnesses are, where outputs are objects of the user
+    recorded_…                 the outputs behind these witnesses, where outputs are objects of the user
     atoms, lengths             the rows generated since the line before: their atoms, one row after the other
     rows, multipliers, idle    the numbers of the master's rows; β; rounds without weight
     theta                      the master's θ

@@ -79,7 +79,7 @@ class RebuiltFamily(CutFamily, Protocol):
         ...
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
-        """What a journal keeps of the cuts from number `since` on."""
+        """The arrays from which `rebuild` makes the cuts from number `since` on, for a journal."""
         ...
 
     def rebuild(self, arrays: dict[str, NDArray]) -> None:
@@ -180,7 +180,7 @@ class Family:
         return self.bounds.upper(theta)
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
-        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        """The arrays of the atoms from number `since` on, for `rebuild`; outputs that are objects in full."""
         problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
         more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
         return {"samples": samples, "witnesses": witnesses, **more}

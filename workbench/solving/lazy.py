@@ -14,8 +14,8 @@ a change of a cp.Parameter of the base, starts with these rows.
 
 *What the answer proves.* Leaving constraints out can only lower the minimum, so a dual value of the base with the rows
 so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind`
-is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
-nor families by more than `feasibility` gives the upper bound, which is as good as the oracles. So does `repair`, an
+is "numerical"), unless the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
+nor families by more than `feasibility` gives the upper bound, which is right if the oracles are. So does `repair`, an
 optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
 *Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
@@ -79,7 +79,7 @@ class LazySolution:
     """The outcome of `LazyProblem.solve`; the CVXPY variables hold the values of the answer.
 
     value : the objective at these values;  lower : a bound on the optimum, of kind `lower_kind`, numerical or proven
-    upper : a bound that is as good as the oracles, since only they say that nothing is violated
+    upper : a bound that is right if the oracles are, since they alone check that no row is violated
     violation : the largest violation that the oracles report there;  rows : the rows in the last master
     proof : the proof of a proven lower bound; `proof.save` writes a certificate, with the rows that the oracles gave
     """
@@ -161,7 +161,7 @@ class LazyProblem:
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
         repair : values of all oracles' variables, in order -> as many feasible values; with `repair` every round
             gives an upper bound
-        prove : replace the lower bound by a proven one where that is as close (solving/lazy_proof.py)
+        prove : replace the lower bound by a proven bound if the gap stays as small (solving/lazy_proof.py)
 
         Raises
         ------
