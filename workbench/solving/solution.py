@@ -57,7 +57,7 @@ class Solution:
 
     @property
     def theta(self) -> dict[str, Floats]:
-        return self.formulation.blocks(self.problem).split(self.theta_flat)
+        return self.certificate.formulation.blocks(self.certificate.problem).split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
