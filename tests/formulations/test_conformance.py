@@ -19,6 +19,7 @@ from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majoriz
 from workbench.objectives.regularizers import norm_of
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import load
+from workbench.proofs.checker import Formulation, Structure
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of
 from workbench.solving.masters.declared import written
@@ -214,8 +215,10 @@ def test_certificates_round_trip(output, name, tmp_path):
             continue
         path = solution.certificate.save(tmp_path / f"c{seed}")
         proof = verify(path)
-        assert proof["proven"]
         claim = solution.certificate  # of an alternation, its last convex program's
+        known = {each for each, _ in Structure.known}, {each for each, _ in Formulation.known}
+        defined = output in known[0] and proof["formulation"] in known[1]
+        assert (proof["proven"], bool(proof["conditional_on"]), proof["refuted"]) == (defined, not defined, False)
         assert claim.lower - 1e-12 <= proof["lower"] <= proof["upper"] <= claim.upper + 1e-12
         again, header = load(path)
         assert again.formulation == claim.formulation

@@ -88,6 +88,7 @@ def test_it_loads_nothing_else_of_the_package():
 
 
 def test_every_kind_that_solve_writes_has_a_definition():
+    """One without a definition is only ever conditional: write the definition (docs/certificate-format.md §10)."""
     alternations = {"latent-ssvm", "self-paced-latent", "kappa-difficulty"}
     assert {name for name, _ in Structure.known} == set(registry("output").names())
     assert {name for name, _ in Formulation.known} == set(registry("formulation").names()) - alternations

@@ -37,7 +37,7 @@ from workbench.contracts import Blocks, Floats, Ints, Latent, Prices, Row
 from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.pacing import costs, hinges, rivals
-from workbench.objectives.regularizers import SquaredNorm, unsigned
+from workbench.objectives.regularizers import SquaredNorm
 
 KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 
@@ -93,7 +93,7 @@ class CompletedSSVM:
 
     def oracle(self, problem: Any) -> MarginRescaling:
         if self.states is None:
-            return MarginRescaling(unsigned(problem, "completed-ssvm"))
+            return MarginRescaling(problem)
         return Completion(latent(problem).completed(np.array(self.states)), problem)
 
     def program(self, problem: Any, cuts: Any) -> Any:

@@ -10,7 +10,7 @@ with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,13 +21,23 @@ from workbench.arithmetic.intervals import gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios
 from workbench.contracts import Floats, Ints, Kernel, Kernelled, RunnerUp, SlackArgmax
 from workbench.errors import MissingCapability
+from workbench.objectives.regularizers import unsigned
 
 
 @dataclass(frozen=True)
 class MarginRescaling:
-    """The structured hinge of a problem; θ is its weight vector w (d,)."""
+    """The structured hinge of a problem; θ is its weight vector w (d,).
+
+    cone : whether the formulation keeps to weights w_j ≥ 0 where the problem is `signed`; without it such problems are
+        refused, for their argmax is one on that cone only
+    """
 
     problem: Any
+    cone: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not self.cone:
+            unsigned(self.problem)
 
     @property
     def kind(self) -> str:
@@ -100,6 +110,7 @@ class SlackRescaling(MarginRescaling):
     """The slack-rescaled hinge; needs the problem's `slack_argmax`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.problem, SlackArgmax):
             raise MissingCapability(
                 f"slack rescaling needs slack_argmax and {type(self.problem).__name__} has none; use rescaling=margin."
@@ -146,6 +157,7 @@ class UnitMargin(MarginRescaling):
             raise MissingCapability(
                 f"unit margins need the best output but the truth and {name} has no runner_up; use hard-margin."
             )
+        super().__post_init__()
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         """The runner-up where it comes within 1 of the truth or passes it, else the truth."""

@@ -179,7 +179,11 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
         faults.append(
             f"the certificate calls its oracle {header.get('oracle')!r} where that of the outputs is {kind!r}"
         )
-    conditions = [f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"]
+    conditions = [
+        f"the prices, regularizer and cuts of {origin(type(certificate.formulation))}: {reason}"
+        if reason.what == "formulation"
+        else f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"
+    ]
     conditions = getattr(certificate.problem, "conditions", None) or conditions
     if kind != "exact":
         conditions.append(INEXACT.get(kind, f"the argmax, which calls itself {kind!r}, being exact"))

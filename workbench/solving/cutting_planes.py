@@ -16,7 +16,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses         the atoms generated since the line before, numbered in the order of generation
-    recorded_…                 what these witnesses are, where outputs are objects of the user
+    recorded_…                 the outputs behind these witnesses, where outputs are objects of the user
     atoms, lengths             the rows generated since the line before: their atoms, one row after the other
     rows, multipliers, idle    the numbers of the master's rows; β; rounds without weight
     theta                      the master's θ
@@ -34,6 +34,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
@@ -245,7 +246,7 @@ class Generation:
     def record(self, active: int) -> None:
         entry = self.entry(active)
         if self.journal:
-            self.checkpoint(entry)
+            self.checkpoint(self.journal, entry)
         self.state.record(entry, self.observe)
 
     def entry(self, active: int) -> Record:
@@ -257,7 +258,7 @@ class Generation:
         """The family as one that can be rebuilt, as every family of a run with a journal can."""
         return cast(RebuiltFamily, self.family)
 
-    def checkpoint(self, entry: Record) -> None:
+    def checkpoint(self, journal: Journal, entry: Record) -> None:
         """The round as a line of the journal; see the module's docstring."""
         state = {"tolerance": self.tolerance, "polished": self.polished, "masters": self.state.masters}
         state["cpu_seconds"] = self.clock.cpu_seconds
@@ -269,7 +270,7 @@ class Generation:
         if self.rose:
             arrays["support"] = np.flatnonzero(self.state.weights)
             arrays["weights"] = self.state.weights[arrays["support"]]
-        self.journal.append("round", entry | {"state": state}, **arrays)
+        journal.append("round", entry | {"state": state}, **arrays)
         self.fresh, self.journalled = [], self.journalled + len(arrays["samples"])
 
     def restore(self) -> None:
@@ -298,7 +299,7 @@ class Generation:
         self.state = Progress(self.best, self.theta, history=history, masters=state["masters"])
         self.state.upper = self.rebuilt.value(self.best)
         if "support" in last:
-            self.state.weights = np.bincount(last["support"], last["weights"], self.rebuilt.count)
+            self.state.weights = summed(last["support"], last["weights"], self.rebuilt.count)
             self.state.lower = self.family.lower(self.state.weights, None)
         self.state.before = history[-1]["seconds"], state["cpu_seconds"]
         self.clock.resume(*self.state.before, self.rounds)
