@@ -35,11 +35,11 @@ import numpy as np
 
 from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
 from workbench.errors import BadInput, checked_positive
-from workbench.objectives.costs import (
+from workbench.objectives.costs import LearnedCost
+from workbench.objectives.factorings import (
     COUNTS,
     Classes,
     Factors,
-    LearnedCost,
     checked_factoring,
     classes_of,
     label_counts,

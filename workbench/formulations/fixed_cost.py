@@ -15,7 +15,8 @@ import numpy as np
 from workbench.contracts import Blocks, Prices, Row
 from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
-from workbench.objectives.costs import FixedCost, folds_of, label_counts
+from workbench.objectives.costs import FixedCost
+from workbench.objectives.factorings import folds_of, label_counts
 from workbench.objectives.regularizers import ElasticNet, Stacked
 
 

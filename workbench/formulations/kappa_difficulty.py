@@ -19,8 +19,8 @@ import numpy as np
 from workbench.contracts import Blocks, Floats, Row
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
-from workbench.objectives.costs import reachable
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
+from workbench.objectives.factorings import reachable
 
 Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
 Step = Literal["cosine", "dot", "inverted"]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints
-from workbench.objectives.costs import Classes, error_counts, folds_of, reachable
+from workbench.objectives.factorings import Classes, error_counts, folds_of, reachable
 
 FOLDS = 5
 
