@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.intervals import U, gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios, ratios
-from workbench.contracts import Floats, Ints, Kernel, Kernelled
+from workbench.contracts import Exact, Floats, Ints, Kernel, Kernelled
 from workbench.objectives.factorings import Classes
 from workbench.objectives.oracles import MarginRescaling, called_kernel
 
@@ -156,7 +156,7 @@ class LearnedCost(MarginRescaling):
         return super().reach(samples) + (2 + self.K) * self.lengths(samples)
 
     def exact(self) -> ExactLearnedCost | None:
-        return ExactLearnedCost(self, self.problem.exact()) if hasattr(self.problem, "exact") else None
+        return ExactLearnedCost(self, self.problem.exact()) if isinstance(self.problem, Exact) else None
 
     def kernel(self) -> Kernel:
         """The problem's own kernel at the table of costs and biases of the sample's group."""
@@ -211,7 +211,7 @@ class FixedCost(LearnedCost):
         return bool(kernel.data)
 
     def exact(self) -> ExactFixedCost | None:
-        return ExactFixedCost(self, self.problem.exact()) if hasattr(self.problem, "exact") else None
+        return ExactFixedCost(self, self.problem.exact()) if isinstance(self.problem, Exact) else None
 
 
 @dataclass(frozen=True)
