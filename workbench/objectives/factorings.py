@@ -58,14 +58,14 @@ def unordered(problem: Any) -> Classes:
 
 
 def true_label(problem: Any) -> Classes:
-    """One class for each label that was right."""
+    """One class for each true label."""
     k = len(problem.classes)
     table = np.repeat(np.arange(k)[:, None], k, axis=1)
     return everywhere(problem, [f"{y}→·" for y in problem.classes], table)
 
 
 def predicted_label(problem: Any) -> Classes:
-    """One class for each label that was wrong."""
+    """One class for each predicted label."""
     k = len(problem.classes)
     return everywhere(problem, [f"·→{y}" for y in problem.classes], np.repeat(np.arange(k)[None, :], k, axis=0))
 
@@ -165,7 +165,7 @@ def checked_classes(problem: Any, classes: Any, factors: Factors) -> Classes:
 def reachable(problem: Any, classes: Classes) -> NDArray[np.bool_]:
     """(m,) whether an error of the class takes one label that occurs for another that occurs.
 
-    A label that no sample holds would never be predicted, and a cost put on it never be paid.
+    An optimal model never predicts a label that no sample holds, so a cost of that label would never be paid.
     """
     _, places = problem.places(np.flatnonzero(problem.weights > 0))
     table = classes.at(places, problem.labels[places])[:, label_counts(problem) > 0]
@@ -192,12 +192,12 @@ def label_counts(problem: Any) -> Floats:
 
 
 def logical(problem: Any, classes: Classes) -> Floats:
-    """At most so many errors: c_y for each true label y that the class touches, added up."""
+    """A bound on the errors of a class: Σ c_y over the true labels y of its errors."""
     return touched(problem, classes, sum)
 
 
 def logical_max(problem: Any, classes: Classes) -> Floats:
-    """The greatest c_y of a label that the class touches, the source's reading."""
+    """The greatest c_y among the true labels y of the errors of a class, as the source prints n_S."""
     return touched(problem, classes, max)
 
 
@@ -214,7 +214,9 @@ def touched(problem: Any, classes: Classes, combine: Callable[[list[Fraction]], 
 
 
 def expected(problem: Any, classes: Classes) -> Floats:
-    """Errors of one who guesses labels by their shares: Σ over places and y′ of class S of c_y′/N, rounded once."""
+    """Expected errors of a guess that draws labels by their shares: Σ over places and y′ of class S of c_y′/N,
+    rounded once.
+    """
     counts, found = exact_counts(problem), np.zeros(len(classes.names), object)
     masses = place_masses(problem, classes.group, len(classes.table))
     held = classes.table >= 0
@@ -256,8 +258,8 @@ def error_counts(problem: Any, classes: Classes, outputs: Ints) -> Floats:
 
 
 def baseline_counts(problem: Any, factoring: str | Factors, outputs: Ints) -> tuple[float, ...]:
-    """n_S for counts="baseline": errors of each class that a model over which one would like to improve makes.
+    """n_S for counts="baseline": the errors of each class that a baseline model makes.
 
-    outputs (n, width) : what it predicts on the problem, e.g. `oracle.decode(theta, samples)`
+    outputs (n, width) : the baseline's predictions on the problem, e.g. `oracle.decode(theta, samples)`
     """
     return tuple(error_counts(problem, classes_of(problem, factoring), outputs).tolist())
