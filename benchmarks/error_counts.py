@@ -26,7 +26,7 @@ from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.cost_learning import SimplexCostLearning
-from workbench.objectives.costs import error_counts, reachable
+from workbench.objectives.factorings import error_counts, reachable
 from workbench.outputs.multiclass import Multiclass
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.command.cli import cli
 from workbench.errors import CutbenchError
-from workbench.objectives.costs import classes_of
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
+from workbench.objectives.factorings import classes_of
 from workbench.solving import routes
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request

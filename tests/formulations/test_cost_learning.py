@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.contracts import Cuts
-from workbench.objectives.costs import COUNTS, FACTORINGS, classes_of, error_counts, label_counts, reachable
+from workbench.objectives.factorings import COUNTS, FACTORINGS, classes_of, error_counts, label_counts, reachable
 from workbench.proofs.bounds import Bounds
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,7 +9,7 @@ Letters: n samples, d features, m rows of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,3 +242,27 @@ class Kernelled(Protocol):
     """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
     def kernel(self, augment: bool = True) -> Kernel: ...
+
+
+@runtime_checkable
+class Exact(Protocol):
+    """A problem with the same features, losses and maxima in rational arithmetic."""
+
+    def exact(self) -> Any:  # an `ExactOutputs` of arithmetic/rationals.py, a wing above; None where there is none
+        ...
+
+
+@runtime_checkable
+class Missing(Protocol):
+    """A problem whose argmax may end below the maximum, by a known amount."""
+
+    def missed(self, theta: Floats) -> Floats:
+        """A bound (n,) on the maximum of each sample less the value that `argmax` finds."""
+        ...
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """A problem that admits only w_j ≥ 0 for the features j of the mask `signed` (d,)."""
+
+    signed: NDArray[np.bool_]
