@@ -45,19 +45,20 @@ LAMS, PRIORS, PASSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.01, 0.1, 1.0), (1, 3, 1
 SETS = ("words", "letters", "digits", "stories")
 SIZES = {
     "words": (10, 20, 50, 100, 200, 400),
-    "letters": (80, 160, 400, 800, 1600, 3200),
-    "digits": (20, 50, 100, 200, 500, 1000),
-    "stories": (30, 100, 300, 800, 2000, 4000),
+    "letters": (80, 160, 400, 800, 1600, 2500),
+    "digits": (20, 50, 100, 200, 500, 800),
+    "stories": (30, 100, 300, 800, 1500, 2500),
 }
 TESTED = 250  # words
 
 
 class Data(NamedTuple):
-    """One problem of everything, and which samples may be learned from, in random order, and are tested on."""
+    """One problem of everything; which samples may be learned from, in random order, and are tested on; if made up."""
 
     problem: Any
     pool: Ints
     test: Ints
+    made: bool
 
 
 def continuum(
@@ -71,6 +72,7 @@ def continuum(
     data: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """rows: one a method, problem, size and fold: error, what was chosen, certified gap, CPU seconds; `table`: means.
+    `generated` says that made-up data stand in, the real ones not being at hand.
 
     table      one a problem and size: mean error of each method and two standard errors; who wins
     crossings  one a problem: the sizes between which generative stops, and discriminating begins, to win
@@ -85,9 +87,8 @@ def continuum(
         for name in chosen:
             found = loaded(name, fold, folds, vocabulary, data)
             for size in (s for s in SIZES[name] if s <= min(most, len(found.pool))):
-                rows += [
-                    {"problem": name, "size": size, "fold": fold} | row for row in compared(found, size, inner, gap)
-                ]
+                about = {"problem": name, "generated": found.made, "size": size, "fold": fold}
+                rows += [about | row for row in compared(found, size, inner, gap)]
                 yield summed(rows, folds, gap) | {"finished": f"fold {fold}: {name}, {size} samples"}
     record = summed(rows, folds, gap)
     if out:
@@ -105,29 +106,30 @@ def loaded(name: str, fold: int, folds: int, vocabulary: int, data: str | None) 
     """One data set with its parts of this fold; generated where the real one is not at hand."""
     rng = np.random.default_rng(fold)
     if name in ("words", "letters"):
-        sequences, labels, cut = handwriting(fold, data)
+        (sequences, labels, cut), made = handwriting(fold, data)
         if name == "words":
             problem = Chain(sequences, labels)
         else:
             cut = sum(map(len, labels[:cut]))
             problem = Multiclass(sparse.csr_array(np.vstack(sequences)[:, :-2]), np.concatenate(labels))
-        return Data(problem, rng.permutation(cut), np.arange(cut, problem.n_samples))
-    problem = binary_digits() if name == "digits" else stories(vocabulary, data)
+        return Data(problem, rng.permutation(cut), np.arange(cut, problem.n_samples), made)
+    problem, made = binary_digits() if name == "digits" else stories(vocabulary, data)
     part = np.random.default_rng(0).permutation(problem.n_samples) % max(folds, 2)
-    return Data(problem, rng.permutation(np.flatnonzero(part != fold)), np.flatnonzero(part == fold))
+    return Data(problem, rng.permutation(np.flatnonzero(part != fold)), np.flatnonzero(part == fold), made)
 
 
-def handwriting(fold: int, data: str | None) -> tuple[list[Floats], list[Any], int]:
-    """Letters (T, 131) and labels of the words of a fold, then of the next; and how many words the first has."""
-    parts = []
+def handwriting(fold: int, data: str | None) -> tuple[tuple[list[Floats], list[Any], int], bool]:
+    """Letters (T, 131) and labels of the words of a fold, then of the next, and how many words the first has."""
+    parts, made = [], False
     for k, n in ((fold % 10, 400), ((fold + 1) % 10, TESTED)):
         try:
             parts.append(load_problem("ocr")(n=n, fold=k, data=data))
         except MissingData:
+            made = True
             parts.append(binary_chain(load_problem("synthetic-chain")(n=n, labels=8, seed=k)))
     sequences = [p.letters[a:b].toarray() for p in parts for a, b in zip(p.offsets[:-1], p.offsets[1:], strict=True)]
     labels = [p.classes[p.labels[a:b]] for p in parts for a, b in zip(p.offsets[:-1], p.offsets[1:], strict=True)]
-    return sequences, labels, parts[0].n_samples
+    return (sequences, labels, parts[0].n_samples), made
 
 
 def binary_chain(chain: Chain) -> Chain:
@@ -141,23 +143,23 @@ def binary_chain(chain: Chain) -> Chain:
     return Chain(rows, labels, classes=chain.classes)
 
 
-def binary_digits() -> Multiclass:
+def binary_digits() -> tuple[Multiclass, bool]:
     digits = load_problem("digits")(n=1797)
     X = np.hstack([(digits.X.toarray() >= 0.5) * 1.0, np.ones((1797, 1))])
-    return Multiclass(X, digits.labels)
+    return Multiclass(X, digits.labels), False
 
 
-def stories(vocabulary: int, data: str | None) -> Multiclass:
+def stories(vocabulary: int, data: str | None) -> tuple[Multiclass, bool]:
     """R8's stories to learn from, by which of the most frequent words occur in each."""
     try:
-        problem = load_problem("reuters")(min_count=5, data=data)
+        problem, made = load_problem("reuters")(min_count=5, data=data), False
     except MissingData:
-        problem = load_problem("synthetic-text")(n=600)
+        problem, made = load_problem("synthetic-text")(n=600), True
     X = problem.X.copy()
     X.data[:] = 1.0
     frequent = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")[:vocabulary]
     X = sparse.hstack([X[:, np.sort(frequent)], np.ones((X.shape[0], 1))])
-    return Multiclass(sparse.csr_array(X), problem.labels)
+    return Multiclass(sparse.csr_array(X), problem.labels), made
 
 
 # ── methods ───────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +235,8 @@ def summed(rows: list[dict[str, Any]], folds: int, gap: float) -> dict[str, Any]
     """The record of these rows."""
     table = []
     for name, size in dict.fromkeys((row["problem"], row["size"]) for row in rows):
-        line: dict[str, Any] = {"problem": name, "size": size}
+        made = any(row["generated"] for row in rows if row["problem"] == name)
+        line: dict[str, Any] = {"problem": name, "generated": int(made), "size": size}
         for method in METHODS:
             errors = np.array(
                 [r["error"] for r in rows if (r["problem"], r["size"], r["method"]) == (name, size, method)]

@@ -26,6 +26,7 @@ from workbench.registries import load_file
 
 chosen = load_file(Path(__file__).with_name("_settings.py"), "benchmark").chosen
 
+BOAST = 1e-6
 FOLDERS = ("lp", "qp", "infeasible")
 
 
@@ -36,7 +37,9 @@ def programs(
 
     exact, bounded, …  rows of each kind;  median_seconds, worst_seconds : CPU
     irreducible : infeasible rows whose contradiction is proven irreducible;  published_wrong : their names
-    worst_BACKEND : largest relative error at default tolerances, of programs with an optimum, for `backends` asked for
+    solved_BACKEND : of programs with an optimum, how many it calls solved at its default tolerance (for `backends`)
+    boasts_BACKEND, worst_BACKEND : of these, how many are off by more than 1e-6 (relative to max(1, |optimum|)), and
+    the largest such error
     """
     place = Path(folder or Path(os.environ.get("CUTBENCH_DATA", "../shared/data")) / "programs")
     if not place.is_dir():
@@ -56,7 +59,8 @@ def programs(
             proof = prove_program(program, reading)
             rows.append(row_of(title, proof, published.get((kind, name), "")))
             if reading == "float" and proof.optimum is not None:
-                rows[-1] |= {each: one(proof, each, 20.0)["error"] for each in asked}
+                told = {each: one(proof, each, 20.0) for each in asked}
+                rows[-1] |= {each: row["error"] if row["solved"] else None for each, row in told.items()}
         yield summary(rows, asked) | {"finished": f"{len(rows)} rows, {title} last"}
     yield summary(rows, asked)
 
@@ -102,7 +106,9 @@ def summary(rows: list[dict[str, Any]], asked: list[str]) -> dict[str, Any]:
     record["irreducible"] = sum(row["kind"] == "infeasible" and bool(row["rows"]) for row in rows)
     record["published_wrong"] = ", ".join(dict.fromkeys(row["program"].split("/")[1] for row in rows if row["wrong"]))
     for name in asked:
-        record[f"worst_{name.lower()}"] = max((row[name] for row in rows if row.get(name) is not None), default=None)
+        errors = [row[name] for row in rows if row.get(name) is not None]
+        record |= {f"solved_{name.lower()}": len(errors), f"boasts_{name.lower()}": sum(e > BOAST for e in errors)}
+        record[f"worst_{name.lower()}"] = max(errors, default=None)
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return record | {"rows": [{key: row.get(key) for key in keys} for row in rows]}
 

@@ -61,10 +61,10 @@ def every_selection(terms: CappedTerms) -> tuple[float, float]:
     """The least F over all selections, each the convex optimum of what it keeps, and the share kept."""
     best, share = np.inf, 0.0
     for kept in sorted(itertools.product((True, False), repeat=terms.count), key=sum, reverse=True):
-        if terms.caps[~np.array(kept)].sum() >= best:
+        if terms.cuts.caps[~np.array(kept)].sum() >= best:
             continue
         w = terms.learned(np.array(kept))
-        value = w @ w / 2 + terms.values(w)[np.array(kept)].sum() + terms.caps[~np.array(kept)].sum()
+        value = w @ w / 2 + terms.values(w)[np.array(kept)].sum() + terms.cuts.caps[~np.array(kept)].sum()
         if value < best:
             best, share = float(value), float(np.mean(kept))
     return best, share

@@ -60,7 +60,7 @@ SOFT = ("solve", "iris", "soft-margin")
         (("solve", "iris", "soft-margins"), "did you mean 'soft-margin'?"),
         (("solve", "qqqq", "soft-margin"), "known: breast-cancer, "),
         (("crosscheck", "iris", "soft-margin", "--learners", "bcwf"), "did you mean 'bcfw'?"),
-        (("crosscheck", "iris", "soft-margin", "--learners", ","), "names nobody"),
+        (("crosscheck", "iris", "soft-margin", "--learners", ","), "names no learner"),
         (("crosscheck", "iris", "soft-margin", "--learners", "./mine.py"), "There is no file mine.py"),
         (("crosscheck", "iris", "soft-margin", "--passes", "0"), "--passes is 0"),
         (("crosscheck", "iris", "soft-margin", "--seed", "-1"), "--seed is -1"),
@@ -143,7 +143,7 @@ def test_a_problem_that_leaves_while_it_is_solved():
         "class Leaving(wb.Multiclass):\n    def features(self, samples, outputs):\n        sys.exit(0)\n"
         "def problem():\n    return Leaving(np.eye(3), [0, 1, 1])\n"
     )
-    refused("solve", "mine.py", "soft-margin", says="left with exit(0)")
+    refused("solve", "mine.py", "soft-margin", says="called exit(0)")
 
 
 def test_a_file_without_a_learner():

@@ -27,6 +27,10 @@ _HOMES = {
     "Verdict": "judging.verdicts",
     "judge": "judging.judge",
     "Judgement": "judging.judge",
+    "check": "judging.oracle_check",
+    "OracleReport": "judging.oracle_check",
+    "watch": "judging.watching",
+    "Recorder": "judging.watching",
     "race": "judging.racing",
     "RACES": "judging.racing",
     "verify": "proofs.verify",
@@ -37,6 +41,7 @@ _HOMES = {
     "nearest_matching": "outputs.matching",
     "split_tracks": "outputs.flow",
     "baseline_counts": "objectives.costs",
+    "Classes": "objectives.costs",
     "alternation": "solving.branch_and_bound",
     "Dyads": "dyads.pairs",
     "Dyadic": "dyads.dyadic",
@@ -56,6 +61,7 @@ _HOMES = {
 _MODULES = {
     "datasets": "data.datasets",
     "dyads": "dyads",
+    "estimators": "estimators",
     "flows": "dyads.flows",
     "motchallenge": "data.motchallenge",
     "pictures": "command.pictures",
@@ -64,6 +70,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return public_names()
     if name in _HOMES:
         return getattr(import_module(f"workbench.{_HOMES[name]}"), name)
     if name in _MODULES:
@@ -76,3 +84,17 @@ def __getattr__(name: str) -> Any:
                 if getattr(item, "__name__", None) == name:
                     return item
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *public_names()])
+
+
+def public_names() -> list[str]:
+    """All public names: functions, modules, and the classes of the registries."""
+    from workbench.registries import registry
+
+    kinds = ("output", "formulation", "solver", "learner")
+    items = [item for kind in kinds for _, item in registry(kind).items()]
+    classes = {item.__name__ for item in items if isinstance(item, type)}
+    return sorted({*_HOMES, *_MODULES, *classes})

@@ -1,8 +1,7 @@
-"""Every error a user can cause: one sentence saying what, where, and one fix.
+"""The errors that a user can cause; the message is one sentence: what is wrong, where, and one fix.
 
-All derive from `CutbenchError`, a `ValueError`, so a caller catches one class and the command line
-prints one line and exits with `exit_code`. `checked_positive` is the check that most settings want, `checked_whole`
-that of counts and seeds.
+All derive from `CutbenchError`, a `ValueError`, so a caller catches one class, and the command line prints one line and
+exits with `exit_code`. `checked_positive` checks settings such as λ, `checked_whole` counts and seeds.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-LONGEST = 2000  # characters of a message; a cell of a file can have millions
+LONGEST = 2000  # characters of a message; a cell of a user's file, which a message quotes, can have millions
 
 
 def printable(message: str) -> str:
-    """The message without control characters, which could steer a terminal, and not endless."""
+    """The message without control characters, which could steer a terminal, cut to LONGEST characters."""
     text = "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else repr(c)[1:-1] for c in message)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 class CutbenchError(ValueError):
-    """Base of all errors that a user, not a bug, causes."""
+    """The base class of all errors that a user can cause."""
 
     exit_code = 2
 
@@ -46,7 +45,7 @@ class UnknownName(CutbenchError):
 
 
 class MissingCapability(CutbenchError):
-    """A pair that does not fit, e.g. a formulation that needs what the outputs cannot give."""
+    """A combination that does not fit, e.g. a formulation that needs a capability which the outputs lack."""
 
 
 class BackendFailed(CutbenchError):
@@ -56,23 +55,32 @@ class BackendFailed(CutbenchError):
 
 
 class Contradiction(CutbenchError):
-    """A proven lower bound above a proven upper one: a bug in an oracle, in features or losses, or in our bounds."""
+    """A proven lower bound above a proven upper bound, by a bug in an oracle, features, losses or our bounds."""
 
     exit_code = 70
 
 
 class NotSeparable(CutbenchError):
-    """Hard margin on data that no weights separate; carries the Farkas ray.
+    """Hard margins on data that no weights separate; holds the Farkas ray.
 
     Attributes
     ----------
     samples, outputs : the cuts with positive weight (arrays (K,), (K, width))
     weights : (K,) their weights α ≥ 0, scaled so that Σ α ℓ = 1
     norm : ‖Σ α ψ‖, numerically zero: any separating w has ‖w‖ ≥ 1/norm
-    formulation, problem : what has no solution
+    formulation, problem : the pair without a solution
     """
 
-    def __init__(self, message: str, samples, outputs, weights, norm: float, formulation, problem):
+    def __init__(
+        self,
+        message: str,
+        samples: Any,  # arrays; this module imports no NumPy
+        outputs: Any,
+        weights: Any,
+        norm: float,
+        formulation: Any,  # of the user's class, perhaps
+        problem: Any,
+    ):
         super().__init__(message)
         self.samples, self.outputs, self.weights, self.norm = samples, outputs, weights, norm
         self.formulation, self.problem = formulation, problem

@@ -4,9 +4,9 @@ Each .py file of a folder (those that start with an underscore aside) ends with
 
     NAMES = {"command-name": object}
 
-where the object is a class, a function with typed settings, or whatever its kind asks for. Typed
-settings are read from the signature (`settings_of`), parsed from `key=value` texts
-(`parse_settings`) and passed on (`build`). Nothing here imports a numerical package by itself.
+where the object is a class or a function with typed settings, as its kind of registry demands. Typed settings are read
+from the signature (`settings_of`), parsed from `key=value` texts (`parse_settings`) and passed on (`build`). No
+numerical package is imported here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
 KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
 USERS = "_cutbench_user_"
 REQUIRED: Any = inspect.Parameter.empty
+TEXTUAL = (int, float, str, bool)
 SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -45,9 +46,9 @@ class Registry:
 
     Parameters
     ----------
-    kind : what the folder holds, for messages
+    kind : the word for one entry of the folder, for messages
     folder : the folder, read once
-    package : the package its files are modules of; None loads them by path under private names
+    package : the package of the folder's files; None loads the files by path under private names
     """
 
     def __init__(self, kind: str, folder: Path, package: str | None = None):
@@ -69,7 +70,7 @@ class Registry:
         return sorted(self.objects.items())
 
     def get(self, name: str) -> Any:
-        """The object of that name, written with dashes or underscores; `UnknownName` offers the nearest."""
+        """The object of a name, written with dashes or underscores; `UnknownName` offers the nearest name."""
         try:
             return self.objects[dashed(name)]
         except KeyError:
@@ -87,7 +88,7 @@ def registry(kind: str) -> Registry:
 
 
 def folder_beside(name: str) -> Path:
-    """`name` inside the installed package (a wheel packs it there), else beside it in a checkout."""
+    """The folder `name` inside the installed package, where a wheel packs it, else beside the package in a checkout."""
     for parent in filter(None, (PACKAGE, CHECKOUT)):
         if any((parent / name).glob("[!_]*.py")):
             return parent / name
@@ -106,10 +107,10 @@ def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     """Run the Python file at `path` as a module with a private name; `BadInput` names a faulty line."""
     name = f"_cutbench_{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # a .py path always has one,
-    assert spec.loader is not None  # and its loader
+    assert spec is not None  # a .py path always has a spec,
+    assert spec.loader is not None  # and the spec a loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and type hints look their module up
+    sys.modules[name] = module  # dataclasses and type hints look up their module here
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -146,19 +147,19 @@ def dashed(name: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether a user's word means a file: names have neither separators nor dots."""
+    """Whether a user's word means a file: a registered name has neither separators nor dots."""
     return any(mark in text for mark in "/\\.")
 
 
 def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
-    """What a user's Python file registers: its NAMES, or the one object called `lone`.
+    """The objects that a user's Python file registers: its NAMES, or the one object called `lone`.
 
     The file runs with the user's rights.
     """
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path of the {kind}.")
-    with contextlib.redirect_stdout(sys.stderr):  # stdout is for the answer
+    with contextlib.redirect_stdout(sys.stderr):  # stdout is for the command's answer
         module = load_file(path.resolve(), f"user_{kind}")
     if not hasattr(module, "NAMES") and hasattr(module, lone):
         return {path.stem: getattr(module, lone)}
@@ -172,7 +173,7 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Setting:
-    """One typed setting: int, float, str or bool, perhaps with the values it admits, perhaps None."""
+    """One typed setting: int, float, str or bool, perhaps limited to `choices`, perhaps None."""
 
     name: str
     type: type
@@ -182,12 +183,12 @@ class Setting:
 
     @property
     def kind(self) -> str:
-        """Its type in words, e.g. `int`, `margin|slack`, `float or none`."""
+        """The type in words, e.g. `int`, `margin|slack`, `float or none`."""
         word = "|".join(map(str, self.choices)) or self.type.__name__
         return f"{word} or none" if self.optional else word
 
     def parse(self, text: str) -> Any:
-        """The value that `text` writes, or `BadInput`."""
+        """The value that `text` means, or `BadInput`."""
         word = text.strip()
         if self.optional and word.lower() == "none":
             return None
@@ -216,38 +217,36 @@ ARTICLE |= {f"{kind} or none": f"{words} or none" for kind, words in ARTICLE.ite
 
 
 def settings_of(obj: Any) -> dict[str, Setting]:
-    """The settings that a function or class takes, from its signature's type hints.
+    """The settings of a function or class, from the type hints of its signature.
 
-    Parameters of other types (arrays, say) are no settings: they can be given in Python only.
+    A parameter of another type, such as an array, is no setting: only Python code can pass one. Of a union with such
+    types the one part that a text can write is the setting.
     """
     try:
-        own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields', wherever they are inherited
+        own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields' hints, inherited ones too
         hints = get_type_hints(obj.__init__ if own else obj)
     except (NameError, AttributeError) as error:
-        raise BadInput(f"A type hint of {obj.__name__} means nothing ({error}); import what it names.") from error
-    found = {}
-    for name, parameter in inspect.signature(obj).parameters.items():
-        if parameter.kind not in SPREAD:
-            setting = as_setting(name, hints.get(name), parameter.default)
-            if setting:
-                found[name] = setting
-    return found
+        raise BadInput(f"A type hint of {obj.__name__} means nothing ({error}); import the name.") from error
+    parameters = inspect.signature(obj).parameters.values()
+    settings = [as_setting(p.name, hints.get(p.name), p.default) for p in parameters if p.kind not in SPREAD]
+    return {setting.name: setting for setting in settings if setting}
 
 
 def as_setting(name: str, hint: Any, default: Any) -> Setting | None:
+    """The setting of a parameter, or None if its type is none of a setting's."""
     optional = False
     if get_origin(hint) in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        optional = len(parts) < len(get_args(hint))
-        hint = parts[0] if len(parts) == 1 else None
+        optional = type(None) in get_args(hint)
+        writable = [part for part in get_args(hint) if part in TEXTUAL or get_origin(part) is Literal]
+        hint = writable[0] if len(writable) == 1 else None
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         return Setting(name, type(choices[0]), default, choices, optional)
-    return Setting(name, hint, default, (), optional) if hint in (int, float, str, bool) else None
+    return Setting(name, hint, default, (), optional) if hint in TEXTUAL else None
 
 
 def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:
-    """`key=value` texts as one dict of keyword arguments per object, all in one namespace."""
+    """`key=value` texts as one dict of keyword arguments for each object; all objects share one namespace."""
     known = [settings_of(obj) for obj in objs]
     parsed: list[dict[str, Any]] = [{} for _ in objs]
     for text in texts:
@@ -267,7 +266,7 @@ def parse_settings(texts: Iterable[str], *objs: Any) -> list[dict[str, Any]]:
 
 
 def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]], value: str = "") -> BadInput:
-    """Offers the setting that is called like the value, or else the one whose name is nearest to the key."""
+    """The error that offers the setting called like the value, or else the setting whose name is nearest to the key."""
     names = sorted({name for settings in known for name in settings})
     near = [value] if value in names else difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -275,13 +274,13 @@ def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]], value: str
 
 
 def build(obj: Any, settings: Mapping[str, Any]) -> Any:
-    """`obj(**settings)`, with one sentence for a missing setting and for what a user's own file raises."""
-    given = {name.replace("-", "_"): value for name, value in settings.items()}
+    """`obj(**settings)`, with one sentence for a missing setting and for an exception in a user's file."""
+    values = {name.replace("-", "_"): value for name, value in settings.items()}
     for name, parameter in inspect.signature(obj).parameters.items():
-        if parameter.default is REQUIRED and parameter.kind not in SPREAD and name not in given:
+        if parameter.default is REQUIRED and parameter.kind not in SPREAD and name not in values:
             raise BadInput(f"{obj.__name__} needs the setting {name!r}; add --set {name}=VALUE.")
     try:
-        return obj(**given)
+        return obj(**values)
     except (Exception, SystemExit) as error:
         if isinstance(error, CutbenchError) or not getattr(obj, "__module__", "").startswith(USERS):
             raise
@@ -294,9 +293,9 @@ def build(obj: Any, settings: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Pair:
-    """Whether a formulation fits an output structure, and which solvers take the pair.
+    """Whether a formulation fits an output structure, and which solvers work on the two.
 
-    `why` is the refusal's sentence, None if the pair fits; `solvers` maps names to such sentences.
+    `why` is the sentence of a refusal, None if the two fit; `solvers` maps each solver to such a sentence or None.
     """
 
     output: str
@@ -306,7 +305,7 @@ class Pair:
 
 
 def compatibility() -> list[Pair]:
-    """Every output structure (its `tiny` instance) against every formulation and solver at defaults."""
+    """Every output structure (its `tiny` instance) with every formulation and solver at default settings."""
     import numpy as np
 
     pairs, solvers = [], {name: solver() for name, solver in registry("solver").items()}

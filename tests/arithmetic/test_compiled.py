@@ -40,3 +40,21 @@ def test_an_index_that_names_the_code_of_other_types_is_not_believed(tmp_path):
     first.write_bytes(other)
     second.write_bytes(one)
     assert run() == "3.0\n6.0\n"
+
+
+def test_an_index_that_names_a_class_of_before_is_replaced(tmp_path):
+    """A class that is renamed, or moved, is still named in what numba left on disk."""
+    source, script = tmp_path / "pairs.py", CALLS.replace("(np.ones(3), np.ones((3, 2)))", "(module.Pair(3.0, 4.0),)")
+    script = script.replace("total = load_file(Path(sys.argv[1])).total", "module = load_file(Path(sys.argv[1]))")
+    script = script.replace("total, ", "module.total, ")
+    text = "from typing import NamedTuple\n\nclass Old(NamedTuple):\n    a: float\n    b: float\n\nPair = Old\n"
+    text += "def total(pair):\n    return pair.a + pair.b\n"
+
+    def run() -> str:
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-c", script, str(source)], capture_output=True, text=True, check=True
+        ).stdout
+
+    for content in (text, text.replace("Old", "New")):
+        source.write_text(content)
+        assert run() == run() == "7.0\n"

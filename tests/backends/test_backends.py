@@ -273,7 +273,7 @@ def test_absent_package_says_what_to_install(monkeypatch):
 def test_unsupported_cone_names_who_can():
     program = ConeProgram(np.eye(2), np.zeros(2), -np.eye(2), np.ones(2), 0, 0, soc=(2,))
     assert supports(BACKENDS["CLARABEL"], program) is None
-    assert supports(BACKENDS["PIQP"], program) == "PIQP has no soc cone; use CLARABEL, which has."
+    assert supports(BACKENDS["PIQP"], program) == "PIQP has no soc cone; use CLARABEL."
     with pytest.raises(MissingCapability, match="use CLARABEL"):
         BACKENDS["PIQP"].solve(program, TIGHT)
 

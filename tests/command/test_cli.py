@@ -463,3 +463,12 @@ def test_a_benchmark_that_cannot_run_leaves_the_others(cutbench, monkeypatch):
     found = json.loads(cutbench("bench", "broken", "whole", "--json", code=1).stdout)
     assert found == {"broken": {"failed": 1, "error": "The weather is bad; wait."}, "whole": {"ratio": 2.0}}
     assert "The weather is bad" in cutbench("bench", "broken", code=2).stderr
+
+
+def test_a_farkas_ray_is_a_reference_for_learners_from_mistakes_only(cutbench):
+    """No weights separate the three irises: the perceptron is judged by its mistakes, other learners are refused."""
+    shown = cutbench("crosscheck", "iris", "perceptron", "--learners", "perceptron", "--passes", 5, "--json")
+    record = json.loads(shown.stdout)
+    assert record["reference"]["status"] == "not separable"
+    assert record["learners"][0]["verdict"] == "agrees"
+    cutbench("crosscheck", "iris", "perceptron", "--learners", "subgradient", "--passes", 5, code=2)

@@ -67,7 +67,7 @@ def test_it_leaves_what_it_says(told):
 
 def test_it_uses_every_installed_backend_and_names_the_absent_one(told):
     _, text, _ = told
-    assert re.search(r"done without: .*no-such-package", text)
+    assert re.search(r"left out: .*no-such-package", text)
     assert re.search(r"ECOS through CVXPY +not installed", text)
     for name in ("PIQP", "OSQP", "SCS", "CLARABEL"):
         if BACKENDS[name].installed:

@@ -93,6 +93,23 @@ def test_normalized_costs_are_one_minus_the_share_of_errors(backend):
     assert (v[q > n + 1e-6] < 1e-6).all()
 
 
+@pytest.mark.parametrize("seed", [6, 8])
+def test_derivatives_of_tied_sequences_are_not_opposite(seed):
+    """Observation 3 of the source would make 2q_S whole where 0 < v_S; the counts of the tied sequences enclose q_S."""
+    problem = clouds(seed, n=24, spread=0.8)
+    solution = wb.solve(wb.NormalizedCostLearning(lam2=0.3, factoring="ordered"), problem, gap=1e-12)
+    v, q, certificate = solution.theta["v"], dual_counts(solution), solution.certificate
+    oracle = solution.formulation.oracle(problem)
+    cuts = oracle.rows(certificate.samples, certificate.witnesses)[0].toarray()[:, -len(v) :]
+    tied, most, least = certificate.weights > 1e-6, np.zeros(len(v)), np.zeros(len(v))
+    for i in range(problem.n_samples):
+        own = cuts[tied & (certificate.samples == i)]
+        most, least = most + own.max(axis=0), least + own.min(axis=0)
+    assert (least <= q + 1e-3).all()
+    assert (q <= most + 1e-3).all()
+    assert (abs(2 * q - np.round(2 * q))[v > 0.05] > 0.02).any()
+
+
 def test_simplex_costs_sit_where_errors_are_fewest():
     problem = clouds(1, n=40, k=4, spread=1.5)
     solution = wb.solve(wb.SimplexCostLearning(lam2=0.5, factoring="ordered"), problem, gap=1e-9)
@@ -312,3 +329,112 @@ def test_predictions_use_the_biases():
     assert (problem.predict(w, problem.X, b) == (scores + b).argmax(axis=1)).all()
     assert ((scores + b).argmax(axis=1) != scores.argmax(axis=1)).any()
     assert solution.train_error == pytest.approx((problem.predict(w, problem.X, b) != problem.labels).mean())
+
+
+# ── a user's own factoring ────────────────────────────────────────────────────────────────────────
+
+
+def by_side(problem):
+    """Errors left and right of 0, one class each; an error that takes label 0 for 1 costs nothing."""
+    k, right = len(problem.classes), (problem.inputs.toarray()[:, 0] > 0).astype(int)
+    table = np.repeat(np.arange(2)[:, None, None], k, axis=1).repeat(k, axis=2)
+    table[:, np.arange(k), np.arange(k)] = -1
+    table[:, 0, 1] = -1
+    return wb.Classes(["left", "right"], table, right)
+
+
+FORMS = [wb.SimplexCostLearning, wb.NormalizedCostLearning, wb.FixedCostLearning]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_function_may_factor_errors(kind):
+    """The optimum over all cuts at once, stated in CVXPY from the definition (3) of the source."""
+    problem = clouds(2, n=12, spread=1.5)
+    form = kind(lam2=0.4, K=2.0, factoring=by_side)
+    solution = wb.solve(form, problem, gap=1e-8)
+    classes, (n, k) = by_side(problem), (problem.n_samples, len(problem.classes))
+    w, b, v, xi = cp.Variable(problem.n_features), cp.Variable(k), cp.Variable(2), cp.Variable(n)
+    rows = [xi >= 0]
+    for i, y in enumerate(problem.labels):
+        for z in set(range(k)) - {int(y)}:
+            other, own = (problem.features(np.array([i]), np.array([[label]])) for label in (z, y))
+            held = classes.table[classes.group[i], y, z]
+            rows.append(xi[i] >= (other - own).toarray()[0] @ w + b[z] - b[y] + (2.0 * v[held] if held >= 0 else 0.0))
+    rows += {"SimplexCostLearning": [v >= 0, cp.sum(v) == 1], "FixedCostLearning": [v == 1]}.get(
+        kind.__name__, [v >= 0]
+    )
+    cost = 0.0
+    if kind is wb.NormalizedCostLearning:
+        cost = cp.sum(cp.multiply(form.expected(problem), cp.square(1 - v)))
+    program = cp.Problem(cp.Minimize(0.4 * cp.sum_squares(w) + cp.sum(xi) + cost), rows)
+    program.solve(solver="CLARABEL")
+    assert solution.upper == pytest.approx(program.value, rel=1e-6)
+    assert solution.status == "optimal"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_kernel_and_the_rationals_know_an_error_without_a_class(kind):
+    problem = clouds(2, n=6)
+    oracle, everyone = kind(K=1.5, factoring=by_side).oracle(problem), np.arange(6)
+    theta = np.round(np.random.default_rng(0).normal(size=oracle.dim), 2)
+    kernel, exact = oracle.kernel(), oracle.exact()
+    samples = np.repeat(everyone, 3)
+    outputs = np.tile(np.arange(3)[:, None], (6, 1))
+    slopes, offsets = oracle.rows(samples, outputs)
+    entries, fixed = exact.rows(samples, outputs)
+    dense = np.zeros(slopes.shape)
+    np.add.at(dense, (entries.rows, entries.columns), (entries.values / entries.unit).astype(float))
+    np.testing.assert_allclose(dense, slopes.toarray(), atol=1e-12)
+    np.testing.assert_allclose((fixed.whole / fixed.unit).astype(float), offsets, atol=1e-12)
+    values = (slopes @ theta + offsets).reshape(6, 3)
+    for i in everyone:
+        out, moved = np.zeros(1, np.int64), np.zeros(oracle.dim)
+        assert kernel.argmax_into(kernel.data, theta, i, out) == pytest.approx(values[i].max())
+        kernel.add_slope(kernel.data, i, out, 1.0, moved)
+        np.testing.assert_allclose(moved, slopes.toarray()[3 * i + out[0]], atol=1e-12)
+
+
+def wrong_classes(what):
+    def given(problem):
+        classes = wb.Classes(["a"], np.zeros((1, 3, 3), int) - np.eye(3, dtype=int), np.zeros(9, int))
+        return {
+            "none": None,
+            "overlap": classes._replace(table=np.ones((1, 3, 3, 2), bool)),
+            "shape": classes._replace(table=np.zeros((1, 2, 2), int)),
+            "beyond": classes._replace(table=classes.table + 1),
+            "diagonal": classes._replace(table=np.zeros((1, 3, 3), int)),
+            "group": classes._replace(group=np.ones(9, int)),
+        }[what]
+
+    return given
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("none", "returns NoneType; return wb.Classes"),
+        ("overlap", "may not overlap, so make each intersection a class of its own"),
+        ("shape", r"table of shape \(1, 2, 2\)"),
+        ("beyond", "classes outside 0 … 0; write -1"),
+        ("diagonal", "a class for a label that is right"),
+        ("group", "groups outside 0 … 0"),
+    ],
+)
+def test_a_wrong_factoring_is_one_sentence(what, message):
+    with pytest.raises(wb.BadInput, match=message):
+        wb.solve(wb.SimplexCostLearning(factoring=wrong_classes(what)), clouds(0, n=9))
+
+
+def test_an_unknown_factoring_is_one_sentence():
+    with pytest.raises(wb.BadInput, match="factoring is 'pairs'; choose unordered, ordered"):
+        wb.NormalizedCostLearning(factoring="pairs")
+    with pytest.raises(wb.BadInput, match="factoring is 'pairs'"):
+        wb.baseline_counts(clouds(0), "pairs", np.zeros((9, 1), int))
+
+
+def test_a_function_fits_into_no_file(tmp_path):
+    problem = clouds(2, n=6)
+    solution = wb.solve(wb.SimplexCostLearning(factoring=by_side), problem, gap=1e-6)
+    with pytest.raises(wb.BadInput, match="factoring is the function by_side, which no file"):
+        solution.certificate.save(tmp_path / "own")
+    assert not list(tmp_path.iterdir())

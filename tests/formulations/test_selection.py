@@ -151,8 +151,8 @@ def test_any_weights_bound_every_point_of_their_box(seed):
     points = rng.normal(size=(8, terms.dim)) * rng.choice([0.01, 0.3, 3.0], size=(8, 1))
     cutoff = max(bounds.upper(w) for w in points)
     low, high = bounds.start_box(cutoff)
-    weights = rng.exponential(size=(1, len(terms.offsets))) * (rng.random(len(terms.offsets)) < 0.3)
-    value, low, high = bounds.checked(weights * terms.costs.mean(), low, high, np.array([cutoff]))
+    weights = rng.exponential(size=(1, len(terms.cuts.offsets))) * (rng.random(len(terms.cuts.offsets)) < 0.3)
+    value, low, high = bounds.checked(weights * terms.cuts.costs.mean(), low, high, np.array([cutoff]))
     for w in points:
         at = terms.values(w)
         assert bounds.upper(w) == pytest.approx(terms.objective(w, at), rel=1e-12)
@@ -172,14 +172,14 @@ def test_a_node_is_its_convex_program(seed):
     terms = CappedTerms(bounds)
     low, high = (each[0].copy() for each in bounds.start_box(bounds.upper(bounds.start)))
     chosen = rng.random(terms.count)
-    low[chosen < 0.2] = np.maximum(low, terms.caps)[chosen < 0.2]
-    high[chosen > 0.8] = np.minimum(high, terms.caps)[chosen > 0.8]
-    value, _, _ = terms.finish(low, high, np.zeros(len(terms.offsets)))
+    low[chosen < 0.2] = np.maximum(low, terms.cuts.caps)[chosen < 0.2]
+    high[chosen > 0.8] = np.minimum(high, terms.cuts.caps)[chosen > 0.8]
+    value, _, _ = terms.finish(low, high, np.zeros(len(terms.cuts.offsets)))
     w, t = cp.Variable(terms.dim), cp.Variable(terms.count)
-    first, last = np.minimum(low, terms.caps), np.minimum(high, terms.caps)
+    first, last = np.minimum(low, terms.cuts.caps), np.minimum(high, terms.cuts.caps)
     chord = first + cp.multiply((last - first) / np.maximum(high - low, 1e-300), t - low)
-    owner = np.repeat(np.arange(terms.count), np.diff(terms.starts))
-    rows = cp.multiply(terms.costs[owner], terms.slopes @ w + terms.offsets)
+    owner = np.repeat(np.arange(terms.count), np.diff(terms.cuts.starts))
+    rows = cp.multiply(terms.cuts.costs[owner], terms.cuts.slopes @ w + terms.cuts.offsets)
     program = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + cp.sum(chord)), [t[owner] >= rows, t >= low, t <= high])
     solve_cvxpy(program, "CLARABEL")
     assert value == pytest.approx(program.value, rel=1e-7, abs=1e-8)

@@ -20,11 +20,11 @@ from workbench.objectives import pacing
 from workbench.objectives.pacing import (
     admitted,
     checked_shares,
-    costs,
     difficulties,
     first_thresholds,
     novelty_of,
     rivals,
+    unit_cost,
 )
 from workbench.solving.majorize import check_descent
 
@@ -66,7 +66,7 @@ def test_no_novelty_is_no_slack(seed):
 
 def test_uncertainty_of_one_state_is_none_and_of_none_known_is_all():
     problem = wb.load_problem("motif")(n=6, span=10, length=4)
-    f = difficulties(problem, np.zeros(20), problem.impute(np.zeros(20)), costs(problem, 6.0), np.ones(3) / 3, 1.0)
+    f = difficulties(problem, np.zeros(20), problem.impute(np.zeros(20)), unit_cost(problem, 6.0), np.ones(3) / 3, 1.0)
     np.testing.assert_allclose(f[1], np.where(problem.labels == 1, np.log(7), 0), atol=1e-12)
     np.testing.assert_allclose(f[0], 1.0)
 
@@ -89,7 +89,7 @@ def test_first_thresholds_admit_half_and_a_tenth_of_the_positives(seed):
     f = np.stack([rng.exponential(size=n), rng.integers(0, 3, n) + 0.0, np.where(rng.random(n) < 0.3, np.inf, 1.0)])
     hidden = rng.random(n) < 0.5
     f[1, ~hidden] = 0.0
-    kappa = first_thresholds(f, hidden)
+    kappa = first_thresholds(f, hidden, np.ones(n))
     assert (kappa > 0).all()
     assert np.isfinite(kappa).all()
     below = f < kappa[:, None]
@@ -101,8 +101,32 @@ def test_first_thresholds_admit_half_and_a_tenth_of_the_positives(seed):
 def test_thresholds_do_not_fall_between_rounding_errors():
     """Six of ten samples are as good as right; the threshold halves the way to the first that is not."""
     f = np.array([0.0, 1e-17, 3e-16, 2e-9, 0.0, 1e-12, 0.4, 0.6, 1.0, np.inf])
-    assert first_thresholds(f[None], np.ones(10, bool)) == pytest.approx([0.2])
-    assert first_thresholds(1e-7 * f[None], np.ones(10, bool)) == pytest.approx([0.2e-7])
+    assert first_thresholds(f[None], np.ones(10, bool), np.ones(10)) == pytest.approx([0.2])
+    assert first_thresholds(1e-7 * f[None], np.ones(10, bool), np.ones(10)) == pytest.approx([0.2e-7])
+
+
+@given(seed=seeds)
+@settings(max_examples=60)
+def test_first_thresholds_count_weights_as_copies(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    times, hidden = rng.integers(0, 4, n), rng.random(n) < 0.5
+    times[0] += not times.any()
+    f = np.stack([rng.exponential(size=n), rng.integers(0, 3, n) + 0.0, np.where(rng.random(n) < 0.3, np.inf, 1.0)])
+    copies = np.repeat(np.arange(n), times)
+    expected = first_thresholds(f[:, copies], hidden[copies], np.ones(len(copies)))
+    np.testing.assert_array_equal(first_thresholds(f, hidden, times / 8), expected)
+
+
+def test_thresholds_fall_between_difficulties_and_not_between_their_digits():
+    f = np.array([0.3, 0.3 + 1e-16, 0.3 - 1e-12, 0.3, 0.5])
+    assert first_thresholds(f[None], np.zeros(5, bool), np.ones(5)) == pytest.approx([0.4])
+
+
+def test_half_of_ten_tenths_is_five():
+    """Weights of 0.1 are added as fractions: in floats, five of them and half of ten differ."""
+    f = np.arange(10.0)
+    assert first_thresholds(f[None], np.zeros(10, bool), np.full(10, 0.1)) == pytest.approx([4.5])
 
 
 def test_mixes_and_intersections():
@@ -154,6 +178,42 @@ def test_every_criterion_ends_at_a_stationary_point_of_the_whole(mix):
     h = np.array(solution.certificate.formulation.states)
     assert solution.upper == pytest.approx(wb.LatentSSVM(20.0).value(problem, solution.theta_flat), rel=1e-12)
     assert wb.solve(wb.CompletedSSVM(20.0, tuple(h)), problem).upper == pytest.approx(solution.upper, rel=1e-6)
+
+
+class Decided(wb.Motif):
+    """Of windows that tie up to rounding the first is best, so that last digits decide nothing."""
+
+    def impute(self, w, states=None):
+        best = [int(np.argmax(np.round(scores, 6))) for scores in self.windows(w, np.arange(self.n_samples))]
+        return np.where(self.labels == 1, best, -1)
+
+
+def weighted_and_copied(times, draw):
+    """A planted motif with sample weights `times`, the same one with that many copies of each sample, and whose."""
+    plain = wb.load_problem("motif")(n=len(times), span=9, length=3, mutation=0.3, draw=draw)
+    texts, copies = np.array([plain.text(i) for i in range(len(times))]), np.repeat(np.arange(len(times)), times)
+    weighted = Decided(list(texts), plain.labels, 3, weights=np.array(times, float))
+    return weighted, Decided(list(texts[copies]), plain.labels[copies], 3), copies
+
+
+@pytest.mark.parametrize("draw", [0, 5])
+@pytest.mark.parametrize("mix", [*MIXES, None], ids=str)
+def test_weight_three_is_three_samples_and_weight_zero_is_none(mix, draw):
+    """The same selection, thresholds, states and F in every round; `None` is plain CCCP."""
+    weighted, copied, copies = weighted_and_copied([3, 0, 1, 2, 0, 1, 1, 3, 1, 1, 0, 2, 2, 1], draw)
+    form = wb.LatentSSVM(4.0, starts=1) if mix is None else wb.SelfPacedLatent(4.0, **mix, mu=1.5, starts=1)
+    one, other = (wb.solve(form, problem, gap=1e-9) for problem in (weighted, copied))
+    assert len(one.history) == len(other.history)
+    for left, right in zip(one.history, other.history, strict=True):
+        assert left["value"] == pytest.approx(right["value"], rel=1e-6)
+        if mix is not None:
+            assert left["stage"] == right["stage"]
+            same = pytest.approx(right["objective"], rel=1e-6, nan_ok=True) if left["objective"] is not None else None
+            assert left["objective"] == same
+            np.testing.assert_array_equal(np.array(left["kept"])[copies], right["kept"])
+            np.testing.assert_allclose(left["K"] or [], right["K"] or [], rtol=1e-3)
+    states = np.array(one.certificate.formulation.states)
+    np.testing.assert_array_equal(states[copies], other.certificate.formulation.states)
 
 
 def test_the_first_rounds_are_those_of_cccp():

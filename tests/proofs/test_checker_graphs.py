@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from workbench.outputs.tree import Tree
 from workbench.proofs.checker import Structure
 from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.faults import Malformed
+from workbench.proofs.checker.formulations.smooth import listed_sums
 from workbench.proofs.checker.whole import Whole, objects
 
 KINDS = {"flow": Flow, "graph": Graph, "tree": Tree}
@@ -55,7 +57,28 @@ def test_definitions_equal_a_list_of_all_outputs(name):
             best = float(other.margin(whole, np.array([i])).fractions()[0])
             assert best == pytest.approx((change @ w + loss).max(), abs=1e-9)
             assert abs(problem.features(batch, outputs)).sum(axis=1).max() <= other.magnitudes()[i] / other.unit + 1e-9
-        assert float(other.least_loss(np.arange(problem.n_samples))) <= problem.least_loss + 1e-15
+        assert float(other.least_loss(np.arange(problem.n_samples))) == pytest.approx(problem.least_loss, rel=1e-14)
+
+
+def test_sums_over_forests_enclose_a_list_of_all_labellings():
+    """log Z and the gradient by recursion against the same by listing, both enclosed; and against floats."""
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        problem = Tree.tiny(rng)
+        other, w = twin("tree", problem.arrays()), rng.normal(size=problem.n_features) * 3
+        samples, masses, P = np.arange(problem.n_samples), objects([1, 3, 2, 5][: problem.n_samples]), 90
+        whole = Whole(*ratios(w))
+        fast, slow = other.log_sums(whole, samples, masses, P), listed_sums(other, whole, samples, masses, P)
+        values, gradient = problem.marginals().evaluate(w, samples, masses.astype(float))
+        for a, b, c, d, e in zip(*(x.fractions() for x in (fast.lo, fast.hi, slow.lo, slow.hi)), values, strict=True):
+            assert a <= b
+            assert max(a, c) <= min(b, d)
+            assert b - a < Fraction(1, 1 << 40)
+            assert float(a) == pytest.approx(e, abs=1e-9)
+        apart = sum(abs(a - b) for a, b in zip(fast.gradient.fractions(), slow.gradient.fractions(), strict=True))
+        assert apart <= fast.radius + slow.radius
+        assert fast.radius < Fraction(1, 1 << 40)
+        np.testing.assert_allclose([float(x) for x in fast.gradient.fractions()], gradient, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ FLOORS: list[dict[str, str]] = [
         "data": "users' files, public data sets",
         "solving": "solve, run, LazyProblem: one loop of each kind, and the masters",
     },
-    {"judging": "a learner's answer against the proven optimum: verdicts, audits, causes, races"},
+    {
+        "judging": "a learner's answer against the proven optimum: verdicts, audits, causes, races",
+        "estimators": "scikit-learn's conventions over solve",
+    },
     {"command": "the command line, tables, figures, the demo"},
     {"__init__": "the public names"},
 ]

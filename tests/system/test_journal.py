@@ -525,7 +525,7 @@ IRIS = ("solve", "iris", "soft-margin", "--set", "lam=0.01", "--groups", "one", 
 def test_resume_ends_what_a_limit_interrupted(cutbench):
     straight = json.loads(cutbench(*IRIS, "--json").stdout)
     limited = cutbench(*IRIS, "--max-rounds", 5, "--json", code=3)
-    assert "`cutbench resume run` goes on" in limited.stderr
+    assert "`cutbench resume run` continues it" in limited.stderr
     limited = json.loads(limited.stdout)
     more = json.loads(cutbench("resume", "run", "--max-rounds", 3, "--json", code=3).stdout)
     done = json.loads(cutbench("resume", "run", "--json").stdout)
@@ -576,7 +576,7 @@ def test_a_refusal_leaves_no_journal(cutbench):
 
 def test_resume_refuses_in_one_sentence(cutbench, copied):
     assert "holds no journal of a run" in cutbench("resume", "nothing", code=2).stderr
-    assert "was begun in Python; go on there" in cutbench("resume", copied, code=2).stderr
+    assert "was begun in Python; continue there" in cutbench("resume", copied, code=2).stderr
     failure = json.loads(cutbench("resume", "nothing", "--json", code=2).stdout)
     assert list(failure) == ["error", "exit_code"]
     assert failure["exit_code"] == 2

@@ -120,7 +120,11 @@ def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
-            found = numba.njit(signature, cache=True)(function)
+            try:
+                found = numba.njit(signature, cache=True)(function)
+            except (AttributeError, ImportError):  # the index on disk names a class that has another name by now
+                numba.njit(function, cache=True)._cache.flush()
+                found = numba.njit(signature, cache=True)(function)
             if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
                 return found
             # Two processes that save at once may leave numba's index naming the other's code.

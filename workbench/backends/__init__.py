@@ -1,15 +1,15 @@
-"""Convex solvers behind one cone program and one answer.
+"""Backends: convex solvers, called through one form of program and one form of answer.
 
     from workbench.backends import ConeProgram, backend
     answer = backend("clarabel").solve(ConeProgram(P, q, A, b, zero=1, nonneg=4), tolerance=1e-10)
 
-The rooms, in the order in which they are read:
+The modules, in the order of reading:
 
     cone            the program, its optimality conditions, the answer
-    adapter         `Backend`: what one solver is, and `solve` around its adapter
-    adapters/       one file a solver, found by being there
-    watching        a solver without a clock under a time limit
-    registry        BACKENDS, all by name
+    adapter         `Backend`: one solver, and `solve` around its adapter
+    adapters/       one file a solver; the folder is the list of backends
+    watching        time limits for a solver without a clock
+    registry        BACKENDS, all backends by name
     through_cvxpy   the same solvers through CVXPY
 """
 

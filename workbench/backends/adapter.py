@@ -1,11 +1,11 @@
-"""A backend: what a file of `adapters/` exports, and the one `solve` around all of them.
+"""`Backend`, which each file of `adapters/` exports, and the one `solve` around all adapters.
 
-An adapter only translates the cone program and the answer. No adapter judges an answer: the bounds do, from the
-problem's own data, so a solver that stops early or boasts costs rounds, not truth. Solvers are imported when they
-first solve.
+An adapter only translates the cone program and the answer. No adapter judges an answer: our bounds do that, from the
+problem's own data, so a solver that stops early or claims too much costs rounds and no correctness. A solver's package
+is imported at its first solve.
 
-A time limit goes to the solver's own clock. A backend without one runs, under a limit and only then, in a process
-of its own (`watching`), whose alarm kills the process.
+A time limit is passed to the solver's own clock. Under a time limit a backend without a clock runs in a process of its
+own (`watching`), which an alarm kills.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, of_length
-from workbench.backends.watching import Run, watched
+from workbench.backends.watching import Adapter, watched
 from workbench.errors import BackendFailed, MissingCapability
 
 Options = dict[str, Any]  # a solver's own names and values
@@ -30,22 +30,22 @@ CONIC = LINEAR | {"soc", "exp"}
 
 @dataclass(frozen=True)
 class Backend:
-    """One solver: `run(program, options, hint)` translates, `options(tolerance)` speaks the solver's dialect.
+    """One solver: `run(program, options, hint)` calls the solver, `options(tolerance)` names the solver's options.
 
-    The last three are claims, which tests/backends checks on every backend.
+    `delivers`, `hinted` and `rays` are claims, which tests/backends checks on every backend.
     """
 
     name: str  # in capitals, as CVXPY writes it
     package: str  # on PyPI and in an import statement
-    run: Run
+    run: Adapter
     options: Callable[[float], Options]
     cones: frozenset[str]  # LINEAR, CONIC, or a set of such words
     bounds: bool = False  # takes x ≥ 0 natively
-    clock: str | None = "time_limit"  # its option for seconds; None asks for a watched process
-    warms: bool = False  # a hint from before a few rows came or went saves time (measured: benchmarks/lazy.py)
-    delivers: float = 1e-8  # worst residual of the optimality conditions if 1e-10 is asked, on small programs
-    hinted: bool = False  # its own answer as a hint saves steps
-    rays: bool = False  # says when no x is feasible, and gives a Farkas ray
+    clock: str | None = "time_limit"  # the solver's option for seconds; None: a watched process
+    warms: bool = False  # a hint from a program with a few rows more or less saves time (benchmarks/lazy.py)
+    delivers: float = 1e-8  # worst residual of the optimality conditions at tolerance 1e-10, on small programs
+    hinted: bool = False  # the solver's own answer as a hint saves iterations
+    rays: bool = False  # reports infeasible programs with a Farkas ray
 
     @property
     def version(self) -> str:
@@ -74,20 +74,20 @@ class Backend:
         if reason := supports(self, program):
             raise MissingCapability(reason)
         began, linear, borrowed = time.perf_counter(), program.zero + program.nonneg, slice(0)
-        given, hint = program, warm if warm is not None and warm.fits(program) else None
+        posed, hint = program, warm if warm is not None and warm.fits(program) else None
         if program.lower_zero and not self.bounds:
-            given, hint = bounds_as_rows(program, hint)
+            posed, hint = bounds_as_rows(program, hint)
             borrowed = slice(linear, linear + program.q.size)
-        answer = self.asked(given, self.options(tolerance), hint, time_limit)
-        x, z = of_length(answer.x, program.q.size), np.delete(of_length(answer.z, given.b.size), borrowed)
-        z[program.zero : linear] = np.maximum(z[program.zero : linear], 0)  # some end at −1e-17
+        answer = self.asked(posed, self.options(tolerance), hint, time_limit)
+        x, z = of_length(answer.x, program.q.size), np.delete(of_length(answer.z, posed.b.size), borrowed)
+        z[program.zero : linear] = np.maximum(z[program.zero : linear], 0)  # some backends return −1e-17
         if answer.infeasible:
             x, z = np.full_like(x, np.nan), z / max(np.abs(z).max(initial=0), np.finfo(float).tiny)
         late = time_limit is not None and time.perf_counter() - began > 0.9 * time_limit
         return replace(answer, x=x, z=z, stopped=bool(late and not answer.infeasible and np.isnan(x).any()))
 
     def asked(self, program: ConeProgram, options: Options, hint: Answer | None, time_limit: float | None) -> Answer:
-        """The adapter's answer as it is, within the limit; every failure is `BackendFailed`."""
+        """The adapter's answer, unchanged, within the limit; every failure becomes `BackendFailed`."""
         if time_limit is not None and self.clock:
             options[self.clock] = float(time_limit)
         try:
@@ -103,10 +103,10 @@ class Backend:
 
 
 def supports(backend: Backend, program: ConeProgram) -> str | None:
-    """Why this backend cannot take that program, or None; every backend takes linear rows and a convex quadratic."""
+    """Why this backend cannot solve the program, or None; all backends have linear rows and convex quadratics."""
     asked = {"soc": bool(program.soc), "exp": program.exp > 0}
     lacking = [cone for cone, there in asked.items() if there and cone not in backend.cones]
-    return f"{backend.name} has no {' or '.join(lacking)} cone; use CLARABEL, which has." if lacking else None
+    return f"{backend.name} has no {' or '.join(lacking)} cone; use CLARABEL." if lacking else None
 
 
 def dialect(*tolerances: str, floor: float = 0.0, **fixed: float) -> Callable[[float], Options]:

@@ -1,4 +1,4 @@
-"""The cone program that every backend is given, and the answer that every backend hands back.
+"""`ConeProgram`, the input of every backend, and `Answer`, the output.
 
     minimise  ½xᵀPx + qᵀx   subject to   b − Ax ∈ K = {0}^zero × R₊^nonneg × SOC(k₁) × … × EXP^exp
 
@@ -9,7 +9,7 @@ The Lagrangian is ½xᵀPx + qᵀx + zᵀ(Ax − b) with z in the dual cone K*, 
     Px + q + Aᵀz = 0,     b − Ax ∈ K,     z ∈ K*,     zᵀ(b − Ax) = 0,
 
 and a ray z ∈ K* with Aᵀz = 0 and bᵀz < 0 (Farkas) proves that no x is feasible. Under `lower_zero` x ≥ 0
-holds too and both "= 0" after Aᵀz become "≥ 0": what is left over is the multiplier of the bound.
+holds, too, and both "= 0" after Aᵀz become "≥ 0": the difference is the multiplier of the bound.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ class ConeProgram:
     def __post_init__(self) -> None:
         m, n, rows = self.b.size, self.q.size, self.zero + self.nonneg + sum(self.soc) + 3 * self.exp
         shapes, wanted = (self.P.shape, self.q.shape, self.A.shape, self.b.shape, rows), ((n, n), (n,), (m, n), (m,), m)
-        if shapes != wanted:  # compiled solvers read past the end rather than complain
+        if shapes != wanted:  # compiled solvers read past the end of short arrays
             raise CutbenchError(f"The shapes of P, q, A, b and the cones' rows are {shapes}; make them {wanted}.")
 
     @property
     def below(self) -> Floats:
-        """l in l ≤ Ax ≤ b, which is how solvers of quadratic programs write rows of {0} and R₊."""
+        """l in l ≤ Ax ≤ b, the form in which solvers of quadratic programs take rows of {0} and R₊."""
         return np.append(self.b[: self.zero], np.full(self.nonneg, -np.inf))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the backend said; nobody trusts the backend. If `infeasible`, z is its ray (maximum 1) and x is nan.
+    """The backend's answer, which is never trusted. If `infeasible`, z is a Farkas ray (maximum 1) and x is nan.
 
     stopped : the time limit came before the backend had an x
     """
 
     x: Floats  # (n,)
     z: Floats  # (m,); nan where the backend gave none; ≥ 0 on nonneg rows
-    status: str  # the backend's own word
+    status: str  # the backend's own
     infeasible: bool
     iterations: int | None
     stopped: bool = False
 
     @classmethod
     def said(cls, x: ArrayLike | None, z: ArrayLike | None, status: str, infeasible: bool, steps: int | None) -> Answer:
-        """An adapter's answer: vectors in whatever form the solver has them, None if the solver has none."""
+        """The answer from a solver's own vectors, in any array-like form; None for a vector that the solver lacks."""
         return cls(flat(x), flat(z), status, bool(infeasible), steps)
 
     def fits(self, program: ConeProgram) -> bool:
@@ -79,7 +79,7 @@ class Answer:
 
 
 def flat(vector: ArrayLike | None) -> Floats:
-    """A copy of the vector as floats, empty where there is none."""
+    """A copy of the vector as floats, empty for None."""
     return np.array([] if vector is None else vector, float).ravel()
 
 
@@ -100,11 +100,11 @@ def bounds_as_rows(program: ConeProgram, hint: Answer | None) -> tuple[ConeProgr
 
 
 def price_of_bounds(program: ConeProgram, answer: Answer) -> Floats:
-    """The multipliers of x ≥ 0: what Px + q + Aᵀz leaves over."""
+    """The multipliers of x ≥ 0: Px + q + Aᵀz."""
     return np.maximum(program.P @ answer.x + program.q + program.A.T @ answer.z, 0)
 
 
-# ── what several adapters need to translate ───────────────────────────────────────────────────────
+# ── helpers of several adapters ───────────────────────────────────────────────────────────────────
 
 
 def as_csc(matrix: sparse.sparray | sparse.spmatrix | np.ndarray) -> sparse.csc_matrix:

@@ -16,7 +16,7 @@ from workbench.errors import BadInput, MissingCapability
 
 
 class Model(NamedTuple):
-    """The numbers of a file, ±∞ for a bound that is none."""
+    """The numbers of a file, ±∞ for a missing bound."""
 
     P: sparse.csc_array
     c: Floats
@@ -48,7 +48,7 @@ def read_model(path: Path) -> Model:
     if whole:
         raise MissingCapability(
             f"{len(whole)} variables of {path} are integer or semi-continuous, {columns[whole[0]]} first; only "
-            "continuous convex programs are proven, so relax them."
+            "continuous convex programs are proven, so relax these variables."
         )
     a = lp.a_matrix_
     kind = sparse.csc_array if a.format_ == highspy.MatrixFormat.kColwise else sparse.csr_array

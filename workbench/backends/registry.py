@@ -1,4 +1,4 @@
-"""The backends that exist: one a file in `adapters/`, found by being there."""
+"""All backends: each file of the folder `adapters/` exports one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ADAPTERS = Path(__file__).resolve().parent / "adapters"
 
 
 def found(adapters: Registry) -> dict[str, Backend]:
-    """Every backend by its own name, which is the registered one in capitals."""
+    """Every backend by its own name, which is the registered name in capitals."""
     for name, each in adapters.items():
         if not isinstance(each, Backend) or each.name != name.upper():
             raise BadInput(
-                f"The adapter {name!r} in {adapters.folder} is no Backend called {name.upper()}; make it one."
+                f"The adapter {name!r} in {adapters.folder} is no Backend called {name.upper()}; correct its NAMES."
             )
     return {each.name: each for _, each in adapters.items()}
 
@@ -25,7 +25,7 @@ BACKENDS: dict[str, Backend] = found(Registry("backend", ADAPTERS, "workbench.ba
 
 
 def backend(name: str) -> Backend:
-    """The backend of that name, in either case, ready to solve."""
+    """The installed backend of a name, in capitals or small letters."""
     if not isinstance(name, str) or name.upper() not in BACKENDS:
         raise UnknownName("backend", str(name), BACKENDS)
     chosen = BACKENDS[name.upper()]

@@ -1,4 +1,4 @@
-"""Solvers that speak unasked: what they print goes to stderr, since stdout may carry JSON."""
+"""Solvers that print even when silent: their text goes to stderr, since stdout may carry JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _SPEAKING = threading.Lock()  # sys.stdout belongs to all threads
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """What is printed through sys.stdout goes to stderr; OSQP told to be silent still says "Polishing not needed"."""
+    """Redirect sys.stdout to stderr; OSQP with verbose=False still prints "Polishing not needed"."""
     with _SPEAKING, contextlib.redirect_stdout(sys.stderr):
         yield

@@ -1,8 +1,8 @@
-"""Bases of linear programs, by HiGHS's simplex method: a proposal, as every backend's answer.
+"""Bases of linear programs by HiGHS's simplex method; a basis is only a proposal, as is every backend's answer.
 
     minimise  cᵀδ + gᵀσ   subject to   A δ + σ = 0,   σ_i ≥ lower_i,  and σ_i = lower_i for the first `zero` rows
 
-One model serves many c, g and lower, each solved from the basis of the one before.
+One model solves programs with many c, g and lower, each from the basis of the program before.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def solve_cvxpy(
     problem: Problem, name: str = "CLARABEL", tolerance: float = 1e-10, time_limit: float | None = None
 ) -> str:
-    """Solve a fully written CVXPY problem through an installed backend; the status that CVXPY ends with.
+    """Solve a fully written CVXPY problem through an installed backend; returns CVXPY's final status.
 
     Raises
     ------
-    MissingCapability : CVXPY does not know the backend, or a time limit is asked of one without a clock
+    MissingCapability : CVXPY does not know the backend, or a time limit is given for a backend without a clock
     BackendFailed : the backend crashed, or refused the problem
     """
     from cvxpy import installed_solvers

@@ -1,7 +1,7 @@
-"""A backend without a clock, in a process of its own whose alarm ends whatever native code is doing.
+"""Time limits for a backend without a clock: a process of its own, which an alarm kills even inside native code.
 
-One process a backend is started when a time limit is first asked for, which takes half a second, and answers one
-program after another. A program crosses as arrays and numbers, the adapter's function by its module and name.
+The first time limit starts one process for the backend, in half a second; the process then answers one program after
+another. A program is sent as arrays and numbers, the adapter's function as the names of its module and itself.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from scipy import sparse
 from workbench.backends.cone import Answer, ConeProgram, Matrix
 from workbench.system.processes import Message, OutOfTime, Process
 
-Run = Callable[[ConeProgram, dict[str, Any], Answer | None], Answer]
+Adapter = Callable[[ConeProgram, dict[str, Any], Answer | None], Answer]
 
 STOPPED = "did not return within"
 PARTS = ("data", "indices", "indptr")
 
 
 class Watched(Process):
-    """An adapter's function in a process of its own, which answers until its alarm kills it."""
+    """An adapter's function in a process of its own, which answers until an alarm kills the process."""
 
-    def __init__(self, name: str, run: Run):
+    def __init__(self, name: str, run: Adapter):
         super().__init__(answered)
         self.name, self.run = name, run
 
     def answer(self, program: ConeProgram, options: Mapping[str, object], hint: Answer | None, limit: float) -> Answer:
-        """The adapter's answer; one without x if the limit came first."""
+        """The adapter's answer, without x if the limit came first."""
         numbers, arrays = packed(program, hint)
         numbers |= {"options": dict(options), "adapter": [self.run.__module__, self.run.__qualname__]}
         try:
@@ -44,18 +44,18 @@ class Watched(Process):
         return super().end()
 
 
-_RUNNING: dict[tuple[str, Run], Watched] = {}
+_RUNNING: dict[tuple[str, Adapter], Watched] = {}
 
 
-def watched(name: str, run: Run) -> Watched:
-    """The process of an adapter, started if there is none."""
+def watched(name: str, run: Adapter) -> Watched:
+    """The process of an adapter, started at the first call."""
     if (name, run) not in _RUNNING:
         _RUNNING[name, run] = Watched(name, run)
     return _RUNNING[name, run]
 
 
 def answered(numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> Message:
-    """The work of a `Watched`: what the adapter says to the packed program."""
+    """The work of a `Watched` process: the adapter's answer to the packed program."""
     module, name = numbers["adapter"]
     program, hint = unpacked(numbers, arrays)
     found = vars(import_module(module))[name](program, numbers["options"], hint)
@@ -67,7 +67,7 @@ def packed(program: ConeProgram, hint: Answer | None) -> Message:
     """A program and a hint as numbers and arrays; a sparse matrix as its three arrays."""
     numbers: dict[str, Any] = {"hint": hint is not None}
     arrays: dict[str, np.ndarray] = {}
-    for name, value in vars(program).items():  # every field, so that a new one crosses too
+    for name, value in vars(program).items():  # every field, so that a new field is sent, too
         if isinstance(value, sparse.sparray):
             matrix = sparse.csc_array(value)
             numbers[name] = matrix.shape

@@ -1,4 +1,4 @@
-"""The command `cutbench`: each verb parses its words, calls the Python API, and prints.
+"""The command `cutbench`: each verb parses the user's words, calls the Python API, and prints.
 
     stdout   the answer: readable text, or with --json one object and nothing else
     stderr   progress (on a terminal), remedies, and errors: one line that starts with `cutbench:`

@@ -8,8 +8,8 @@
     6  proofs     every certificate read from its file and verified again
     7  figures
 
-Each chapter prints a short table and leaves its files in the folder. What goes wrong is told where it
-happens and once more at the end, and then the exit code is not 0.
+Each chapter prints a short table and writes its files into the folder. Every fault is printed where it happens and once
+more at the end; the exit code is then not 0.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LONG = ("agreement", "dyads", "hidden-states", "rates", "speed")  # `cutbench fi
 
 @dataclass
 class Story:
-    """Where files go, how much is asked for, and what happened so far."""
+    """The folder of the story's files, the sizes of its problems, and its results so far."""
 
     out: Path
     n: int
@@ -70,7 +70,7 @@ class Story:
     faults: list[str] = field(default_factory=list)
 
     def fault(self, sentence: str) -> None:
-        """Something that a reader must not overlook."""
+        """Print and remember a fault, which a reader must not overlook."""
         self.faults.append(sentence)
         click.secho(f"  ! {sentence}", fg="red")
 
@@ -88,7 +88,7 @@ def main(
     figures: Mapping[str, Any] | None = None,
     sequences: int = 60,
 ) -> int:
-    """Tell the story, leave its files in the folder `out`; 0 if all went well.
+    """Tell the story and write its files into the folder `out`; 0 without faults, else 1.
 
     n, words, sequences : samples of digits, of the chain problem, and of the motif problem
     passes : per learner;  figures : settings for `pictures.make`
@@ -109,7 +109,7 @@ def main(
 
 
 def introduce() -> None:
-    """What is installed of what the story uses, and what is not."""
+    """Print which of the packages that the story uses are installed, and which are not."""
     used = ("cvxpy", "numpy", "scipy", "matplotlib", *(BACKENDS[name].package for name in backends_used()))
     found, absent = [], []
     for package in used:
@@ -120,7 +120,7 @@ def introduce() -> None:
     click.echo(f"With {', '.join(found)}.")
     if absent:
         why = " (ecos has no wheel for Python 3.13 and later)" if "ecos" in absent else ""
-        click.echo(f"Not installed, done without: {', '.join(absent)}{why}.")
+        click.echo(f"Not installed, so left out: {', '.join(absent)}{why}.")
 
 
 def backends_used() -> list[str]:
@@ -253,7 +253,7 @@ def motif(story: Story) -> None:
     """Planted motifs at hidden places: a latent SSVM by CCCP from several starts."""
     settings = {"n": story.sequences}
     chapter(
-        "5  Motif: where it is, nobody says",
+        "5  Motif: its place is hidden",
         f"{story.sequences} generated sequences over A, C, G, T, half of them with a planted motif at a hidden place.\n"
         "A latent SSVM completes the places and learns from them in turn: each program is proven, the whole is not.",
     )
@@ -306,7 +306,7 @@ def pictures(story: Story) -> None:
 
 
 def farewell(story: Story, seconds: float) -> None:
-    """Where everything is, what went wrong, and what to type next."""
+    """Print where the files are, the faults, and what to type next."""
     chapter("Done", f"{seconds:.0f} seconds. In {terminal.shown_path(story.out)}:")
     click.echo(f"  certificates/  {len(story.certificates)} proofs: NAME.json, with weights, cuts and data in NAME.npz")
     if story.figures:

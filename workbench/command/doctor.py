@@ -1,4 +1,4 @@
-"""`cutbench doctor`: what is installed, what works, and what to do about the rest."""
+"""`cutbench doctor`: which packages are installed, which backends work, and remedies for the rest."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def examine() -> dict[str, Any]:
 
 
 def packages() -> list[dict[str, Any]]:
-    """Each declared package once: its version or None, the extra that brings it, None for the core.
+    """Each declared package once: its version or None, and the extra that installs it, None for the core.
 
-    `elsewhere` marks a core package that its own marker leaves out on some Pythons.
+    `elsewhere` marks a core package that some Python versions do without, by the package's marker.
     """
     rows: dict[str, dict[str, Any]] = {}
     for line, extra in requirements():

@@ -3,7 +3,7 @@
     0    solved, stationary, agrees, proven          1    disagrees, failed, not proven
     2    bad input or usage                          3    not converged, limit, stalled, cycle
     70   a bug of ours                               130  interrupted
-    141  the reader of a pipe left                   (128 + SIGPIPE, what a shell reports of `yes | head -1`)
+    141  the reader of a pipe left                   (128 + SIGPIPE, as a shell reports of `yes | head -1`)
 
 Nothing heavy is imported.
 """
@@ -26,7 +26,7 @@ READER_LEFT = 141
 
 
 class ReaderLeft(Exception):
-    """Nobody reads our standard output any more, as in `cutbench list | head -1`."""
+    """The reader of our standard output has left, as in `cutbench list | head -1`."""
 
 
 class Interrupted(CutbenchError):
@@ -49,12 +49,12 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
     if isinstance(error, SystemExit):
-        return f"Somebody's code left with exit({error}) instead of an answer; remove that from your files.", 2
+        return f"A Python file called exit({error}) in place of an answer; remove the call from your file.", 2
     if isinstance(error, MemoryError):
-        return f"The memory does not suffice ({error or 'nobody says for what'}); take fewer features or samples.", 2
+        return f"The memory does not suffice ({error or 'no size is known'}); take fewer features or samples.", 2
     if isinstance(error, ModuleNotFoundError):
         if (error.name or "workbench").split(".")[0] != "workbench":
-            return f"The package {error.name} is missing; `cutbench doctor` says what brings it.", 2
+            return f"The package {error.name} is missing; `cutbench doctor` names the extra that installs it.", 2
         return f"This installation has no {error.name}; install cutbench again.", BUG
     fault = f"{type(error).__name__}: {error}".splitlines()[0]
     return f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG
@@ -72,22 +72,22 @@ def complain(sentence: str, code: int) -> int:
 
 @contextmanager
 def reader_watched() -> Iterator[None]:
-    """Raise `ReaderLeft` for a broken pipe if the pipe is our standard output, and not, say, one to a worker.
+    """Raise `ReaderLeft` for a broken pipe if the pipe is our standard output, and not a pipe to a worker.
 
-    click would turn the broken pipe into exit(1), which reads as if a user's code had left.
+    click would turn the broken pipe into exit(1), which looks like an exit of the user's code.
     """
     try:
         yield
     except BrokenPipeError as error:
         output = select.poll()
-        output.register(1, 0)  # a closed pipe is reported without being asked for
+        output.register(1, 0)  # poll always reports a closed pipe
         if any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0)):
             raise ReaderLeft from error
         raise
 
 
 def leave_quietly() -> int:
-    """The exit code after the reader has left; what Python has yet to flush goes nowhere."""
+    """The exit code after the reader has left; text that Python has yet to flush is discarded."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -1,11 +1,11 @@
-'''The group of all verbs: a file of `verbs/` is a verb, found by being there and imported when the verb runs.
+'''The group of all verbs: each file of the folder `verbs/` is one verb, imported when the verb runs.
 
-The verb `cutbench check-oracle` is the file `verbs/check_oracle.py` and nothing else:
+The file `verbs/check_oracle.py` alone makes the verb `cutbench check-oracle` (docs/recipes/command.md):
 
     """Compare the oracle of PROBLEM with enumeration.
 
     Further paragraphs, which `cutbench check-oracle --help` prints below the first line.
-    Indented ones are printed as they stand. An example comes last.
+    Indented paragraphs are printed unchanged. An example comes last.
 
         cutbench check-oracle iris --json
     """
@@ -46,7 +46,13 @@ import workbench.command.terminal as terminal
 from workbench.command.exits import ReaderLeft, complain, debugging, explained, leave_quietly, reader_watched
 
 VERBS = Path(__file__).with_name("verbs")
-FIRST = ("demo", "list", "solve", "crosscheck", "verify")  # what a newcomer types; all others follow by alphabet
+FIRST = (
+    "demo",
+    "list",
+    "solve",
+    "crosscheck",
+    "verify",
+)  # for newcomers; the others follow by alphabet
 
 
 class Verbs(Mapping[str, click.Command]):
@@ -116,7 +122,7 @@ class Commands(click.Group):
         return code
 
     def guarded(self, *args: Any, **extra: Any) -> int | None:
-        """The exit code; every error has become one line, and with --json also the one object."""
+        """The exit code; an error is printed as one line, and with --json also as the one object."""
         words = args[0] if args else extra.get("args")
         try:
             return super().main(*args, standalone_mode=False, **extra)

@@ -6,20 +6,19 @@ A file of `figures/` has two functions and exports itself,
     draw(arrays) -> matplotlib Figure                 `@styled`; draws these arrays and nothing else
     NAMES = {"its-name": sys.modules[__name__]}
 
-and `make` leaves NAME.png (for reading), NAME.svg (for print; text stays text) and NAME.csv (what
-was drawn) in a folder. The same arrays give the same bytes: no dates, no random identifiers.
+and `make` writes NAME.png (for reading), NAME.svg (for print; text stays text) and NAME.csv (the drawn arrays) into
+a folder. The same arrays give the same bytes: no dates, no random identifiers.
 
-Style. Sans serif, in the DejaVu Sans that comes with matplotlib, so that figures are equal on every
-machine. Five line styles that differ three times over: in hue (told apart by colour-blind readers),
-in lightness (steps of 13 and more, told apart in grey) and in dash and marker. Titles say what to see;
-numbers in them are computed from the arrays.
+Style. Sans serif, in the DejaVu Sans that comes with matplotlib, so that figures are equal on every machine. Five line
+styles differ in three ways: in hue (for colour-blind readers, too), in lightness (steps of 13 and more, for print in
+grey), and in dash and marker. Titles state what the figure shows; their numbers are computed from the arrays.
 
-CSV. Every array is a column (a 2-D one several: name_0, name_1, …) and keeps its order. Arrays of
-equal length are one table with a row per observation; a single number stands in each of its rows. Tables of
-other lengths stand to the right, behind an empty column: their rows have nothing to do with those
-beside them. Floats are written so that reading gives back the same float.
+CSV. Every array is a column, every 2-D array several columns (name_0, name_1, …), in the array's order. Arrays of equal
+length are one table with a row for each observation; a single number is repeated in every row. Tables of further
+lengths stand to the right, behind an empty column; their rows are unrelated to the rows beside them. Floats are
+written so that reading them gives the same floats.
 
-matplotlib is imported when something is drawn, not before.
+matplotlib is imported at the first drawing.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Arrays = Mapping[str, NDArray]
 
 
 class Style(NamedTuple):
-    """How one series looks: hue and lightness, dash pattern, marker."""
+    """The look of one series: hue and lightness, dash pattern, marker."""
 
     color: str
     dash: Any
@@ -102,7 +101,7 @@ HOUSE = {
 
 
 def style() -> Any:
-    """A context in which matplotlib follows the house style and nobody's matplotlibrc."""
+    """A context in which matplotlib follows the house style and ignores any matplotlibrc."""
     try:
         import matplotlib
     except ImportError:
@@ -121,13 +120,13 @@ def styled(draw: Callable[[Arrays], Any]) -> Callable[[Arrays], Any]:
     return drawn
 
 
-# ── what the drawings are made of ─────────────────────────────────────────────────────────────────
+# ── parts of the drawings ─────────────────────────────────────────────────────────────────────────
 
 
 def canvas(rows: int, columns: int, size: tuple[float, float], title: str, note: str, **options: Any) -> Any:
     """A figure of `size` inches with its headline, and its axes as an array (rows, columns).
 
-    title : one or two bold lines saying what to see;  note : smaller, how to read it
+    title : one or two bold lines, what the figure shows;  note : smaller, how to read the figure
     """
     from matplotlib.figure import Figure
 
@@ -155,7 +154,7 @@ def label(axes: Any, x: float, y: float, text: str, like: Style, shift: tuple[fl
 
 
 def decades(axis: Any, ticks: int = 8) -> None:
-    """Ticks of a logarithmic axis: powers of ten, at most so many, written as text, and none between."""
+    """Ticks of a logarithmic axis: at most `ticks` powers of ten, written as text, and no minor ticks."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(numticks=ticks))

@@ -1,8 +1,8 @@
-"""One `solve` from the command line: progress, the record that `--json` prints, the same as text, and the exit code.
+"""One `solve` from the command line: progress, the record that `--json` prints, the record as text, the exit code.
 
-`solve` begins a run in a folder and `resume` continues one, so both are a `Run`; `crosscheck` takes its reference
-from `solved`. The record of a solution has these fields, in this order: what was asked (problem, formulation), the
-size, the proven bounds, the work, and the path of the certificate.
+`solve` begins a run in a folder and `resume` continues one, so both are a `FolderRun`; `crosscheck` takes its reference
+from `solved`. The fields of a record are, in this order, the names (problem, formulation), the size, the proven
+bounds, the work, and the path of the certificate.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from workbench.command.terminal import above, below, interval, shortened, small
 from workbench.errors import BackendFailed, BadInput, MissingCapability
 from workbench.registries import settings_of
 
-SOLVED = ("optimal", "stationary", "not separable")  # the last with a Farkas ray as proof
+SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
     "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
-    "stalled": "the backend can give no more digits; try another --backend, or ask for a larger --gap",
+    "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
 OWN_FIELDS = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
@@ -33,10 +33,10 @@ OWN_FIELDS += ("compile_seconds", "oracle_seconds", "master_seconds", "backend",
 
 
 @dataclass
-class Run:
+class FolderRun:
     """One `solve` into a folder, begun or continued.
 
-    names : how records name the problem and the formulation;  source : the user's word for the problem, its settings
+    names : the names of problem and formulation in records;  source : the user's word for the problem, its settings
     """
 
     folder: Path
@@ -66,21 +66,21 @@ class Run:
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
         """Solve with each backend, one row a backend, and print; returns the exit code.
 
-        The journal keeps the rows: a continued run computes only rows that are missing or were ended by a limit.
+        The journal keeps the rows: a continued run computes only missing rows and rows that a limit ended.
         """
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
         asked = {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
-        with journalled(journal or self.folder, self.formulation, self.data, request) as kept:
-            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in kept.of("row")}
+        with journalled(journal or self.folder, self.formulation, self.data, request) as lines:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in lines.of("row")}
             for name in installed_backends():
                 if name not in rows or rows[name]["status"] == "limit":
                     rows[name] = self.tried(name, options | {"backend": name})
-                    kept.append("row", {"name": name, "row": rows[name]})
-            if all(row["status"] != "limit" for row in rows.values()) and not kept.finished:
-                kept.append("end", {})
+                    lines.append("row", {"name": name, "row": rows[name]})
+            if all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
+                lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
         terminal.emit(record) if self.as_json else print_backends(shown)
@@ -132,14 +132,14 @@ def installed_backends() -> list[str]:
 def solution_record(solution: Any, data: Any) -> dict[str, Any]:
     """The fields of `--json`, in their order; names and the certificate's path aside."""
     record = {"n_samples": data.n_samples, "dim": len(solution.theta_flat)}
-    record |= {field: getattr(solution, field) for field in OWN_FIELDS}
+    record |= {field: getattr(solution, field) for field in OWN_FIELDS}  # fields and properties of `Solution`
     if solution.lower_kind == "none":
         record |= inner_record(solution.history) | {"history": solution.history}
     return terminal.plain(record)
 
 
 def inner_record(history: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of all convex programs of an alternation: how many, how many missed their gap, and the largest gap."""
+    """The number of convex programs of an alternation, the number that missed the gap, and the largest gap."""
     sums = {name: sum(entry[name] for entry in history) for name in ("programs", "unsolved")}
     return sums | {"inner_gap": max(entry["inner_gap"] for entry in history)}
 
@@ -158,13 +158,13 @@ def optimum_record(certificate: Any) -> dict[str, Any]:
 
 
 def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None) -> int:
-    """0 if solved; else 3, with the remedy on stderr; `remark` is what the backend said, `run` can be resumed."""
+    """0 if solved, else 3 with the remedy on stderr; `remark` is the backend's status, `run` a folder to resume."""
     if row["status"] in SOLVED:
         return 0
     from workbench.backends import STOPPED
 
     said = f" ({remark})" if STOPPED in remark else ""
-    more = f"; `cutbench resume {terminal.shown_path(run)}` goes on" if run and row["status"] == "limit" else ""
+    more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
     return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 
 
@@ -183,7 +183,7 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 
 def settings_text(formulation: Any, source: Mapping[str, Any]) -> str:
     """All settings of the formulation, and those that the user gave to the problem: `lam=0.1, rescaling=margin`."""
-    values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}
+    values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # names known at run time
     return ", ".join(f"{name}={value}" for name, value in (values | source.get("settings", {})).items())
 
 
@@ -210,7 +210,7 @@ def print_solution(row: dict[str, Any], settings: str) -> None:
 
 
 def alternating(row: Mapping[str, Any]) -> dict[str, str]:
-    """Where an alternation ended, and how well its convex programs were solved."""
+    """The end of an alternation, and the accuracy of its convex programs."""
     ended = {} if row["upper"] is None else {"objective": f"{row['upper']:.12g}, where it ended"}
     missed = f"{row['unsolved']} of {row['programs']} convex programs missed the gap asked for, the worst has"
     reached = f"all {row['programs']} convex programs solved, to"

@@ -1,6 +1,6 @@
-"""What the command line says and where: one JSON object or text on stdout, all else on stderr.
+"""The output of the command line: one JSON object or text on stdout, everything else on stderr.
 
-Nothing heavy is imported; rich only when a terminal is there to show it.
+Nothing heavy is imported; rich is imported only on a terminal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import click
 
 from workbench.errors import BadInput
 
-Observe = Callable[[dict[str, Any]], None]
+ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
 
 
 def emit(record: Mapping[str, Any]) -> None:
@@ -30,7 +30,7 @@ def emit(record: Mapping[str, Any]) -> None:
 
 
 def keep(record: Mapping[str, Any], path: Path) -> None:
-    """The same object as a file, which is whole at any time."""
+    """The object of `emit` as a file, replaced as a whole so that the file is never half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     part.write_text(json.dumps(plain(record), allow_nan=False, indent=2) + "\n", encoding="utf-8")
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
     """`value` in JSON's own types; arrays and NumPy's numbers included."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
+    if hasattr(value, "tolist"):  # NumPy's, which this module does not import
         return plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table: rich on a terminal, aligned plain text in a pipe."""
+    """Print a table: by rich on a terminal, as aligned plain text in a pipe."""
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
@@ -72,9 +72,9 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 @contextlib.contextmanager
 def status(text: str) -> Iterator[Callable[[str], None] | None]:
-    """A line on stderr while something runs, if stderr is a terminal; else nothing.
+    """A line on stderr while the block runs, if stderr is a terminal; else nothing.
 
-    Yields what to call with another text, or None.
+    Yields a function that replaces the text, or None.
     """
     if not sys.stderr.isatty():
         yield None
@@ -87,8 +87,8 @@ def status(text: str) -> Iterator[Callable[[str], None] | None]:
 
 
 @contextlib.contextmanager
-def progress(text: str) -> Iterator[Observe | None]:
-    """The same for a `solve`: yields what to call with each round's record, or None."""
+def progress(text: str) -> Iterator[ShowRound | None]:
+    """A status line for a `solve`: yields the function that `solve` calls with each round's record, or None."""
     with status(f"{text}: compiling (once) …") as show:
         if show is None:
             yield None
@@ -104,7 +104,7 @@ def progress(text: str) -> Iterator[Observe | None]:
 
 @contextlib.contextmanager
 def stdout_kept() -> Iterator[None]:
-    """Send to stderr what anything inside prints on stdout: Python's prints, and those of C libraries."""
+    """Send to stderr what the block prints on stdout, from Python or from C libraries."""
     sys.stdout.flush()
     saved = os.dup(1)
     try:
@@ -113,13 +113,13 @@ def stdout_kept() -> Iterator[None]:
             yield
     finally:
         with contextlib.suppress(Exception):
-            ctypes.CDLL(None).fflush(None)  # what C buffered must leave before stdout is back
+            ctypes.CDLL(None).fflush(None)  # C's buffer must be empty before stdout is back
         os.dup2(saved, 1)
         os.close(saved)
 
 
 def usable_folder(path: str | Path) -> Path:
-    """`path` if files can be written there, else `BadInput`; leaves nothing behind."""
+    """`path` if files can be written there, else `BadInput`; the test leaves no files and folders."""
     path = Path(path)
     missing = [folder for folder in [path, *path.parents] if not folder.exists()]
     made: list[Path] = []
@@ -138,14 +138,14 @@ def usable_folder(path: str | Path) -> Path:
 
 
 def shown_path(path: Path) -> str:
-    """A path to print: relative to here if it is below."""
+    """A path to print: relative to the current folder if it lies below."""
     with contextlib.suppress(ValueError):
         return str(path.resolve().relative_to(Path.cwd()))
     return str(path)
 
 
 def facts(record: Mapping[str, Any]) -> None:
-    """`name  value` lines; a list of rows as a table below them."""
+    """Print `name  value` lines, and below them each list of rows as a table."""
     flat = {key: value for key, value in record.items() if not isinstance(value, (list, tuple))}
     longest = max(map(len, flat), default=0)
     for key, value in flat.items():
@@ -155,7 +155,7 @@ def facts(record: Mapping[str, Any]) -> None:
 
 
 def cell(value: Any) -> str:
-    """A number to three digits, anything else as it is."""
+    """A float to three digits, any other value in full."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
@@ -163,7 +163,7 @@ def cell(value: Any) -> str:
 
 
 def shortened(fraction: str, longest: int = 200) -> str:
-    """A fraction's text; where it is too long to read, its ends and how many digits it has."""
+    """A fraction's text; of a long one both ends and the number of digits."""
     if len(fraction) <= longest:
         return fraction
     parts = [f"{part[:12]}…{part[-12:]}" if len(part) > 30 else part for part in fraction.split("/")]
@@ -172,7 +172,7 @@ def shortened(fraction: str, longest: int = 200) -> str:
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """The proven interval in 12 digits, rounded outward so that what is printed is proven, too."""
+    """The proven interval in 12 digits, rounded outward so that the printed interval is proven, too."""
     return f"[{below(row['lower'])}, {above(row['upper'])}]"
 
 

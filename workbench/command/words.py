@@ -1,7 +1,7 @@
-"""The words of the command line that several verbs share: options, PROBLEM and FORMULATION, and what is refused.
+"""The words of the command line that several verbs share: options, PROBLEM and FORMULATION.
 
 Every function here turns the user's words into an object of the Python API or raises `BadInput` with one sentence.
-Nothing heavy is imported before a word needs it.
+Heavy modules are imported inside functions.
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
     form = registry("formulation").get(formulation)
     source = load_problem(problem)
     for_problem, for_form = parse_settings(settings, source, form)
-    chosen, data = build(form, for_form), build(source, for_problem)
-    return problem_of(data, problem), chosen, for_problem
+    chosen, data = build(form, for_form), problem_of(build(source, for_problem), problem)
+    if is_path(problem) and hasattr(data, "origin"):
+        data.origin = (str(Path(problem).resolve()), for_problem)
+    return data, chosen, for_problem
 
 
 def problem_of(data: Any, name: str) -> Any:
@@ -82,7 +84,7 @@ def problem_of(data: Any, name: str) -> Any:
 
 
 def names_of(problem: str, formulation: str) -> dict[str, str]:
-    """How a record names the two: a file by its stem."""
+    """The names of problem and formulation in a record; a file is named by its stem."""
     return {"problem": short_name(problem), "formulation": dashed(formulation)}
 
 

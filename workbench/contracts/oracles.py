@@ -7,7 +7,7 @@ An oracle answers argmax over z of ⟨a_i(z), θ⟩ + o_i(z). `Terms` is the con
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from scipy import sparse
 
@@ -90,6 +90,7 @@ class Oracle(Protocol):
     def kernel(self) -> Kernel: ...
 
 
+@runtime_checkable
 class Terms(Protocol):
     """The terms h_i of a smooth formulation, convex and differentiable, and their gradients.
 

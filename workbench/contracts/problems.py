@@ -34,6 +34,9 @@ class Problem(Protocol):
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
     exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, for a problem that has a
+        better bound than by `terms`; the losses of such a problem are exact)
+    conditions : sentences that proofs about the problem assume (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -71,6 +74,39 @@ class Problem(Protocol):
 
     def arrays(self) -> dict[str, NDArray]:
         """The arrays from which `from_arrays` rebuilds the problem, for certificates; no object arrays."""
+        ...
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A problem whose outputs are objects of the user; a row (m, 1) is the number of an object in this problem alone.
+
+    A certificate holds the arrays of `packed`, which numbers the outputs anew; `recalled` translates the numbers back.
+    origin : the problem file and its settings, from which other processes can build the problem; or None
+    conditions : the sentences that proofs assume, as of `Problem`
+    """
+
+    origin: tuple[str, dict[str, object]] | None
+    conditions: list[str]
+
+    def vet(self) -> None:
+        """Try the user's functions that make up the problem; `BadInput` for a fault in one of them."""
+        ...
+
+    def recorded(self, rows: Ints) -> dict[str, NDArray]:
+        """The arrays from which `admitted` rebuilds these outputs, for a file."""
+        ...
+
+    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+        """The numbers of the outputs in a file's arrays, in this problem."""
+        ...
+
+    def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
+        """The arrays of a certificate, and the witnesses in the numbering of these arrays."""
+        ...
+
+    def recalled(self, file: object, witnesses: Ints) -> Ints:
+        """The witnesses of a certificate with the problem `file`, in the numbering of this problem."""
         ...
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from workbench.contracts.cuts import Floats, Ints
 from workbench.contracts.formulations import Formulation
 from workbench.contracts.oracles import Kernel, Oracle
@@ -72,6 +74,11 @@ class Solver:
     def averaging(self, at: Ints, visits: int) -> Floats | None:
         """The shares (K,) in θ of the updates made at visits `at` of `visits`, if the solver learns from mistakes."""
         return None
+
+    @property
+    def learns_from_mistakes(self) -> bool:
+        """Whether the solver defines `averaging`."""
+        return self.averaging(np.zeros(0, np.int64), 1) is not None
 
 
 class Mistakes(NamedTuple):

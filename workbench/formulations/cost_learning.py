@@ -35,7 +35,16 @@ import numpy as np
 
 from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
 from workbench.errors import BadInput, checked_positive
-from workbench.objectives.costs import COUNTS, Classes, LearnedCost, classes_of, label_counts, reachable
+from workbench.objectives.costs import (
+    COUNTS,
+    Classes,
+    Factors,
+    LearnedCost,
+    checked_factoring,
+    classes_of,
+    label_counts,
+    reachable,
+)
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
 Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
@@ -44,15 +53,19 @@ Counts = Literal["expected", "logical", "logical-max", "none", "total", "baselin
 
 @dataclass(frozen=True)
 class CostSettings:
-    """The settings of everything about costs; `lam2`, `lam1`, `K` as in the source."""
+    """The settings of everything about costs; `lam2` = λ₂, `lam1` = λ₁ and `K` as in the source.
+
+    factoring : the name of a factoring, or, in Python, a function from a problem to its error classes (`wb.Classes`)
+    """
 
     lam2: float = 0.1
     lam1: float = 0.0
     K: float = 1.0
-    factoring: Factoring = "unordered"
+    factoring: Factoring | Factors = "unordered"
 
     def __post_init__(self) -> None:
         checked_positive(lam2=self.lam2, K=self.K)
+        checked_factoring(self.factoring)
         if isinstance(self.lam1, bool) or not isinstance(self.lam1, int | float) or not 0 <= self.lam1 <= 1e100:
             raise BadInput(f"lam1 is {self.lam1!r}; it must be a number from 0 to 1e100, e.g. lam1=0.")
 
@@ -102,7 +115,9 @@ class CostLearning(CostSettings):
         raise NotImplementedError
 
     def relations(self) -> Row:
-        """Sums over samples, so that duplicates double F and its settings."""
+        """Sums over samples, so that duplicates double F and its settings; what a function reads is not known."""
+        if callable(self.factoring):
+            return {}
         return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring == "input" else SAME}
 
     def program(self, problem: Any, cuts: Any) -> Any:

@@ -19,7 +19,6 @@ from workbench.arithmetic.intervals import down, up
 from workbench.contracts import OF_MARGINS, Prices, Row
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling
-from workbench.objectives.regularizers import unsigned
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class HardMargin(Ridge):
         return Prices(problem.weights, 0.0)
 
     def oracle(self, problem: Any) -> MarginRescaling:
-        return MarginRescaling(unsigned(problem, "hard-margin"))
+        return MarginRescaling(problem)
 
     def relations(self) -> Row:
         """How its optimum moves with the data (contracts/relations.py)."""

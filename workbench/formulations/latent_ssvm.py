@@ -37,7 +37,7 @@ from workbench.contracts import Blocks, Floats, Ints, Latent, Prices, Row
 from workbench.errors import BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.pacing import costs, hinges, rivals
-from workbench.objectives.regularizers import SquaredNorm, unsigned
+from workbench.objectives.regularizers import SquaredNorm
 
 KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 
@@ -93,7 +93,7 @@ class CompletedSSVM:
 
     def oracle(self, problem: Any) -> MarginRescaling:
         if self.states is None:
-            return MarginRescaling(unsigned(problem, "completed-ssvm"))
+            return MarginRescaling(problem)
         return Completion(latent(problem).completed(np.array(self.states)), problem)
 
     def program(self, problem: Any, cuts: Any) -> Any:
@@ -189,7 +189,7 @@ class LatentSSVM(Restarted):
     def step(
         self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
     ) -> tuple[Floats, dict[str, Any]]:
-        states = problem.impute(theta, state.astype(np.int64))
+        states = imputed(problem, theta, state.astype(np.int64))
         return states + 0.0, {"moved": int((states != state).sum())}
 
     def value(self, problem: Any, theta: Floats) -> float:
@@ -231,6 +231,11 @@ def latent(problem: Any) -> Any:
 def drawn(problem: Any, seed: int, number: int) -> Ints:
     """The best states (n,) for random weights; start `number` of a seed is the same for every formulation."""
     return latent(problem).impute(np.random.default_rng([seed, number]).normal(size=problem.n_features))
+
+
+def imputed(problem: Any, theta: Floats, states: Ints) -> Ints:
+    """The best states (n,) for θ; ties, and samples of weight 0, keep the given `states`."""
+    return np.where(problem.weights > 0, problem.impute(theta, states), states)
 
 
 def objective(problem: Any, theta: Floats, C: float) -> float:

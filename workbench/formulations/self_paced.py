@@ -28,7 +28,7 @@ import numpy as np
 from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling
-from workbench.objectives.regularizers import SquaredNorm, unsigned
+from workbench.objectives.regularizers import SquaredNorm
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SelfPaced:
         if not isinstance(problem, Enumerable):
             name = type(problem).__name__
             raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")
-        return MarginRescaling(unsigned(problem, "self-paced"))
+        return MarginRescaling(problem)
 
     def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
         shares = [Fraction(each) for each in problem.weights.tolist()]

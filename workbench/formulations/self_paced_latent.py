@@ -9,8 +9,9 @@ the samples that are easy enough, and a step of the state follows: of the states
               with slack alone v and w alternate until A(w, v) stops falling
     last      all samples: CCCP to its stationary point
 
-A(w, v) is least over v at v_i = 1[c_i ξ_i < 1/K] and over w at the program's optimum, so within a stage it never rises;
-the loop asserts that. Other criteria are not those of A, and v is frozen within a stage.
+A(w, v) = ½‖w‖² + Σ v_i c_i ξ_i + Σ (1 − v_i) s_i/K is least over v at v_i = 1[c_i ξ_i < s_i/K] and over w at the
+program's optimum, so A never rises within a stage; the loop asserts this descent. Uncertainty and novelty are no terms
+of A, and v is frozen within their stages. Of a sample of weight 0 nothing is ever asked: v_i = 1 and h_i stay.
 
 *It ends.* A stage that changes neither h nor v would repeat the round before, so thresholds grow until one does, in as
 many steps as that takes: stages are counted by what they change, and a small μ admits sample after sample. If nobody
@@ -25,11 +26,20 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, checked_positive, checked_whole
-from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, latent, objective
-from workbench.objectives.pacing import admitted, checked_shares, costs, difficulties, first_thresholds, hinges
+from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, imputed, latent, objective
+from workbench.objectives.pacing import (
+    admitted,
+    checked_shares,
+    costs,
+    difficulties,
+    first_thresholds,
+    hinges,
+    unit_cost,
+)
 
 WARM, LAST = -2, 1_000_000  # stages; 0, 1, … are those of Algorithm 1
 MOST_STAGES = 100
@@ -108,8 +118,9 @@ class SelfPacedLatent(Restarted):
 
     def difficulties(self, problem: Any, theta: Floats) -> Floats:
         """f (3, n) by slack, uncertainty and novelty at the best states for θ, whatever the shares."""
-        everything = np.ones(3) / 3
-        return difficulties(problem, theta, problem.impute(theta), costs(problem, self.C), everything, self.steepness)
+        return difficulties(
+            problem, theta, problem.impute(theta), unit_cost(problem, self.C), np.ones(3) / 3, self.steepness
+        )
 
     def step(
         self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
@@ -119,43 +130,50 @@ class SelfPacedLatent(Restarted):
         told |= {"K": (1 / pace.kappa[self.shares > 0]).tolist() if paced else None}
         told |= {"majorant": pace.stage == LAST, "objective": np.nan if pace.stage < LAST else None}
         if paced and self.by_slack:
-            terms = costs(problem, self.C) * hinges(problem, theta, pace.states)
-            told["objective"] = float(theta @ theta / 2 + self.capped(problem, terms, pace))
-            easier = self.reselected(problem, theta, terms, pace)
+            xi = hinges(problem, theta, pace.states)
+            told["objective"] = float(theta @ theta / 2 + self.capped(problem, xi, pace))
+            easier = self.reselected(problem, theta, xi, pace)
             if easier is not None:
                 return easier.packed(), told
         return self.next_stage(problem, theta, pace).packed(), told
 
-    def capped(self, problem: Any, terms: Floats, pace: Pace) -> float:
-        """Σ v_i c_i ξ_i + Σ (1 − v_i)/K."""
-        return float(np.where(pace.kept, terms, pace.kappa[0]).sum())
+    def capped(self, problem: Any, xi: Floats, pace: Pace) -> float:
+        """Σ v_i c_i ξ_i + Σ (1 − v_i) s_i/K."""
+        return float(np.where(pace.kept, costs(problem, self.C) * xi, problem.weights * pace.kappa[0]).sum())
 
-    def reselected(self, problem: Any, theta: Floats, terms: Floats, pace: Pace) -> Pace | None:
+    def reselected(self, problem: Any, theta: Floats, xi: Floats, pace: Pace) -> Pace | None:
         """The pace with the best v at these weights, if A falls by more than the tolerance; else None."""
-        easier = pace._replace(kept=(terms < pace.kappa[0]).astype(np.int64))
-        before = self.capped(problem, terms, pace)
-        falls = before - self.capped(problem, terms, easier) > self.tolerance * (theta @ theta / 2 + before)
+        enters = unit_cost(problem, self.C) * xi < pace.kappa[0]
+        easier = pace._replace(kept=selection(problem, enters))
+        before = self.capped(problem, xi, pace)
+        falls = before - self.capped(problem, xi, easier) > self.tolerance * (theta @ theta / 2 + before)
         return easier if falls and learnable(problem, easier.kept) else None
 
     def next_stage(self, problem: Any, theta: Floats, pace: Pace) -> Pace:
         """h at its best, larger thresholds, and who enters."""
-        states = problem.impute(theta, pace.states)
+        states = imputed(problem, theta, pace.states)
         everyone = Pace(LAST, pace.kappa, states, np.ones_like(pace.kept))
         if pace.stage == LAST:
             return everyone
         if pace.stage < -1:
             return Pace(pace.stage + 1, pace.kappa, states, pace.kept)
-        f = difficulties(problem, theta, states, costs(problem, self.C), self.shares, self.steepness)
-        kappa = first_thresholds(f, problem.n_hidden > 1) if pace.stage < 0 else self.mu * pace.kappa
+        f = difficulties(problem, theta, states, unit_cost(problem, self.C), self.shares, self.steepness)
+        opening = pace.stage < 0
+        kappa = first_thresholds(f, problem.n_hidden > 1, problem.weights) if opening else self.mu * pace.kappa
         while pace.stage + 1 < MOST_STAGES:
-            kept = admitted(f, kappa, self.shares, self.combine).astype(np.int64)
+            kept = selection(problem, admitted(f, kappa, self.shares, self.combine))
             if kept.all() or not np.isfinite(f[:, kept == 0]).all(axis=0).any():
                 break
-            moved = pace.stage < 0 or (kept != pace.kept).any() or (states != pace.states).any()
+            moved = opening or (kept != pace.kept).any() or (states != pace.states).any()
             if moved and learnable(problem, kept):
                 return Pace(pace.stage + 1, kappa, states, kept)
             kappa = self.mu * kappa
         return everyone
+
+
+def selection(problem: Any, enters: NDArray[np.bool_]) -> Ints:
+    """v (n,): 1 for a sample that enters, and for every sample of weight 0, which no count knows."""
+    return np.where(problem.weights > 0, enters, 1).astype(np.int64)
 
 
 def learnable(problem: Any, kept: Ints) -> bool:

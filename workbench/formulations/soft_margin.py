@@ -36,7 +36,7 @@ class SoftMargin(Ridge):
         return norm_of(problem, self.lam)
 
     def oracle(self, problem: Any) -> MarginRescaling:
-        return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem)
+        return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem, cone=True)
 
     def relations(self) -> Row:
         """How its optimum moves with the data (contracts/relations.py)."""

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Search, Solver
-from workbench.judging.reference import Reference
+from workbench.contracts import Floats, Ints, Oracle, Problem, Search, Solver, Terms
+from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
@@ -67,16 +67,16 @@ class Hooks:
     slope: Callable[[int, Ints], Floats] | None = None
     prox: Callable[[Floats, Floats, float], Floats] | None = None
     iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
-    solver: Any = None
-    asked: Any = None
+    solver: Solver | None = None
+    asked: Oracle | None = None
 
 
-def hooks_of(learner: Any, formulation: Any, problem: Any) -> Hooks:
+def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:  # learner: a user's object
     """What a solver of ours, or an object or function with these attributes, lends on this pair."""
     if isinstance(learner, Solver):
         return hooks_of_solver(learner, formulation, problem)
 
-    def lent(name: str) -> Any:
+    def lent(name: str) -> Callable[..., Any] | None:
         function = getattr(learner, name, None)
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 
@@ -85,7 +85,7 @@ def hooks_of(learner: Any, formulation: Any, problem: Any) -> Hooks:
     return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
 
 
-def hooks_of_solver(solver: Any, formulation: Any, problem: Any) -> Hooks:
+def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) -> Hooks:
     """The kernel of what a solver asks, as oracle and subgradient."""
     if solver.misfit(formulation, problem):
         return Hooks()
@@ -300,30 +300,30 @@ def chosen(samples: Ints) -> list[int]:
     return np.random.default_rng(1).permutation(samples)[:SAMPLES].tolist()
 
 
-def score(oracle: Any, theta: Floats, sample: Ints, witness: Ints) -> tuple[float, float]:
+def score(oracle: Oracle, theta: Floats, sample: Ints, witness: Ints) -> tuple[float, float]:
     """The height of one cut at θ, and the size of the numbers in it."""
     slopes, offsets = oracle.rows(sample, witness)
     return float((slopes @ theta + offsets)[0]), float((abs(slopes) @ np.abs(theta) + np.abs(offsets))[0])
 
 
-def height(oracle: Any, theta: Floats, i: int) -> float:
+def height(oracle: Oracle | Terms, theta: Floats, i: int) -> float:
     """h_i(θ)."""
     sample = np.array([i])
-    if hasattr(oracle, "evaluate"):
+    if isinstance(oracle, Terms):
         return float(oracle.evaluate(theta, sample, np.zeros(1))[0][0])
     return score(oracle, theta, sample, oracle.argmax(theta, sample))[0]
 
 
-def rounding(oracle: Any, theta: Floats, i: int) -> tuple[float, float]:
+def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, float]:
     """How far h_i(θ), and each entry of a slope of it, may be off."""
     sample = np.array([i])
-    if hasattr(oracle, "evaluate"):
+    if isinstance(oracle, Terms):
         values, slope = oracle.errors(theta, sample, np.ones(1))
         return float(values[0]), float(slope)
     return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
 
 
-def iterates(solver: Any, formulation: Any, problem: Any, order: Ints) -> Floats:
+def iterates(solver: Solver, formulation: Formulation, problem: Problem, order: Ints) -> Floats:
     """(visits, p): what the solver reports after each visit."""
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     asked = solver.oracle(problem) or bounds.oracle

@@ -153,7 +153,7 @@ def explained(verdict: Verdict, stand: Stand, reference: Reference) -> tuple[Ver
     history = [(each.passes, each.theta) for each in stand.longer or stand.reports]
     if not history or reference.missing:
         return verdict, []
-    detective = Detective(reference)
+    detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
     if verdict.verdict == NOT_CONVERGED:
         found = detective.identity(history)
         if found is None:

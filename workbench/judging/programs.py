@@ -117,9 +117,7 @@ def judged(seen: list[tuple[float, float, float]], proof: Any, tolerance: float)
     if abs(excess) <= threshold:
         return Verdict(AGREES, excess, f"{far[0].upper()}{far[1:]}, within {threshold:.1e}.", evidence, "optimum")
     if excess < 0:
-        told = (
-            f"its objective is {-excess:.1e} (relative) below the proven optimum, so its values are infeasible"
-        )
+        told = f"its objective is {-excess:.1e} (relative) below the proven optimum, so its values are infeasible"
         return Verdict(NOT_CONVERGED, excess, f"{told[0].upper()}{told[1:]}.", evidence, "feasibility")
     if len(passes) < 2:
         told = f"{far}; one answer has no history, give those of growing budgets"

@@ -35,11 +35,12 @@ from typing import Any
 import numpy as np
 
 from workbench.backends import solve_cvxpy
-from workbench.contracts import CutForm, Enumerable, Floats, SmoothForm
+from workbench.contracts import CutForm, Enumerable, Floats, Problem, SmoothForm, Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
-from workbench.proofs.door import bounds_for
+from workbench.judging.reference import Formulation
+from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import compilable, visitor
@@ -102,7 +103,7 @@ class Track:
     goal : the gap at which it ends;  seconds : CPU after which it ends;  units : seconds of oracle passes
     """
 
-    bounds: Any
+    bounds: AnyBounds
     lower: float
     goal: float
     seconds: float
@@ -133,8 +134,11 @@ class Track:
         return next((spent for spent, each in self.laps if each <= gap), None)
 
 
+Go = Callable[[Formulation, Problem, Track], None]  # runs one method until it or the track ends
+
+
 def race(
-    formulation: Any, problem: Any, methods: Iterable[str], gap: float = 1e-4, seconds: float = 60.0
+    formulation: Formulation, problem: Problem, methods: Iterable[str], gap: float = 1e-4, seconds: float = 60.0
 ) -> dict[str, Track]:
     """The tracks of these methods by name: solvers, learners, `solve`, `one-slack`, `cvxpy`.
 
@@ -163,7 +167,7 @@ def unit(tracks: dict[str, Track]) -> float:
     return statistics.median([each for track in tracks.values() for each in track.units] or [np.nan])
 
 
-def one_pass(bounds: Any, w: Floats) -> None:
+def one_pass(bounds: AnyBounds, w: Floats) -> None:
     if isinstance(bounds.formulation, SmoothForm):
         bounds.oracle.evaluate(w, bounds.samples, bounds.prices.weights[bounds.samples])
     else:
@@ -173,7 +177,7 @@ def one_pass(bounds: Any, w: Floats) -> None:
 # ── how each kind of method runs ──────────────────────────────────────────────────────────────────
 
 
-def runner(name: str) -> Callable[[Any, Any, Track], None]:
+def runner(name: str) -> Go:
     """go(formulation, problem, track) of a method by name; ends by itself or with the track."""
     own = {"solve": solves(None), "one-slack": solves("one"), "cvxpy": written_out}
     solvers = registry("solver")
@@ -185,17 +189,17 @@ def runner(name: str) -> Callable[[Any, Any, Track], None]:
         learner = registry("learner").get(name)
         go = watched(learner) if hasattr(learner, "observed") else fits(learner)
 
-    def ended(formulation: Any, problem: Any, track: Track) -> None:
+    def ended(formulation: Formulation, problem: Problem, track: Track) -> None:
         with contextlib.suppress(Enough):
             go(formulation, problem, track)
 
     return ended
 
 
-def passes(solver: Any) -> Callable[[Any, Any, Track], None]:
+def passes(solver: Solver) -> Go:
     """Passes of a solver of ours, in new random orders."""
 
-    def go(formulation: Any, problem: Any, track: Track) -> None:
+    def go(formulation: Formulation, problem: Problem, track: Track) -> None:
         if why := solver.misfit(formulation, problem):
             raise MissingCapability(why)
         bounds, state = track.bounds, solver.init(formulation, problem)
@@ -221,10 +225,10 @@ def growing(factor: float) -> Iterator[int]:
         yield more
 
 
-def fits(learner: Any) -> Callable[[Any, Any, Track], None]:
+def fits(learner: Callable[..., Floats]) -> Go:
     """Fits from scratch with doubled budgets, while the next may end in time and the last has changed anything."""
 
-    def go(formulation: Any, problem: Any, track: Track) -> None:
+    def go(formulation: Formulation, problem: Problem, track: Track) -> None:
         budget, w, before = 1, np.zeros(0), None
         while 2 * track.spent <= track.seconds and not np.array_equal(w, before):
             track.again()
@@ -235,13 +239,13 @@ def fits(learner: Any) -> Callable[[Any, Any, Track], None]:
     return go
 
 
-def watched(learner: Any) -> Callable[[Any, Any, Track], None]:
+def watched(learner: Any) -> Go:  # a learner that can be `observed`
     """Fits from scratch that end by themselves at 1e-1, 1e-2, …, and show their weights on the way.
 
     What a method is told to reach changes how it goes there: dlib, asked for 1e-9, spends its time on cached cuts.
     """
 
-    def go(formulation: Any, problem: Any, track: Track) -> None:
+    def go(formulation: Formulation, problem: Problem, track: Track) -> None:
         size = max(abs(track.lower), 1e-6 * abs(track.bounds.scale))
         for k in range(1, 17):
             track.again()
@@ -250,10 +254,10 @@ def watched(learner: Any) -> Callable[[Any, Any, Track], None]:
     return go
 
 
-def solves(groups: str | None) -> Callable[[Any, Any, Track], None]:
+def solves(groups: str | None) -> Go:
     """Solves from scratch to 1e-1, 1e-2, …, down to the goal."""
 
-    def go(formulation: Any, problem: Any, track: Track) -> None:
+    def go(formulation: Formulation, problem: Problem, track: Track) -> None:
         if groups and not isinstance(formulation, CutForm):
             raise MissingCapability("one-slack needs cuts; use solve.")
         for k in range(1, 17):
@@ -263,7 +267,7 @@ def solves(groups: str | None) -> Callable[[Any, Any, Track], None]:
     return go
 
 
-def written_out(formulation: Any, problem: Any, track: Track) -> None:
+def written_out(formulation: Formulation, problem: Problem, track: Track) -> None:
     """The whole program, compiled and solved by CVXPY."""
     from workbench.solving.masters.declared import written
 

@@ -21,11 +21,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Floats, Majorized, Problem
+from workbench.contracts import CutForm, Floats, Majorized, Problem, Search, SmoothForm
 from workbench.errors import Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds, bounds_for
 
+Formulation = CutForm | SmoothForm | Majorized | Search
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
 FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
 
@@ -41,8 +42,8 @@ class Beyond(NamedTuple):
 class Certified(Protocol):
     """What a reference is made of; a `Solution` is one. A `certificate` is used where there is one."""
 
-    formulation: Any  # any of the four kinds
-    problem: Any  # any output structure
+    formulation: Formulation
+    problem: Problem
     theta_flat: Floats
     upper: float
     lower: float
@@ -57,10 +58,10 @@ class Reference:
     missing : why there is no proven optimum, in one sentence; "" where there is one
     ray : the proof that hard margins cannot be met, in place of an optimum
     beyond : of a reference that a relation made, what its problem has and the original had not
-    known : what runs of ours on this reference were found to be (judging/controls.py), so that learners share them
+    known : what was found out on this reference and serves the next learner: clean runs, the detective's optima
     """
 
-    formulation: Any  # any of the four kinds
+    formulation: Formulation
     problem: Problem
     theta: Floats
     upper: float
@@ -70,7 +71,7 @@ class Reference:
     missing: str = ""
     ray: NotSeparable | None = None
     beyond: Beyond | None = None
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # keys are tuples of settings
+    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def bounds(self) -> AnyBounds:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.contracts import Recording
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.audits import Finding
 from workbench.judging.learners import Learner, made, user_learners
@@ -25,7 +27,7 @@ from workbench.judging.reference import Reference
 from workbench.judging.relations import rebuilt
 from workbench.judging.reports import NUMBERS, BadAnswer, Report
 from workbench.judging.stand import GRACE, Stand
-from workbench.proofs.certificate import Certificate
+from workbench.proofs.certificate import Certificate, written
 from workbench.registries import load_file, registry
 from workbench.system.processes import OutOfTime, Process, Raised
 
@@ -46,8 +48,9 @@ class RemoteStand(Stand):
         super().__init__(learner, reference, limit, patience)
         thing = ["file", learner.file, learner.name] if learner.file else address(learner)
         form, data = reference.formulation, reference.problem
-        self.words = {"learner": thing, "formulation": [address(type(form)), asdict(form)]}
-        self.words["problem"] = address(type(data))
+        self.words = {"learner": thing, "settings": list(learner.settings)}
+        self.words["formulation"] = [address(type(form)), written(form)]
+        self.words["problem"] = origin(data) if isinstance(data, Recording) else address(type(data))
         self.process, self.opened = process, False
 
     def __enter__(self) -> RemoteStand:
@@ -86,13 +89,21 @@ class RemoteStand(Stand):
         self.remarks += told["remarks"]
         reports = []
         for k, (passes, claims, remarks) in enumerate(told["reports"]):
-            dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays]
+            dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays and not self.foreign]
             claims |= {"dual": dual[0] if len(dual) == 1 else tuple(dual)} if dual else {}
             claims |= {"iterate": arrays[f"iterate_{k}"]} if f"iterate_{k}" in arrays else {}
             reports.append(Report(passes, arrays[f"theta_{k}"], claims, tuple(remarks)))
         return reports, told["seconds"]
 
+    @property
+    def foreign(self) -> bool:
+        """Whether the numbers of outputs mean something else in the other process; then none are sent."""
+        problem = self.reference.problem
+        return isinstance(problem, Recording) and bool(problem.conditions)
+
     def findings(self) -> list[Finding]:
+        if self.foreign:
+            return []
         reference = self.reference
         numbers = {"do": "audit", "upper": reference.upper, "lower": reference.lower, "gap": reference.gap}
         arrays = packed_start(reference.certificate) | {"theta": reference.theta}
@@ -100,7 +111,7 @@ class RemoteStand(Stand):
         return [Finding(*each) for each in told["findings"]]
 
     def takes_start(self) -> bool:
-        return self.asked({"do": "takes start"}, {}, self.limit)[0]["takes"]
+        return not self.foreign and self.asked({"do": "takes start"}, {}, self.limit)[0]["takes"]
 
 
 # ── the other process ─────────────────────────────────────────────────────────────────────────────
@@ -116,7 +127,7 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
     if isinstance(thing, Learner):
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
-        thing = thing.thing
+        thing = getattr(thing.thing, "func", thing.thing)
     module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
     home = sys.modules.get(module)
     found: Any = home
@@ -127,6 +138,21 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
             f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
         )
     return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
+
+
+def origin(problem: Recording) -> list[Any]:
+    """[how, file, settings] by which another process builds a problem of a user's functions again."""
+    if problem.origin is None:
+        raise MissingCapability(
+            "A problem of your own functions reaches another process by its file only; put it into a problem file and "
+            "use cutbench crosscheck, or judge a function, without a limit of seconds."
+        )
+    return ["build", *problem.origin]
+
+
+def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Any:
+    """The problem that `origin` or `address` is about."""
+    return load_problem(place)(**name) if how == "build" else rebuilt(found_at(how, place, name), arrays)
 
 
 def found_at(how: str, place: str, name: str) -> Any:  # what `address` was given
@@ -150,8 +176,8 @@ def answer(numbers: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arr
     do = numbers.pop("do")
     if do == "open":
         kind, settings = numbers["formulation"]
-        problem, formulation = rebuilt(found_at(*numbers["problem"]), arrays), found_at(*kind)(**settings)
-        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        problem, formulation = problem_at(*numbers["problem"], arrays), found_at(*kind)(**settings)
+        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"]), numbers["settings"]))
         reference = Reference(formulation, problem, np.zeros(0), np.inf, -np.inf, np.nan, missing=UNKNOWN)
         OPENED["stand"] = Stand(learner, reference)
         return {}, {}

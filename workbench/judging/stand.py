@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.contracts import Floats, Problem, Trace
+from workbench.contracts import Floats, Problem, Recording, Trace
 from workbench.errors import MissingCapability
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
@@ -79,7 +79,8 @@ class Stand:
         """A copy of the problem, which the learner may spoil; then the next gets another."""
         own = self.reference.problem
         if self.copy is None:
-            self.copy = rebuilt(own, {key: np.array(each) for key, each in own.arrays().items()})
+            arrays = {key: np.array(each) for key, each in own.arrays().items()}
+            self.copy = own.copied() if isinstance(own, Recording) else rebuilt(own, arrays)
         try:
             yield self.copy
         finally:

@@ -47,7 +47,7 @@ from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
-from workbench.judging.reference import Certified, Reference, reference_of
+from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
 from workbench.judging.settling import MOST, chosen, ended, moving, needed, on_its_way, settling, stands
 from workbench.judging.words import (
@@ -112,7 +112,7 @@ def standing(learned: Learned, solution: Certified | Reference, tolerance: float
     return hearing.stays()
 
 
-def unusable(thetas: list[Floats], own: Any, reference: Reference) -> Verdict | None:  # own: a formulation, or None
+def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference) -> Verdict | None:
     """`failed` for weights that are none, `not comparable` for objectives that differ or an unproven reference."""
     if reference.missing:
         return Verdict(NOT_COMPARABLE, np.nan, reference.missing, rule="reference")
@@ -247,7 +247,7 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
     return [Report(np.nan, np.asarray(learned, float).ravel())]
 
 
-def objective(formulation: Any) -> tuple[Any, ...]:  # any of the four kinds
+def objective(formulation: Formulation) -> tuple[Any, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
     settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
     return type(formulation).__qualname__, *settings

@@ -24,16 +24,18 @@ from scipy import sparse
 from workbench.arithmetic.intervals import U, gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios, ratios
 from workbench.contracts import Floats, Ints, Kernel, Kernelled, Labelled
-from workbench.errors import MissingCapability
+from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling, called_kernel
 
 # ── factorings ────────────────────────────────────────────────────────────────────────────────────
 
 
 class Classes(NamedTuple):
-    """The error classes of a factoring: table[g, y, y′] is the class of y taken for y′ (−1 if y = y′).
+    """The error classes of a factoring: table[g, y, y′] is the class of y taken for y′.
 
-    names (m,) in words;  group (N,) the g of each place: which table holds there
+    names : (m,) one word for each class
+    table : (groups, k, k) classes from 0 to m − 1; −1 where y = y′, and for an error that costs nothing
+    group : (N,) the g of each place: which table holds there
     """
 
     names: list[str]
@@ -103,7 +105,8 @@ def without_diagonal(table: Ints) -> Ints:
     return table
 
 
-FACTORINGS: dict[str, Callable[[Any], Classes]] = {
+Factors = Callable[[Any], Classes]
+FACTORINGS: dict[str, Factors] = {
     "unordered": unordered,
     "ordered": ordered,
     "true": true_label,
@@ -113,12 +116,56 @@ FACTORINGS: dict[str, Callable[[Any], Classes]] = {
 }
 
 
-def classes_of(problem: Any, factoring: str) -> Classes:
-    """The error classes of a problem; `MissingCapability` if its outputs are no labels at places."""
+def classes_of(problem: Any, factoring: str | Factors) -> Classes:
+    """The error classes of a problem, by the name of a factoring or by a function from a problem to its classes.
+
+    Raises
+    ------
+    MissingCapability : the outputs of the problem are no labels at places
+    BadInput : no factoring has this name, or the function returns no classes of this problem
+    """
     if not isinstance(problem, Labelled):
         name = type(problem).__name__
         raise MissingCapability(f"cost learning counts errors in labels and {name} has none; use soft-margin.")
-    return FACTORINGS[factoring](problem)
+    factors = checked_factoring(factoring)
+    return checked_classes(problem, factors(problem), factors)
+
+
+def checked_factoring(factoring: str | Factors) -> Factors:
+    """The function behind a factoring, which is a name or such a function."""
+    if callable(factoring):
+        return factoring
+    if factoring not in FACTORINGS:
+        raise BadInput(f"factoring is {factoring!r}; choose {', '.join(FACTORINGS)}, or give a function in Python.")
+    return FACTORINGS[factoring]
+
+
+def checked_classes(problem: Any, classes: Any, factors: Factors) -> Classes:
+    """The classes if they are of the shapes and values that `Classes` states; else `BadInput`."""
+    k, places, word = len(problem.classes), len(problem.labels), getattr(factors, "__name__", "the function")
+    if not isinstance(classes, Classes):
+        raise BadInput(
+            f"The factoring {word} returns {type(classes).__name__}; return wb.Classes(names, table, group)."
+        )
+    names, table, group = list(classes.names), np.asarray(classes.table), np.asarray(classes.group)
+    if table.ndim == 4:
+        raise BadInput(
+            f"The factoring {word} puts an error into several classes; error classes may not overlap, so make each "
+            "intersection a class of its own."
+        )
+    if table.shape[1:] != (k, k) or group.shape != (places,):
+        raise BadInput(
+            f"The factoring {word} has a table of shape {table.shape} and groups of shape {group.shape}; give "
+            f"(groups, {k}, {k}) and ({places},)."
+        )
+    whole = table.dtype.kind in "iu" and group.dtype.kind in "iu"
+    if not whole or (table < -1).any() or (table >= len(names)).any() or not names:
+        raise BadInput(f"The factoring {word} has classes outside 0 … {len(names) - 1}; write -1 for no class.")
+    if (table[:, np.arange(k), np.arange(k)] != -1).any():
+        raise BadInput(f"The factoring {word} has a class for a label that is right; write -1 on the diagonal.")
+    if (group < 0).any() or (group >= len(table)).any():
+        raise BadInput(f"The factoring {word} has groups outside 0 … {len(table) - 1}; give one of them to each place.")
+    return Classes(names, table.astype(np.int64), group.astype(np.int64))
 
 
 # ── the oracle ────────────────────────────────────────────────────────────────────────────────────
@@ -130,9 +177,11 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     for y in range(k):
         for other in range(k):
             table[y, other] = theta[d + other] - theta[d + y]
-            if y != other and m > 0:
+            if classes[group[i], y, other] < 0:
+                continue
+            if m > 0:
                 table[y, other] += K * theta[d + k + classes[group[i], y, other]]
-            elif y != other:
+            else:
                 table[y, other] += fixed[group[i], y, other]
     return inner[1](inner[0], theta[:d], i, out)
 
@@ -146,7 +195,7 @@ def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None
         if label != other:
             theta[d + other] += scale
             theta[d + label] -= scale
-            if m > 0:
+            if m > 0 and classes[group[i], label, other] >= 0:
                 theta[d + k + classes[group[i], label, other]] += scale * K
 
 
@@ -160,7 +209,7 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
             indices[count], values[count] = d + other, 1.0
             indices[count + 1], values[count + 1] = d + label, -1.0
             count += 2
-            if m > 0:
+            if m > 0 and classes[group[i], label, other] >= 0:
                 indices[count], values[count] = d + k + classes[group[i], label, other], K
                 count += 1
     return count
@@ -319,12 +368,12 @@ class ExactLearnedCost:
         number, label, other, error = self.floats.errors(samples, witnesses)
         slopes, K = self.outputs.slopes(samples, witnesses), Fraction(self.floats.K)
         d, k, _ = self.floats.sizes
-        unit, wrong = slopes.unit * K.denominator, label != other
-        number, one = number[wrong], np.full(int(wrong.sum()), unit, object)
+        unit, wrong, paid = slopes.unit * K.denominator, label != other, error >= 0
+        one, cost = np.full(int(wrong.sum()), unit, object), np.full(int(paid.sum()), slopes.unit * K.numerator, object)
         entries = Entries(
-            np.concatenate([slopes.rows, number, number, number]),
-            np.concatenate([slopes.columns, d + other[wrong], d + label[wrong], d + k + error[wrong]]),
-            np.concatenate([slopes.values * K.denominator, one, -one, one * K.numerator // K.denominator]),
+            np.concatenate([slopes.rows, number[wrong], number[wrong], number[paid]]),
+            np.concatenate([slopes.columns, d + other[wrong], d + label[wrong], d + k + error[paid]]),
+            np.concatenate([slopes.values * K.denominator, one, -one, cost]),
             unit,
         )
         return entries, Ratios(np.zeros(len(samples), object), 1)
@@ -455,7 +504,7 @@ def error_counts(problem: Any, classes: Classes, outputs: Ints) -> Floats:
     return np.bincount(error[wrong], problem.weights[number[wrong]], len(classes.names))
 
 
-def baseline_counts(problem: Any, factoring: str, outputs: Ints) -> tuple[float, ...]:
+def baseline_counts(problem: Any, factoring: str | Factors, outputs: Ints) -> tuple[float, ...]:
     """n_S for counts="baseline": errors of each class that a model over which one would like to improve makes.
 
     outputs (n, width) : what it predicts on the problem, e.g. `oracle.decode(theta, samples)`

@@ -118,7 +118,7 @@ class Enumerated(Likelihood):
     """
 
     def __init__(self, problem: Any):
-        super().__init__(unsigned(problem, "crf"))
+        super().__init__(unsigned(problem))
         listed = [listed_outputs(problem, i) for i in range(problem.n_samples)]
         self.counts: Ints = np.array([len(outputs) for outputs in listed])
         if self.counts.sum() * (np.mean(problem.magnitude > 0) + problem.terms) > MOST_ENTRIES:

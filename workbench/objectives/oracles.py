@@ -10,7 +10,7 @@ with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,13 +21,23 @@ from workbench.arithmetic.intervals import gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios
 from workbench.contracts import Floats, Ints, Kernel, Kernelled, RunnerUp, SlackArgmax
 from workbench.errors import MissingCapability
+from workbench.objectives.regularizers import unsigned
 
 
 @dataclass(frozen=True)
 class MarginRescaling:
-    """The structured hinge of a problem; θ is its weight vector w (d,)."""
+    """The structured hinge of a problem; θ is its weight vector w (d,).
+
+    cone : whether the formulation keeps to weights w_j ≥ 0 where the problem is `signed`; without it such problems are
+        refused, for their argmax is one on that cone only
+    """
 
     problem: Any
+    cone: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not self.cone:
+            unsigned(self.problem)
 
     @property
     def kind(self) -> str:
@@ -65,6 +75,8 @@ class MarginRescaling:
         return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
 
     def slope_error(self, samples: Ints) -> Floats:
+        if hasattr(self.problem, "feature_error"):
+            return self.problem.feature_error[samples]
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
@@ -98,6 +110,7 @@ class SlackRescaling(MarginRescaling):
     """The slack-rescaled hinge; needs the problem's `slack_argmax`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.problem, SlackArgmax):
             raise MissingCapability(
                 f"slack rescaling needs slack_argmax and {type(self.problem).__name__} has none; use rescaling=margin."
@@ -111,12 +124,12 @@ class SlackRescaling(MarginRescaling):
         return sparse.csr_array(slopes.multiply(loss[:, None])), loss
 
     def slope_error(self, samples: Ints) -> Floats:
+        known = hasattr(self.problem, "feature_error")  # then losses are exact, too
         exact = self.problem.exact_features and getattr(self.problem, "exact_loss", False)
-        return (
-            gamma(1 if exact else 2 * self.problem.terms + 1)
-            * 2
-            * (self.problem.magnitude * self.problem.max_loss)[samples]
-        )
+        size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
+        if known:
+            return super().slope_error(samples) * self.problem.max_loss[samples] * (1 + gamma(4)) + gamma(2) * size
+        return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 
     def exact(self) -> ExactSlack | None:
         return ExactSlack(self.problem.exact()) if hasattr(self.problem, "exact") else None
@@ -144,6 +157,7 @@ class UnitMargin(MarginRescaling):
             raise MissingCapability(
                 f"unit margins need the best output but the truth and {name} has no runner_up; use hard-margin."
             )
+        super().__post_init__()
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         """The runner-up where it comes within 1 of the truth or passes it, else the truth."""

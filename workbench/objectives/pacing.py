@@ -5,32 +5,40 @@ Kumar, Packer & Koller (2010) learn from the samples whose difficulty f_i is bel
     outer   h ← argmax_h ⟨w, Φ(x_i, y_i, h)⟩,  K ← K/μ                     (their Algorithm 1)
     inner   v_i ← 1[f_i < 1/K],  w ← argmin ½‖w‖² + Σ v_i c_i ξ_i(w; h),  repeated      (their Algorithm 2)
 
-Difficulties are measured three ways, at weights w and states h:
+with costs c_i = C s_i/Σs, s_i the sample weights (1 unless given). Three criteria measure the difficulty of a sample at
+weights w and states h:
 
-    slack         c_i ξ_i(w; h)      the unit of the objective: the inner loop then descends on
-                                     A(w, v) = ½‖w‖² + Σ v_i c_i ξ_i + Σ (1 − v_i)/K
+    slack         (C/Σs) ξ_i(w; h)   the unit of the objective: the inner loop then descends on
+                                     A(w, v) = ½‖w‖² + Σ v_i c_i ξ_i + Σ (1 − v_i) s_i/K
     uncertainty   the entropy of the hidden variable      (objectives/criteria.py)
     novelty       the least change of w that makes the sample right      (objectives/least_change.py)
 
-Each has its own threshold κ = 1/K, so that they combine without a unit in common: with shares a_k ≥ 0, scaled to
-Σ a_k = 1, a sample enters
+Each criterion has its own threshold κ = 1/K, so criteria combine without a common unit: with shares a_k ≥ 0, scaled
+to Σ a_k = 1, a sample enters
 
     by "mix" if Σ_k a_k f_k/κ_k < 1,        by "all" if f_k < κ_k for all k with a_k > 0.
 
-*First thresholds.* κ_k lies between two values of f_k, so that at least half of the samples are below it, and at
-least a tenth of those whose variable is hidden indeed (|H_i| > 1): a sample with one state has uncertainty 0, and
-would keep the others out. A millionth of the greatest difficulty counts as none: weights are optimal to a gap, and
-where many samples have f_k = 0, κ_k must not fall between two rounding errors.
+*Sample weights.* Cost and charge both carry s_i: keeping a sample pays if c_i ξ_i < s_i/K, that is (C/Σs) ξ_i < 1/K.
+No difficulty depends on s_i but through Σs, so a sample of weight 3 enters exactly when three copies of the sample
+would. A sample of weight 0 enters no count: neither A nor a threshold knows the sample.
+
+*First thresholds.* κ_k lies between two values of f_k. The samples below κ_k hold at least half of the total weight,
+and at least a tenth of the weight of samples with several states (|H_i| > 1): a sample with one state has uncertainty
+0, and would keep the samples with several states out. A difficulty below a millionth of the greatest one counts as 0,
+and two difficulties within a millionth of each other count as one: weights w are optimal to a gap, and where many
+samples have the same f_k, κ_k must not fall between two rounding errors.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Floats, Ints, enumerated
 from workbench.errors import BadInput
 from workbench.objectives.criteria import uncertainty
@@ -38,13 +46,18 @@ from workbench.objectives.least_change import novelties
 from workbench.objectives.oracles import MarginRescaling
 
 CRITERIA = ("slack", "uncertainty", "novelty")
-HALF, TENTH = 0.5, 0.1
-NONE = 1e-6  # of the greatest finite difficulty
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+NONE = 1e-6  # of the greatest finite difficulty; and the relative distance at which two difficulties are one
 
 
 def costs(problem: Any, C: float) -> Floats:
     """c_i = C s_i/Σs (n,)."""
     return C * problem.weights / problem.weights.sum()
+
+
+def unit_cost(problem: Any, C: float) -> float:
+    """C/Σs: what a slack of 1 costs at sample weight 1."""
+    return float(C / problem.weights.sum())
 
 
 def hinges(problem: Any, w: Floats, states: Ints) -> Floats:
@@ -84,11 +97,14 @@ def novelty_of(problem: Any, w: Floats) -> Floats:
     return found
 
 
-def difficulties(problem: Any, w: Floats, states: Ints, c: Floats, shares: Floats, k: float) -> Floats:
-    """f (3, n) of the criteria with positive shares (3,); 0 for the others."""
+def difficulties(problem: Any, w: Floats, states: Ints, unit: float, shares: Floats, k: float) -> Floats:
+    """f (3, n) of slack, uncertainty and novelty; a criterion with share 0 gets the row 0.
+
+    unit : C/Σs;  k : steepness of the uncertainty's σ
+    """
     everyone, found = np.arange(problem.n_samples), np.zeros((len(CRITERIA), problem.n_samples))
     if shares[0] > 0:
-        found[0] = c * hinges(problem, w, states)
+        found[0] = unit * hinges(problem, w, states)
     if shares[1] > 0:
         found[1] = uncertainty(problem.hidden_scores(w, everyone), k)
     if shares[2] > 0:
@@ -96,18 +112,27 @@ def difficulties(problem: Any, w: Floats, states: Ints, c: Floats, shares: Float
     return found
 
 
-def first_thresholds(f: Floats, hidden: NDArray[np.bool_]) -> Floats:
-    """κ (3,) from f (3, n), see the module's docstring; `hidden` (n,) says |H_i| > 1."""
-    found = []
-    for values in f:
+def first_thresholds(f: Floats, hidden: NDArray[np.bool_], weights: Floats) -> Floats:
+    """κ (3,) from f (3, n), see the module's docstring; `hidden` (n,) says |H_i| > 1, `weights` (n,) are the s_i."""
+    found, there = [], weights > 0
+    hidden, masses = hidden[there], ratios(weights[there]).whole
+    for values in f[:, there]:
         each = np.where(values <= NONE * values[np.isfinite(values)].max(initial=0.0), 0.0, values)
-        groups = [(each, HALF), (each[hidden], TENTH)]
-        least = max(np.sort(group)[int(np.ceil(share * len(group))) - 1] for group, share in groups if len(group))
+        groups = [(each, masses, HALF), (each[hidden], masses[hidden], TENTH)]
+        least = max(quantile(*group) for group in groups if len(group[0]))
         finite = each[np.isfinite(each)]
         least = min(least, finite.max(initial=0.0))
-        above = finite[finite > least]
+        above = finite[finite > least * (1 + NONE)]
         found.append((least + above.min()) / 2 if len(above) else 2 * least or 1.0)
     return np.array(found)
+
+
+def quantile(values: Floats, masses: NDArray, share: Fraction) -> float:
+    """The least of the values (m,) such that those up to it hold this share of the masses (m,), whole numbers."""
+    order = np.argsort(values, kind="stable")
+    heaped = np.cumsum(masses[order])
+    enough = heaped * share.denominator >= share.numerator * heaped[-1]
+    return float(values[order][np.flatnonzero(enough)[0]])
 
 
 def admitted(f: Floats, kappa: Floats, shares: Floats, combine: str) -> NDArray[np.bool_]:

@@ -182,12 +182,12 @@ def norm_of(problem: Any, lam: float) -> SquaredNorm | SignedNorm:
     return SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
 
 
-def unsigned(problem: Any, formulation: str) -> Any:
+def unsigned(problem: Any) -> Any:
     """The problem, if it admits all weights."""
     if getattr(problem, "signed", None) is None:
         return problem
     raise MissingCapability(
-        f"{formulation} takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."
+        f"This takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."
     )
 
 

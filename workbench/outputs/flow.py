@@ -92,8 +92,21 @@ class Flow:
         sample, rows = self.used(np.arange(self.n_samples), truth)
         self.gold[rows] = True
         self.true_arcs: Ints = np.bincount(sample[self.priced[rows]], minlength=self.n_samples)
-        self.least_loss = min([self.false_positive] + [self.false_negative] * bool(self.true_arcs.any()))
+        alone = [self.false_positive] * self.room()
+        self.least_loss = float(min(alone + [self.false_negative] * bool(self.true_arcs.any())))
         self.magnitude, self.max_loss = self._sizes()
+
+    def room(self) -> bool:
+        """Whether one detection, or one link from the end of a track to the start of another, may join a truth."""
+        own, truth = np.arange(self.width), self.truth
+        within = own < self.sizes[:, None]
+        starts, ends = within & (truth != own), within & (truth < 0)
+        number, j = np.nonzero((truth >= 0) & (truth != own))
+        starts[number, truth[number, j]] = False
+        node, head = np.divmod(self.link_keys[1], self.width)
+        sample = self.layout.sample_of()[node]
+        tail = node - self.layout.starts[sample]
+        return bool((within & (truth == own)).any() or (ends[sample, tail] & starts[sample, head]).any())
 
     def _sizes(self) -> tuple[Floats, Floats]:
         """(n,) bounds on ‖φ(x_i, y)‖₁ and ℓ_i(y): per detection itself, its entry, and its exit or one link."""

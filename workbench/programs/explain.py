@@ -19,7 +19,7 @@ from workbench.errors import BadInput
 from workbench.programs.compiled import Compiled, compiled, label
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
-from workbench.programs.prove import Proof, prove_program
+from workbench.programs.prove import FEW, Proof, prove_program
 from workbench.programs.rays import relaxed
 
 
@@ -45,10 +45,11 @@ class Conflict:
             return "The bounds of the variables contradict one another."
         fewer = ", and no fewer of them do" if self.irreducible and len(self.names) > 1 else ""
         verb = "contradict one another" if len(self.names) > 1 else "has no solution within the variables' bounds"
-        found = f"{', '.join(self.names)} {verb}{fewer}."
+        names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+        found = f"{', '.join(names)} {verb}{fewer}."
         if self.changes:
-            told = ", ".join(f"{name} by {float(size):.6g}" for name, size in self.changes.items())
-            found += f" Least change of right-hand sides that mends them: {told}."
+            told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
+            found += f" Least change of right-hand sides that mends them: {', '.join(told)}."
         return found
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from workbench.arithmetic.matrices import floats, solved
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.backends.simplex import installed
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
 from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
@@ -34,7 +34,7 @@ from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, fo
 from workbench.proofs.exact import nearest, text
 
 UNKNOWN = "unknown"
-CLOSE = Fraction(1, 10**9)  # relative width at which a rung of the ladder is good enough
+FEW = 8  # names in a sentence
 
 
 @dataclass
@@ -100,7 +100,8 @@ class Proof:
             ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
-            because = f": {', '.join(self.names)} contradict one another" if self.names else ""
+            shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+            because = f": {', '.join(shown_names)} contradict one another" if self.names else ""
             return f"No point satisfies the constraints of {about}{because}."
         if self.kind == UNBOUNDED:
             return f"The objective of {about} improves without end along a ray of feasible points."
@@ -167,7 +168,7 @@ class Search:
             return iter((*rays, self.between) if hopeless else (self.between, *rays))
         first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
         rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
-        slow = () if self.backend else (lambda: self.quadratic(ladder.LATER),)
+        slow = () if self.backend or first == self.linear else (lambda: self.quadratic(ladder.LATER),)
         return iter((first, *rays, *slow, self.between))
 
     @property
@@ -219,14 +220,20 @@ class Search:
         if (change := relaxed(self.e)) is None:
             return None
         remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
-        return self.concluded(INFEASIBLE, remark=remark, y=change.y)
+        few = self.among(np.flatnonzero(change.y.whole), remark)
+        return few or self.concluded(INFEASIBLE, remark=remark, y=change.y)
+
+    def among(self, rows: Ints, remark: str = "") -> Proof | None:
+        """An irreducible contradiction among these linear rows."""
+        equal = int((rows < self.e.zero).sum())
+        b = Ratios(self.e.b.whole[rows], self.e.b.unit)
+        part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
+        y = farkas(part) if len(rows) else None
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
 
     def linear_rows(self) -> Proof | None:
         """The linear rows of a conic program contradict one another on their own."""
-        m, rows = self.e.shape[0], np.arange(self.e.zero + self.e.nonneg)
-        part = self.e._replace(A=self.e.A.take(rows=rows), b=Ratios(self.e.b.whole[rows], self.e.b.unit), soc=(), exp=0)
-        y = farkas(part) if installed() and len(rows) else None
-        return self.concluded(INFEASIBLE, y=None if y is None else embedded(y, rows, m))
+        return self.among(np.arange(self.e.zero + self.e.nonneg)) if installed() else None
 
     def unbounded(self) -> Proof | None:
         d = descent(self.e)
@@ -246,6 +253,8 @@ class Search:
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
+        if self.program.linear:
+            why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 

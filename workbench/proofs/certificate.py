@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Enumerable, Floats, Ints, Search, SmoothForm
+from workbench.contracts import Enumerable, Floats, Ints, Recording, Search, SmoothForm
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import Tree
@@ -82,24 +82,30 @@ class Certificate:
             parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
         return parts
 
+    def packed(self) -> tuple[dict[str, NDArray], Ints]:
+        """The data, and the witnesses as these count outputs: where outputs are objects, a file numbers them anew."""
+        if isinstance(self.problem, Recording):
+            return self.problem.packed(self.formulation, self.theta, self.witnesses)
+        return arrays_of(self.problem), self.witnesses
+
     def save(self, stem: str | Path) -> Path:
         """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either."""
-        (path, packed), arrays = files_of(stem), arrays_of(self.problem)
+        (path, packed), (arrays, witnesses) = files_of(stem), self.packed()
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if hasattr(self.problem, "hints") else {}
         named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **self.parts(), **named)
+        np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
         write_whole(packed, buffer.getvalue())
-        header = self.header(arrays)
-        write_whole(path, (json.dumps(header, indent=2, default=np.generic.item) + "\n").encode())
+        write_whole(path, header.encode())
         return path
 
     def header(self, arrays: dict[str, NDArray]) -> dict[str, Any]:
         """What the JSON says; `arrays` are the data."""
         columns = getattr(self.problem, "columns", None)  # as in the file it was read from (data/readers.py)
         smooth = isinstance(self.formulation, SmoothForm)
-        name, settings = name_of("formulation", self.formulation), asdict(self.formulation)
+        name, settings = name_of("formulation", self.formulation), written(self.formulation)
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
@@ -184,7 +190,9 @@ def check_outputs(problem: Any, certificate: Certificate) -> bool:
     if not len(samples):
         return True
     exact = problem.exact() if hasattr(problem, "exact") else None
-    if exact is not None:
+    if hasattr(problem, "misplaced"):
+        wrong = problem.misplaced(samples, witnesses)
+    elif exact is not None:
         wrong = exact.fault(samples, witnesses)
     elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
         known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
@@ -274,8 +282,11 @@ def arrays_of(problem: Any) -> dict[str, NDArray]:
 
 
 def data_sha256(arrays: dict[str, NDArray]) -> str:
-    """sha256 over names, types, shapes and bytes of the arrays, in order of their names."""
-    return archive.digest(arrays)
+    """sha256 over names, types, shapes and bytes of the arrays, in order of their names.
+
+    Arrays called recorded_… are no data but the outputs that a proof about users' objects needs.
+    """
+    return archive.digest({name: each for name, each in arrays.items() if not name.startswith("recorded_")})
 
 
 def name_of(kind: str, thing: Any) -> str:
@@ -287,6 +298,18 @@ def name_of(kind: str, thing: Any) -> str:
     raise MissingCapability(
         f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put it into its folder."
     )
+
+
+def written(formulation: Any) -> dict[str, Any]:
+    """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
+    settings = asdict(formulation)
+    for name, value in settings.items():
+        if callable(value):
+            raise BadInput(
+                f"The setting {name} is the function {getattr(value, '__name__', value)}, which no file or other "
+                f"process can hold; keep the solution in Python, or give {name} by name."
+            )
+    return settings
 
 
 def versions() -> dict[str, str]:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.intervals import up
+from workbench.contracts import Recording
 from workbench.errors import BadInput, CutbenchError
 from workbench.proofs.certificate import (
     Certificate,
@@ -162,7 +164,13 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
     """The interval of a certificate that the checker does not know, recomputed by the package's or the user's own
     code.
     """
-    certificate, header = load(path, type(problem) if problem is not None else None)
+    own = isinstance(problem, Recording)
+    certificate, header = load(path, type(problem) if problem is not None and not own else None)
+    if own and data_sha256(problem.arrays()) == header["data_sha256"]:  # its functions are asked again
+        witnesses = problem.recalled(certificate.problem, certificate.witnesses)
+        certificate = replace(certificate, problem=problem, witnesses=witnesses)
+    elif own:
+        raise BadInput(f"{path} is about other data or another version of the functions; build the problem as it was.")
     bounds, named = bounds_for(certificate.formulation, certificate.problem), header["problem"].get("data_sha256")
     digest, faults, kind = data_sha256(certificate.problem.arrays()), [], certificate.problem.oracle_kind
     if named != digest:
@@ -176,6 +184,7 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
         if reason.what == "formulation"
         else f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"
     ]
+    conditions = getattr(certificate.problem, "conditions", None) or conditions
     if kind != "exact":
         conditions.append(INEXACT.get(kind, f"the argmax, which calls itself {kind!r}, being exact"))
     try:

@@ -1,4 +1,4 @@
-"""`solve` of an alternation: each convex program certified, of the whole no bounds."""
+"""`solve` of an alternation: each convex program is certified, the alternation as a whole has no bounds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Majorized, Problem
+from workbench.contracts import Formulation, Majorized, Problem
 from workbench.errors import BadInput
 from workbench.proofs.certificate import Certificate, checked_arrays
 from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import sharpened
 from workbench.solving.majorize import alternate
-from workbench.solving.request import Formulation, Request
+from workbench.solving.request import Request
 from workbench.solving.solution import Solution, train_error
 from workbench.system.journal import Entry, Journal
 
@@ -27,21 +27,22 @@ def alternating(
     journal: Journal | None,
     solve: Callable[..., Solution],
 ) -> Solution:
-    """The alternation to its end; the certificate is that of its last convex program.
+    """Run the alternation to its end; the certificate of the solution is that of the last convex program.
 
     solve : answers a convex program to the request's gap, `solve(convex, problem, **options)`
     """
     if journal and journal.entries and request.gap < journal.settings["options"]["gap"]:
         raise BadInput(
             f"The rounds of the run in {journal.run} were solved to a gap of {journal.settings['options']['gap']}; "
-            f"for a smaller one solve into another folder."
+            f"for a smaller gap solve into another folder."
         )
     inner_solve = partial(solve, **{**request.options, "polish": False}, source=request.source)
-    found = alternate(formulation, problem, inner_solve, request, journal, partial(recalled, source=request.source))
-    if journal and found.status != "limit" and not journal.finished:
-        journal.append("end", {"status": found.status, "gap": max(entry["inner_gap"] for entry in found.history)})
-    inner = found.inner
-    about = {"formulation": type(formulation).__name__, "status": found.status}
+    end = alternate(formulation, problem, inner_solve, request, journal, partial(recalled, source=request.source))
+    if journal and end.status != "limit" and not journal.finished:
+        journal.append("end", {"status": end.status, "gap": max(entry["inner_gap"] for entry in end.history)})
+    inner = end.inner
+    assert inner is not None  # every start makes a round
+    about = {"formulation": type(formulation).__name__, "status": end.status}
     remark = "an alternation proves no optimum, so there is no fraction to look for"
     return Solution(
         formulation=formulation,
@@ -50,31 +51,31 @@ def alternating(
         upper=formulation.value(problem, inner.theta_flat),
         lower=np.nan,
         gap=np.nan,
-        status=found.status,
+        status=end.status,
         backend=inner.backend,
         master=inner.master,
         cuts=inner.cuts,
-        rounds=len(found.history),
-        seconds=found.seconds,
-        cpu_seconds=found.cpu_seconds,
+        rounds=len(end.history),
+        seconds=end.seconds,
+        cpu_seconds=end.cpu_seconds,
         compile_seconds=0.0,
         oracle_seconds=inner.oracle_seconds,
         master_seconds=inner.master_seconds,
         train_error=inner.train_error,
         certificate=replace(inner.certificate, alternation=about, remark=remark),
-        history=found.history,
+        history=end.history,
         lower_kind="none",
-        own_status=f"cycle of {found.cycle}" if found.status == "cycle" else "",
+        own_status=f"cycle of {end.cycle}" if end.status == "cycle" else "",
     )
 
 
 def recalled(formulation: Formulation, problem: Problem, line: Entry, source: dict[str, Any] | None = None) -> Solution:
-    """The solution of a convex program that a line of a journal is about, both bounds computed anew.
+    """The solution of a convex program from its line in a journal, with both bounds computed anew.
 
-    A gap that was reached in rational arithmetic only is reached so again.
+    A gap that needed rational arithmetic in the first run is reached in rational arithmetic again.
     """
-    bounds, told, gap = bounds_for(formulation, problem), line.numbers["inner"], line.numbers["gap"]
-    words = {"status": told["status"], "backend": told["backend"], "source": source or {}}
+    bounds, inner, gap = bounds_for(formulation, problem), line.numbers["inner"], line.numbers["gap"]
+    words = {"status": inner["status"], "backend": inner["backend"], "source": source or {}}
     certificate = Certificate(
         formulation, problem, **checked_arrays(line.arrays(), problem), upper=np.inf, lower=-np.inf, gap=np.inf, **words
     )
@@ -83,5 +84,5 @@ def recalled(formulation: Formulation, problem: Problem, line: Entry, source: di
     if certificate.gap > gap:
         certificate = sharpened(certificate, gap, certificate.theta)
     theta, ends = bounds.repaired(certificate.theta), ("upper", "lower", "gap")
-    told = told | {name: getattr(certificate, name) for name in ends} | {"train_error": train_error(bounds, theta)}
-    return Solution(formulation, problem, theta, certificate=certificate, **told)
+    fields = inner | {name: vars(certificate)[name] for name in ends} | {"train_error": train_error(bounds, theta)}
+    return Solution(formulation, problem, theta, certificate=certificate, **fields)

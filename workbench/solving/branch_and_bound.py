@@ -22,16 +22,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Ints, Problem
+from workbench.contracts import Search as Searched
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import AGAIN, CappedBounds, Tree
-from workbench.solving.progress import Clock
+from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
 
 HUGE = 1e30
@@ -45,8 +47,32 @@ MARGIN = 1e-11  # relative, by which boxes are left larger: a smaller box only r
 STARTS = 10  # random ones of the alternation, besides 0
 
 
-def ascend(slopes, offsets, squares, starts, costs, caps, low, high, weights, w, terms, target, accuracy, sweeps):
-    """Raise D from λ = `weights` until it reaches `target`, is accurate, or for `sweeps`; D, with λ, w, t in place."""
+class CappedCuts(NamedTuple):
+    """All R cuts of the n samples, sample by sample: those of i have places starts[i] … starts[i + 1]."""
+
+    slopes: Floats  # (R, p)
+    offsets: Floats  # (R,)
+    squares: Floats  # (R,) ‖a‖²
+    norms: Floats  # (R,) ‖a‖
+    starts: Ints  # (n + 1,)
+    costs: Floats  # (n,) c
+    caps: Floats  # (n,) κ
+
+
+class DualPoint(NamedTuple):
+    """λ = `weights` (R,), with w (p,) and t = `terms` (n,) that follow from λ; changed in place."""
+
+    weights: Floats
+    w: Floats
+    terms: Floats
+
+
+def ascend(
+    cuts: CappedCuts, low: Floats, high: Floats, dual: DualPoint, target: float, accuracy: float, sweeps: int
+) -> float:
+    """Raise D from λ in place, until D reaches `target`, is known to `accuracy`, or for `sweeps`; D."""
+    slopes, offsets, squares, _, starts, costs, caps = cuts
+    weights, w, terms = dual
     n, p = len(costs), len(w)
     room, constant, value, before = np.empty(n), 0.0, -np.inf, -np.inf
     for i in range(n):
@@ -122,8 +148,9 @@ def ascend(slopes, offsets, squares, starts, costs, caps, low, high, weights, w,
     return value
 
 
-def shrink(slopes, offsets, norms, starts, costs, caps, low, high, w, radius):
-    """Shrink the box in place by ‖w* − w‖ ≤ radius; by how much, in open terms' widths, or −1 if it becomes empty."""
+def shrink(cuts: CappedCuts, low: Floats, high: Floats, w: Floats, radius: float) -> float:
+    """Shrink the box in place by ‖w* − w‖ ≤ radius; by how many widths of open terms, −1 if the box becomes empty."""
+    slopes, offsets, _, norms, starts, costs, caps = cuts
     gained = 0.0
     for i in range(len(costs)):
         above, below = 0.0, 0.0
@@ -142,79 +169,69 @@ def shrink(slopes, offsets, norms, starts, costs, caps, low, high, w, radius):
     return gained
 
 
-class Found(NamedTuple):
-    """The best θ, proven bounds, the tree that proves `lower`, how it ended, its history, and compilation's share."""
-
-    theta: Floats
-    upper: float
-    lower: float
-    tree: Tree
-    status: str
-    history: list[dict[str, Any]]
-    compile_seconds: float
-    compile_cpu_seconds: float
-
-
 class CappedTerms:
-    """The terms t_i as arrays, with `ascend` and `shrink` compiled for them where numba is there."""
+    """The terms t_i as arrays, with `ascend` and `shrink` compiled for these arrays where numba is installed."""
 
     def __init__(self, bounds: CappedBounds):
-        self.bounds, (self.slopes, self.offsets, self.starts) = bounds, bounds.cuts
-        self.costs, self.caps = ((each.lo + each.hi) / 2 for each in (bounds.costs, bounds.caps))
-        self.squares = (self.slopes**2).sum(axis=1)
-        self.norms = np.sqrt(self.squares)
-        self.count, self.dim = len(self.costs), self.slopes.shape[1]
-        self.starts = self.starts.astype(np.int64)
-        low, high = np.zeros(self.count), np.ones(self.count)
-        for_ascent = self.for_ascent(low, high, np.zeros(len(self.offsets)), 0.0, 0.0, 1)
-        for_shrinking = self.for_shrinking(low, high, np.zeros(self.dim), 0.0)
+        self.bounds = bounds
+        (slopes, offsets, starts), squares = bounds.cuts, (bounds.cuts.slopes**2).sum(axis=1)
+        costs, caps = ((each.lo + each.hi) / 2 for each in (bounds.costs, bounds.caps))
+        self.cuts = CappedCuts(slopes, offsets, squares, np.sqrt(squares), starts.astype(np.int64), costs, caps)
+        self.count, self.dim = len(costs), slopes.shape[1]
         self.ascend, self.shrink = ascend, shrink
         if available():
-            self.ascend = compiled_function(ascend, for_ascent)
-            self.shrink = compiled_function(shrink, for_shrinking)
+            low, high = np.zeros(self.count), np.ones(self.count)
+            dual = self.dual(np.zeros(len(offsets)))
+            self.ascend = compiled_function(ascend, (self.cuts, low, high, dual, 0.0, 0.0, 1))
+            self.shrink = compiled_function(shrink, (self.cuts, low, high, dual.w, 0.0))
 
-    def for_ascent(self, low, high, weights, target, accuracy, sweeps=SWEEPS, caps=None):
-        table = self.slopes, self.offsets, self.squares, self.starts, self.costs, self.caps if caps is None else caps
-        own = np.zeros(self.dim), np.zeros(self.count), float(target), float(accuracy), int(sweeps)
-        return (*table, low, high, weights, *own)
+    def dual(self, weights: Floats) -> DualPoint:
+        return DualPoint(weights, np.zeros(self.dim), np.zeros(self.count))
 
-    def for_shrinking(self, low, high, w, radius):
-        table = self.slopes, self.offsets, self.norms, self.starts, self.costs, self.caps
-        return (*table, low, high, w, float(radius))
+    def bound(
+        self,
+        low: Floats,
+        high: Floats,
+        weights: Floats,
+        target: float,
+        accuracy: float,
+        caps: Floats | None = None,
+    ) -> tuple[float, Floats, Floats]:
+        """(D, w, t) after an ascent from λ = `weights`, changed in place; `caps` (n,) replaces κ."""
+        dual, cuts = self.dual(weights), self.cuts if caps is None else self.cuts._replace(caps=caps)
+        value = self.ascend(cuts, low, high, dual, float(target), float(accuracy), SWEEPS)
+        return value, dual.w, dual.terms
 
-    def bound(self, low, high, weights, target, accuracy, sweeps=SWEEPS, caps=None) -> tuple[float, Floats, Floats]:
-        """(D, w, t) after an ascent from λ = `weights`, which it changes."""
-        arguments = self.for_ascent(low, high, weights, target, accuracy, sweeps, caps)
-        return self.ascend(*arguments), *arguments[9:11]
-
-    def finish(self, low, high, weights, target=np.inf, caps=None) -> tuple[float, Floats, Floats]:
+    def finish(
+        self, low: Floats, high: Floats, weights: Floats, target: float = np.inf, caps: Floats | None = None
+    ) -> tuple[float, Floats, Floats]:
         """As `bound`, to the last digits: between ascents a step to the optimum of the face that λ lies on."""
-        best = self.bound(low, high, weights, target, 0.0, SWEEPS, caps)
+        best = self.bound(low, high, weights, target, 0.0, caps)
         for _ in range(FINISHES):
-            self.cross(low, high, weights, self.caps if caps is None else caps, best[1])
+            self.cross(low, high, weights, self.cuts.caps if caps is None else caps, best[1])
             value = best[0]
-            best = self.bound(low, high, weights, target, 0.0, SWEEPS, caps)
+            best = self.bound(low, high, weights, target, 0.0, caps)
             if not value + FINE * abs(value) < best[0] < target:
                 break
         return best
 
-    def cross(self, low, high, weights, caps, w) -> None:
+    def cross(self, low: Floats, high: Floats, weights: Floats, caps: Floats, w: Floats) -> None:
         """Newton's step in the entries λ > 0, Λ_i fixed where it is at its kink, as far as λ ≥ 0 and kinks allow.
 
         D is quadratic there: with rows A of these entries and E the sums that are fixed, the step δ solves
         A Aᵀ δ + Eᵀ μ = ∇D, E δ = 0.
         """
-        used = np.flatnonzero((weights > 0) & (self.squares > 0))
-        samples = np.searchsorted(self.starts, used, side="right") - 1
+        used = np.flatnonzero((weights > 0) & (self.cuts.squares > 0))
+        samples = np.searchsorted(self.cuts.starts, used, side="right") - 1
         width = high - low
-        kinks = self.costs * np.divide(
+        kinks = self.cuts.costs * np.divide(
             np.minimum(high, caps) - np.minimum(low, caps), width, where=width > 0, out=0 * low
         )
         mass = np.bincount(samples, weights[used], self.count)
         at_kink = (mass > 0) & (np.abs(mass - kinks) <= 1e-12 * kinks)
-        side = np.where(mass < kinks, low, high) / self.costs
-        rows = self.slopes[used]
-        gradient = rows @ w + self.offsets[used] - np.where(at_kink, 0.0, side)[samples]
+        side = np.where(mass < kinks, low, high) / self.cuts.costs
+        rows = self.cuts.slopes[used]
+        gradient = rows @ w + self.cuts.offsets[used] - np.where(at_kink, 0.0, side)[samples]
         fixed = np.flatnonzero(at_kink)
         E = (samples == fixed[:, None]) + 0.0
         system = np.block([[rows @ rows.T, E.T], [E, np.zeros((len(fixed),) * 2)]])
@@ -227,22 +244,22 @@ class CappedTerms:
 
     def values(self, w: Floats) -> Floats:
         """t (n,) at w; every sample's own cut is 0."""
-        return self.costs * np.maximum.reduceat(self.slopes @ w + self.offsets, self.starts[:-1])
+        return self.cuts.costs * np.maximum.reduceat(self.cuts.slopes @ w + self.cuts.offsets, self.cuts.starts[:-1])
 
     def objective(self, w: Floats, terms: Floats) -> float:
-        return float(w @ w / 2 + np.minimum(terms, self.caps).sum())
+        return float(w @ w / 2 + np.minimum(terms, self.cuts.caps).sum())
 
-    def learned(self, kept: Any) -> Floats:
-        """argmin ½‖w‖² + Σ t_i over the samples `kept` (n,) bool, nearly."""
+    def learned(self, kept: NDArray[np.bool_]) -> Floats:
+        """argmin ½‖w‖² + Σ t_i over the samples with `kept` (n,), to rounding."""
         low, high = np.zeros(self.count), np.full(self.count, HUGE)
-        return self.finish(low, high, np.zeros(len(self.offsets)), caps=np.where(kept, HUGE, 0.0))[1]
+        return self.finish(low, high, np.zeros(len(self.cuts.offsets)), caps=np.where(kept, HUGE, 0.0))[1]
 
     def alternate(self, w: Floats) -> tuple[Floats, list[float]]:
         """Alternation from w: the last w that was better than the one before, and F at each."""
         terms = self.values(w)
         history = [self.objective(w, terms)]
         while True:
-            new = self.learned(terms < self.caps)
+            new = self.learned(terms < self.cuts.caps)
             new_terms = self.values(new)
             value = self.objective(new, new_terms)
             if not value < history[-1] - 1e-13 * abs(history[-1]):
@@ -251,8 +268,8 @@ class CappedTerms:
             history.append(value)
 
 
-def alternation(formulation: Any, problem: Any, w: Floats) -> tuple[Floats, list[float]]:
-    """Where alternation from w ends, and F at each of its steps: a local answer, with no bound."""
+def alternation(formulation: Searched, problem: Problem, w: Floats) -> tuple[Floats, list[float]]:
+    """Where alternation from w ends, and F at each of its steps: a local answer without a bound."""
     bounds = CappedBounds(formulation, problem)
     return CappedTerms(bounds).alternate(checked_theta(w, bounds.oracle.dim))
 
@@ -267,9 +284,13 @@ class Node(NamedTuple):
     sample: int
 
 
-def search(bounds: CappedBounds, request: Request) -> Found:
-    """Search until the gap is proven, or a limit of splits or seconds of the request is reached."""
-    return Searching(bounds, request).found()
+def search(bounds: CappedBounds, request: Request) -> tuple[Progress, Tree, tuple[float, float]]:
+    """Search until the gap is proven, or a limit of splits or seconds of the request is reached.
+
+    Returns where the search ended, the tree that proves its `lower`, and compilation's wall and CPU seconds.
+    """
+    run = Searching(bounds, request)
+    return (*run.run(), run.spent)
 
 
 class Searching:
@@ -278,7 +299,7 @@ class Searching:
     def __init__(self, bounds: CappedBounds, request: Request):
         compiling = Clock()
         self.terms = CappedTerms(bounds)
-        self.spent = compiling.seconds, compiling.cpu_seconds
+        self.spent = compiling.spent
         self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
         self.clock = Clock(request.time_limit, request.max_rounds)
         self.theta, self.value = bounds.start, bounds.upper(bounds.start)
@@ -287,26 +308,28 @@ class Searching:
         self.open: list[tuple[float, int, Node]] = []
         self.closed = np.inf  # least bound of the nodes that can be split no more
         self.rounds, self.shown = 0, -np.inf
-        self.history: list[dict[str, Any]] = []
+        self.state = Progress(self.theta, self.theta)
 
-    def found(self) -> Found:
+    def run(self) -> tuple[Progress, Tree]:
         rng = np.random.default_rng(0)
         scale = np.sqrt(2 * self.value / self.terms.dim)
         for start in [self.theta, *(scale * rng.normal(size=(STARTS, self.terms.dim)))]:
             self.improve(start)
-        box = self.bounds.start_box((1 + MARGIN) * self.cutoff)
-        self.explore(0, AGAIN, *(each[0].copy() for each in box), np.zeros(len(self.terms.offsets)), 0.0)
+        low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
+        weights = np.zeros(len(self.terms.cuts.offsets))
+        self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
         while self.open and self.open[0][0] < self.target and not self.stopped:
             bound, _, node = heapq.heappop(self.open)
             self.split(bound, node)
         self.record()
-        tree = self.tree()
-        upper = self.bounds.upper(self.theta)
-        lower = self.bounds.proven(tree, upper)
-        self.history[-1] |= {"upper": upper, "lower": lower, "gap": self.bounds.gap(upper, lower)}
-        reached = self.bounds.gap(upper, lower) <= self.gap
-        status = "optimal" if reached else "limit" if self.stopped else "stalled"
-        return Found(self.theta, upper, lower, tree, status, self.history, *self.spent)
+        state, tree = self.state, self.tree()
+        state.theta = state.latest = self.theta
+        state.upper = self.bounds.upper(self.theta)
+        state.lower = self.bounds.proven(tree, state.upper)
+        gap = self.bounds.gap(state.upper, state.lower)
+        state.history[-1] |= {"upper": state.upper, "lower": state.lower, "gap": gap}
+        state.status = "optimal" if gap <= self.gap else "limit" if self.stopped else "stalled"
+        return state, tree
 
     @property
     def target(self) -> float:
@@ -349,7 +372,7 @@ class Searching:
             if bound >= self.target:
                 return
             radius = np.sqrt(2 * (max(self.cutoff - value, 0.0) + MARGIN * self.cutoff))
-            gained = self.terms.shrink(*self.terms.for_shrinking(low, high, w, radius))
+            gained = self.terms.shrink(self.terms.cuts, low, high, w, radius)
             if gained < 0.0:
                 return
             if not undecided:
@@ -374,7 +397,7 @@ class Searching:
 
     def leave(self, place: int, low: Floats, high: Floats, weights: Floats, bound: float, terms: Floats) -> None:
         """Leave a node open, with the sample whose chord is furthest below its term."""
-        caps, free = self.terms.caps, self.undecided(low, high)
+        caps, free = self.terms.cuts.caps, self.undecided(low, high)
         low_, high_, cap, term = low[free], high[free], caps[free], np.clip(terms[free], low[free], high[free])
         chord = low_ + (cap - low_) / (high_ - low_) * (term - low_)
         sample = int(free[np.argmax(np.minimum(term, cap) - chord)])
@@ -384,15 +407,14 @@ class Searching:
         lengths = [len(used) for used, _ in self.rows]
         columns, values = (np.concatenate(each) for each in zip(*self.rows, strict=True))
         ends = np.concatenate([[0], np.cumsum(lengths)])
-        weights = sparse.csr_array((values, columns, ends), shape=(len(lengths), len(self.terms.offsets)))
+        weights = sparse.csr_array((values, columns, ends), shape=(len(lengths), len(self.terms.cuts.offsets)))
         return Tree(np.array(self.parents), np.array(self.branches), np.array(self.cutoffs), weights)
 
     def record(self) -> None:
-        """A line of the history; its lower bound is the search's own, in floats."""
-        lower = min(self.open[0][0] if self.open else np.inf, self.closed, self.target)
-        seconds = self.shown = self.clock.seconds
-        record = {"round": self.rounds, "upper": self.value, "lower": lower, "gap": self.bounds.gap(self.value, lower)}
-        record |= {"cuts": len(self.terms.offsets), "active": len(self.open), "seconds": seconds}
-        self.history.append(record | {"oracle_seconds": 0.0, "master_seconds": seconds})
-        if self.observe:
-            self.observe(self.history[-1])
+        """The record of a round; its lower bound is the search's own, in floats."""
+        state, seconds = self.state, self.clock.seconds
+        state.upper = self.value
+        state.lower = min(self.open[0][0] if self.open else np.inf, self.closed, self.target)
+        gap, self.shown = self.bounds.gap(state.upper, state.lower), seconds
+        times = seconds, 0.0, seconds
+        state.record(state.entry(self.rounds, gap, len(self.terms.cuts.offsets), len(self.open), times), self.observe)

@@ -5,44 +5,46 @@
              ask the oracle for the highest cuts at θ; append those the master does not know
     until    (upper − lower) relative to their size ≤ gap
 
-Pruning: a row leaves after two consecutive rounds without weight, only when the lower bound rose, and
-only once; dropping at once can cycle, and near the limits of floating point so can dropping twice.
+Pruning: a row leaves after two consecutive rounds without weight, only when the lower bound rose, and only once.
+Dropping a row at once can cycle, and so can dropping a row twice near the limits of floating point.
 
-Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the
-master lacks, the backend's accuracy is what is missing: its tolerance is tightened, and if that
-brings nothing new the run ends `stalled`. `limit` is a limit of rounds or time.
+Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the master lacks, the
+backend was not accurate enough: its tolerance is tightened, and if no new row comes of that the run ends `stalled`.
+`limit` is a limit of rounds or time.
 
 With a journal (system/journal.py) each finished round is a line of kind `round`: its numbers as in
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
-    samples, witnesses    the atoms generated since the line before; atoms are numbered as they come
-    atoms, lengths        the rows generated since then: their atoms, one row after the other
-    rows, multipliers, idle    the rows held, by number; β; rounds without weight
-    theta                 the master's θ;  best : the θ that attains `upper`, if it is another than before
-    support, weights      the atom weights that attain `lower`, where they are positive, if it rose
+    samples, witnesses         the atoms generated since the line before, numbered in the order of generation
+    recorded_…                 the outputs behind these witnesses, where outputs are objects of the user
+    atoms, lengths             the rows generated since the line before: their atoms, one row after the other
+    rows, multipliers, idle    the numbers of the master's rows; β; rounds without weight
+    theta                      the master's θ
+    best                       the θ that attains `upper`, if that θ changed
+    support, weights           the positive atom weights that attain `lower`, if `lower` rose
 
-`Generation.restore` makes of them a run that goes on after that round. Slopes and offsets are no part of a
-line: they are rebuilt from the witnesses and the data, and both bounds are computed anew.
+From these lines `Generation.restore` continues the run after the last round. A line holds no slopes and no offsets:
+both are rebuilt from the witnesses and the data, and both bounds are computed anew.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
 from workbench.solving.masters.master import Master, MasterAnswer
-from workbench.solving.progress import Clock, Progress
+from workbench.solving.progress import Clock, Progress, Record, Stopwatch
 from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
 TIGHTEST = 1e-13
-SHARE = 0.1  # of the gap: how well a master that can stop early is solved
+SHARE = 0.1  # of the gap: the accuracy to which a master that can stop early is solved
 
 
 def generate(
@@ -55,9 +57,9 @@ def generate(
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
-    request : its gap, limits (from here on; one round is begun in any case) and `observe` count
-    held : rows known from before, as the family's handles
-    journal : takes each finished round; the rounds that it holds are not run again
+    request : its gap, its limits (from here on; at least one round is begun) and its `observe` apply
+    held : rows that the master starts with, as the family's handles
+    journal : takes each finished round; the rounds that the journal holds are not run again
     warm : multipliers of the rows in `held`, and the θ to ask the oracle at first
     """
     run = Generation(family, master, request, journal)
@@ -94,16 +96,20 @@ class Generation:
     def __init__(self, family: CutFamily, master: Master, request: Request, journal: Journal | None = None):
         self.family, self.master, self.journal, self.gap = family, master, journal, request.gap
         self.observe, self.limited = request.observe, request.time_limit is not None
-        self.clock, self.oracle_seconds, self.master_seconds = Clock(request.time_limit, request.max_rounds), 0.0, 0.0
+        self.clock, self.oracle, self.mastering = (
+            Clock(request.time_limit, request.max_rounds),
+            Stopwatch(),
+            Stopwatch(),
+        )
         self.state = Progress(family.start, family.start, masters=[master.name])
         self.theta = family.start
         self.multipliers: Floats = np.empty(0)
         self.held: list[Ints] = []  # the atoms of each row that the master holds
         self.idle: Ints = np.empty(0, np.int64)
         self.dropped: set[bytes] = set()
-        self.numbers: Ints = np.empty(0, np.int64)  # of the rows held, counted as they came
-        self.appended, self.fresh = 0, list[Ints]()  # how many rows there were, and those no journal has yet
-        self.journalled, self.best = 0, None  # how many atoms the journal has, and which θ
+        self.numbers: Ints = np.empty(0, np.int64)  # of the master's rows, in the order of generation
+        self.appended, self.fresh = 0, list[Ints]()  # the count of all rows so far, and the rows not yet in the journal
+        self.journalled, self.best = 0, None  # the count of atoms in the journal, and its last `best`
         self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * self.gap, TIGHTEST), False, 0, False
 
     @property
@@ -115,11 +121,10 @@ class Generation:
         return self.relative_gap <= self.gap
 
     def separate(self, query: Floats) -> bool:
-        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were any."""
-        clock = time.perf_counter()
-        query = self.family.feasible(query)
-        upper, atoms = self.family.separate(query)
-        self.oracle_seconds += time.perf_counter() - clock
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows."""
+        with self.oracle:
+            query = self.family.feasible(query)
+            upper, atoms = self.family.separate(query)
         if upper < self.state.upper:
             self.state.upper, self.state.theta = upper, query
         known = {a.tobytes() for a in self.held}
@@ -142,8 +147,8 @@ class Generation:
             self.polished = False
 
     def violations(self, rows: Rows, theta: Floats) -> Floats:
-        """How far each row rises above what the master knows of its group at θ."""
-        known = np.full(self.family.n_groups + 1, -np.inf)  # the last place is that of group −1
+        """How far each row lies at θ above the master's highest row of its group."""
+        known = np.full(self.family.n_groups + 1, -np.inf)  # the last place belongs to group −1
         known[-1] = 0.0
         held = self.master.rows
         np.maximum.at(known, held.groups, held.slopes @ theta + held.offsets)
@@ -153,7 +158,7 @@ class Generation:
 
     @property
     def negligible(self) -> float:
-        """A violation that no longer matters: all of them together move the gap by a thousandth."""
+        """The violation of a row that may be ignored: all such violations together move the gap by a thousandth."""
         if self.family.hard:
             return 1e-3 * self.gap * self.family.negligible
         left = self.state.upper - self.state.lower
@@ -161,13 +166,12 @@ class Generation:
 
     def solve(self) -> None:
         """Solve the master and update the lower bound."""
-        clock = time.perf_counter()
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
-        answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE, limit)
-        self.master_seconds += time.perf_counter() - clock
+        with self.mastering:
+            answer = self.master.solve(self.tolerance, SHARE * left if np.isfinite(left) else SHARE, limit)
         self.state.said = answer.status
-        if answer.stopped:  # what is proven so far stays
+        if answer.stopped:  # the bounds so far stay
             self.clock.deadline = self.clock.seconds
             return
         self.family.check(self.held, answer)
@@ -190,7 +194,7 @@ class Generation:
         return True
 
     def accept(self, answer: MasterAnswer) -> None:
-        """Take θ and row multipliers, from whatever source, through the bounds and into the record."""
+        """Compute the bounds that θ and the row multipliers of an answer prove, and record the round."""
         multipliers = answer.multipliers
         self.rounds, self.multipliers = self.rounds + 1, multipliers
         self.theta = self.state.latest = answer.theta
@@ -207,7 +211,7 @@ class Generation:
         self.record(int(active.sum()))
 
     def refine(self) -> bool:
-        """No row is missing: get more accuracy from the active-set finish, a tighter or a stronger master."""
+        """Gain accuracy where no row is missing: by the active-set finish, a tighter tolerance, a stronger master."""
         if not self.polished:
             self.polished = True
             if proposal := self.family.polish(self.held, self.multipliers) or self.master.finish():
@@ -220,7 +224,7 @@ class Generation:
         return True
 
     def prune(self) -> None:
-        """Drop rows idle for two rounds, if the lower bound rose; a row that came back stays for good."""
+        """Drop rows that are idle for two rounds, if the lower bound rose; a row that came back stays."""
         idle = (self.idle >= 2) & np.array([a.tobytes() not in self.dropped for a in self.held], bool)
         if self.rose and idle.any():
             stay = np.flatnonzero(~idle)
@@ -230,7 +234,7 @@ class Generation:
             self.multipliers, self.numbers = self.multipliers[stay], self.numbers[stay]
 
     def finish(self) -> Progress:
-        """The state, its last round brought up to date with the oracle's last answer."""
+        """The final progress, its last record brought up to date with the oracle's last answer."""
         if not self.state.history:  # a limit came before the first round's end
             self.state.history.append(self.entry(0))
         last = self.state.history[-1]
@@ -242,19 +246,19 @@ class Generation:
     def record(self, active: int) -> None:
         entry = self.entry(active)
         if self.journal:
-            self.checkpoint(entry)
+            self.checkpoint(self.journal, entry)
         self.state.record(entry, self.observe)
 
-    def entry(self, active: int) -> dict[str, Any]:
-        seconds = self.clock.seconds, self.oracle_seconds, self.master_seconds
+    def entry(self, active: int) -> Record:
+        seconds = self.clock.seconds, self.oracle.seconds, self.mastering.seconds
         return self.state.entry(self.rounds, self.relative_gap, len(self.held), active, seconds)
 
     @property
     def rebuilt(self) -> RebuiltFamily:
-        """The family; whoever gives a journal gives one that can be rebuilt."""
+        """The family as one that can be rebuilt, as every family of a run with a journal can."""
         return cast(RebuiltFamily, self.family)
 
-    def checkpoint(self, entry: dict[str, Any]) -> None:
+    def checkpoint(self, journal: Journal, entry: Record) -> None:
         """The round as a line of the journal; see the module's docstring."""
         state = {"tolerance": self.tolerance, "polished": self.polished, "masters": self.state.masters}
         state["cpu_seconds"] = self.clock.cpu_seconds
@@ -266,19 +270,19 @@ class Generation:
         if self.rose:
             arrays["support"] = np.flatnonzero(self.state.weights)
             arrays["weights"] = self.state.weights[arrays["support"]]
-        self.journal.append("round", entry | {"state": state}, **arrays)
+        journal.append("round", entry | {"state": state}, **arrays)
         self.fresh, self.journalled = [], self.journalled + len(arrays["samples"])
 
     def restore(self) -> None:
-        """Stand where the journal's last round ended."""
+        """Continue after the last round in the journal, if there is one."""
         lines = self.journal.of("round") if self.journal else []
         if not lines:
             return
         rows: list[Ints] = []
-        last: dict[str, Any] = {}  # of each array the last one written
+        last: dict[str, Any] = {}  # the last array of each name
         for line in lines:
             arrays = line.arrays()
-            self.rebuilt.rebuild(arrays["samples"], arrays["witnesses"])
+            self.rebuilt.rebuild(arrays)
             rows += np.split(arrays["atoms"], np.cumsum(arrays["lengths"]))[:-1]
             last |= arrays
         history = [dict(line.numbers) for line in lines]
@@ -295,11 +299,11 @@ class Generation:
         self.state = Progress(self.best, self.theta, history=history, masters=state["masters"])
         self.state.upper = self.rebuilt.value(self.best)
         if "support" in last:
-            self.state.weights = np.bincount(last["support"], last["weights"], self.rebuilt.count)
+            self.state.weights = summed(last["support"], last["weights"], self.rebuilt.count)
             self.state.lower = self.family.lower(self.state.weights, None)
         self.state.before = history[-1]["seconds"], state["cpu_seconds"]
         self.clock.resume(*self.state.before, self.rounds)
-        self.oracle_seconds, self.master_seconds = history[-1]["oracle_seconds"], history[-1]["master_seconds"]
+        self.oracle.seconds, self.mastering.seconds = history[-1]["oracle_seconds"], history[-1]["master_seconds"]
         self.prune()
 
 

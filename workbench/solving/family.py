@@ -10,22 +10,23 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import taken
-from workbench.contracts import Cuts, Floats, Ints, Rows, enumerated
+from workbench.arithmetic.arrays import summed, taken
+from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
-from workbench.solving.masters.polish import farkas_ray, polished
+from workbench.solving.masters.polish import equalized, farkas_ray
 
 
 class CutFamily(Protocol):
-    """What the loop of cut generation asks of a family of constraints; `Family` and `LazyFamily` are two.
+    """The contract between cut generation and a family of constraints, kept by `Family` and `LazyFamily`.
 
     A handle is an array of whole numbers that names one row.
 
-    hard : rows stand alone, without ξ;  proven : both bounds are, so that a lower one above an upper one is a bug
+    hard : rows have no ξ;  proven : both bounds are proven, so a lower bound above an upper bound is a bug
     n_groups, prices : the groups that share a ξ, and p (groups,)
     start : the first θ;  negligible : the unit in which a violation of a hard row is measured
     """
@@ -41,17 +42,17 @@ class CutFamily(Protocol):
     @property
     def negligible(self) -> float: ...
 
-    def feasible(self, theta: Floats) -> Floats:
-        """θ where the oracle may be asked."""
+    def feasible(self, theta: Floats, /) -> Floats:
+        """A point near θ, or θ itself, where the oracle may be asked."""
         ...
 
-    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, theta: Floats, /) -> tuple[float, list[Ints]]:
         """An upper bound at θ, and handles of the highest rows there."""
         ...
 
-    def rows(self, handles: list[Ints]) -> Rows: ...
+    def rows(self, handles: list[Ints], /) -> Rows: ...
 
-    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+    def weights(self, handles: list[Ints], multipliers: Floats, /) -> Floats:
         """Dual weights of cuts, from multipliers of rows."""
         ...
 
@@ -61,42 +62,42 @@ class CutFamily(Protocol):
 
     def gap(self, upper: float, lower: float) -> float: ...
 
-    def polish(self, handles: list[Ints], multipliers: Floats) -> MasterAnswer | None:
+    def polish(self, handles: list[Ints], multipliers: Floats, /) -> MasterAnswer | None:
         """A sharper θ and β from the rows that hold with equality, or None."""
         ...
 
-    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+    def check(self, handles: list[Ints], answer: MasterAnswer, /) -> None:
         """Raise if the rows contradict one another."""
         ...
 
 
 class RebuiltFamily(CutFamily, Protocol):
-    """A family whose cuts a journal keeps by their witnesses, and rebuilds from the data."""
+    """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
 
     def value(self, theta: Floats) -> float:
         """An upper bound at θ."""
         ...
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """What a journal keeps of the cuts from number `since` on."""
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """The arrays from which `rebuild` makes the cuts from number `since` on, for a journal."""
         ...
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
         """Generate cuts that a journal kept again, from the data."""
         ...
 
     @property
     def count(self) -> int:
-        """How many cuts there are."""
+        """The number of cuts."""
         ...
 
 
 class Family:
     """The constraint family of a formulation: atoms, their grouping into rows, and both bounds.
 
-    proven : its bounds are, so a lower one above an upper one is a contradiction, not rounding
-    caution : what hard rows of zero offset are raised by in the master, so that its θ keeps them
-        strictly and scaling can make θ feasible; the bounds use the true offsets
+    proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
+    caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
+        scaling can make θ feasible; the bounds use the true offsets
     """
 
     proven = True
@@ -178,13 +179,18 @@ class Family:
         """F(θ), rounded up."""
         return self.bounds.upper(theta)
 
-    def atoms_since(self, since: int) -> dict[str, Ints]:
-        """What `rebuild` needs of the atoms from number `since` on."""
-        return {"samples": self.cuts.samples[since:], "witnesses": self.cuts.witnesses[since:]}
+    def atoms_since(self, since: int) -> dict[str, NDArray]:
+        """The arrays of the atoms from number `since` on, for `rebuild`; outputs that are objects in full."""
+        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
+        return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, samples: Ints, witnesses: Ints) -> None:
-        """Generate these atoms again, from the data."""
-        self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        problem, witnesses = self.bounds.problem, arrays["witnesses"]
+        if isinstance(problem, Recording):
+            witnesses = problem.admitted(arrays)[:, None]
+        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""
@@ -209,7 +215,7 @@ class Family:
         flat = np.concatenate(atoms)
         spread = np.repeat(multipliers, [len(a) for a in atoms])
         share = self.share[self.position[self.cuts.samples[flat]]]
-        return self.bounds.balanced(self.cuts, np.bincount(flat, spread * share, len(self.cuts)))
+        return self.bounds.balanced(self.cuts, summed(flat, spread * share, len(self.cuts)))
 
     def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
         """θ and β from the active-set finish, where r is a squared norm."""
@@ -217,7 +223,7 @@ class Family:
         if curvature is None:
             return None
         rows = self.rows(atoms)
-        beta = polished(rows, multipliers, self.prices, curvature)
+        beta = equalized(rows, multipliers, self.prices, curvature)
         return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
 
     def check(self, atoms: list[Ints], answer: MasterAnswer) -> None:

@@ -8,24 +8,25 @@
     problem = LazyProblem(cp.Minimize(f), [x >= -1], [LazyConstraint(x, oracle)])
     problem.solve(gap=1e-9)                     # x.value, as in CVXPY; returns a `LazySolution`
 
-The base is compiled once and rows are appended natively (solving/masters/declared.py), by the loop that
-solves the project's own formulations (solving/cutting_planes.py). Rows found stay with the problem:
-solving again, after a change of a cp.Parameter of the base, starts with them.
+The base is compiled once and rows are appended to the compiled form (solving/masters/declared.py), by the loop that
+solves our own formulations (solving/cutting_planes.py). Generated rows stay with the problem: a further solve, after
+a change of a cp.Parameter of the base, starts with these rows.
 
-What the answer proves. Leaving constraints out can only lower the minimum, so a dual value of the
-base with the rows so far is a lower bound; it is the backend's, with the dual residual paid for (`lower_kind`
-is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates
-neither base nor families by more than `feasibility` gives the upper bound, which is as good as the oracles, as
-does `repair`, if given: a function from the variables' values to feasible ones, which the oracles are asked about
-at the end.
+*What the answer proves.* Leaving constraints out can only lower the minimum, so a dual value of the base with the rows
+so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind`
+is "numerical"), unless the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
+nor families by more than `feasibility` gives the upper bound, which is right if the oracles are. So does `repair`, an
+optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
-An oracle may write CVXPY inequalities with Parameters: rows found at other values of theirs are dropped. What else
-an oracle reads must stay as it is, or `forget` is to be called after a change.
+*Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
+Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
 """
+
+# CVXPY types its values as anything or None, and its constraints as bool.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -45,8 +46,10 @@ from workbench.solving.cutting_planes import generate
 from workbench.solving.lazy_proof import lower_end, proven_master
 from workbench.solving.masters.declared import CompiledBase, LazyCuts
 from workbench.solving.masters.master import CompiledMaster, MasterAnswer
-from workbench.solving.progress import Observe
+from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request
+
+Repair = Callable[..., Any]  # the user's function
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,13 @@ class LazyConstraint:
     """A family of constraints that an oracle generates.
 
     variables : the cp.Variables whose values the oracle gets, one argument each
-    oracle : values -> an iterable of violated members, each
-        a CVXPY inequality (affine), of any shape, or
+    oracle : values -> an iterable of violated members, or None. A member is
+        an affine CVXPY inequality, of any shape, or
         (a, b) : ⟨a, x⟩ + b ≤ 0 with a of the variable's shape, or one such array for each variable
     """
 
     variables: cp.Variable | Sequence[cp.Variable]
-    oracle: Callable[..., Iterable[Any] | None]
+    oracle: Callable[..., Iterable[Any] | None]  # the user's function, so its answers may be anything
 
     def __post_init__(self):
         several = isinstance(self.variables, cp.Variable | Sequence)
@@ -68,18 +71,17 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
-        one = isinstance(self.variables, cp.Variable)
-        return (self.variables,) if one else tuple(self.variables)
+        return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 
 @dataclass
 class LazySolution:
-    """The outcome of `LazyProblem.solve`; the variables hold their values.
+    """The outcome of `LazyProblem.solve`; the CVXPY variables hold the values of the answer.
 
-    value : the objective at the values;  lower : a bound on the optimum, of kind `lower_kind`, `numerical` or `proven`
-    upper : one that is as good as the oracles, which alone say that nothing is violated
-    violation : the largest violation the oracles report there;  rows : generated and still held
-    proof : of the lower bound, if that is proven; it can be saved as a certificate, with the rows that the oracles gave
+    value : the objective at these values;  lower : a bound on the optimum, of kind `lower_kind`, numerical or proven
+    upper : a bound that is right if the oracles are, since they alone check that no row is violated
+    violation : the largest violation that the oracles report there;  rows : the rows in the last master
+    proof : the proof of a proven lower bound; `proof.save` writes a certificate, with the rows that the oracles gave
     """
 
     value: float
@@ -95,11 +97,11 @@ class LazySolution:
     compile_seconds: float
     lower_kind: str = "numerical"
     proof: Proof | None = field(default=None, repr=False)
-    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    history: list[Record] = field(default_factory=list, repr=False)
 
 
 class LazyProblem:
-    """objective and constraints of CVXPY, and lazy families; see the module's docstring."""
+    """An objective and constraints of CVXPY, and lazy families; see the module's docstring."""
 
     def __init__(
         self,
@@ -112,9 +114,9 @@ class LazyProblem:
         given = {"constraints": (constraints, cp.Constraint), "lazy": (lazy, LazyConstraint)}
         for name, (members, kind) in given.items():
             if not isinstance(members, Sequence) or not all(isinstance(each, kind) for each in members):
-                raise BadInput(f"A LazyProblem's {name} are a list of {kind.__name__}; put them into one.")
+                raise BadInput(f"A LazyProblem's {name} are a list of {kind.__name__}; write a list.")
         if not lazy:
-            raise BadInput("A LazyProblem needs at least one LazyConstraint; solve a program without any by CVXPY.")
+            raise BadInput("A LazyProblem needs at least one LazyConstraint; solve other programs by CVXPY.")
         written = cp.Problem(objective, list(constraints))
         cuts = LazyCuts(np.empty(0))
         every = {v.id: v for v in (*written.variables(), *(v for family in lazy for v in family.members()))}
@@ -137,8 +139,8 @@ class LazyProblem:
         self.place = {v.id: slice(a, b) for v, a, b in zip(self.variables, starts, starts[1:], strict=False)}
 
     def forget(self) -> None:
-        """Drop the rows found so far: those of oracles that read something which has changed are wrong."""
-        self.pool, self.parameters = Pool(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
+        """Drop the rows so far, which are wrong if anything that an oracle reads has changed."""
+        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
 
     def solve(
         self,
@@ -146,7 +148,7 @@ class LazyProblem:
         backend: str | None = None,
         feasibility: float = 1e-8,
         floor: float = 0.0,
-        repair: Callable[..., Sequence[Any]] | None = None,
+        repair: Repair | None = None,
         max_rounds: int | None = None,
         time_limit: float | None = None,
         observe: Observe | None = None,
@@ -155,15 +157,15 @@ class LazyProblem:
         """Generate constraints until (upper − lower)/max(|upper|, |lower|, floor) ≤ `gap`.
 
         backend : None takes HiGHS's simplex method for linear programs where installed, else CLARABEL
-        feasibility : violation (in the oracles' own units) that still counts as none
+        feasibility : the largest violation, in the oracles' own units, that counts as feasible
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
-        repair : values of all oracles' variables, in order -> feasible ones, as many; makes every round's
-            point give an upper bound
-        prove : replace the lower bound by a proven one where that is as close (solving/lazy_proof.py)
+        repair : values of all oracles' variables, in order -> as many feasible values; with `repair` every round
+            gives an upper bound
+        prove : replace the lower bound by a proven bound if the gap stays as small (solving/lazy_proof.py)
 
         Raises
         ------
-        BadInput : an oracle's answer that is no affine inequality in its variables; a repaired point that violates one
+        BadInput : an oracle's answer that is no affine inequality in its variables; a repaired point that is infeasible
         BackendFailed : no finite answer, e.g. because the base alone is unbounded
         """
         request = Request(gap, time_limit=time_limit, max_rounds=max_rounds, observe=observe)
@@ -175,12 +177,12 @@ class LazyProblem:
                 raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
         if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
             self.forget()
-        clock = time.perf_counter()
+        clock = Clock()
         base = CompiledBase(self.problem, self.cuts)
         linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
         chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
         master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, floor, repair)
-        compile_seconds = time.perf_counter() - clock
+        compile_seconds = clock.seconds
         state = generate(family, master, request, held=self.pool.handles())
         if state.status == "stalled" and state.lower == -np.inf:
             raise BackendFailed(
@@ -192,7 +194,7 @@ class LazyProblem:
         if repair and np.isfinite(state.upper) and violation > feasibility:
             raise BadInput(
                 f"repair returned a point that the oracles find violated by {violation:.3g}, more than "
-                f"feasibility={feasibility}; correct it."
+                f"feasibility={feasibility}; correct repair."
             )
         low, proof = state.lower, None
         if prove and np.isfinite(state.upper):
@@ -212,7 +214,7 @@ class LazyProblem:
             rounds=last["round"],
             rows=last["cuts"],
             backend=f"{chosen.name} {chosen.version}",
-            seconds=time.perf_counter() - clock - compile_seconds,
+            seconds=clock.seconds - compile_seconds,
             compile_seconds=compile_seconds,
             lower_kind="numerical" if proof is None else "proven",
             proof=proof,
@@ -225,7 +227,7 @@ class LazyProblem:
             part = np.reshape(x[self.place[variable.id]], variable.shape, order="F")
             variable.save_value(part if variable.shape else part[()])
 
-    def violated(self) -> Iterator[Row]:
+    def violated(self) -> Iterator[LazyRow]:
         """Rows ⟨a, x⟩ + b ≤ 0 from every oracle at the variables' present values."""
         for family in self.lazy:
             members = family.members()
@@ -237,7 +239,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[Row]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
@@ -249,7 +251,7 @@ class LazyProblem:
         parts = [answer[0]] if len(members) == 1 else list(answer[0])
         if len(parts) != len(members):
             raise BadInput(
-                f"A lazy constraint's row has {len(parts)} parts for {len(members)} variables; give each one."
+                f"A lazy constraint's row has {len(parts)} parts for {len(members)} variables; return one for each."
             )
         row = np.zeros(self.pool.dim)
         for variable, part in zip(members, parts, strict=True):
@@ -264,13 +266,13 @@ class LazyProblem:
         if not (np.isfinite(row).all() and np.isfinite(offset).all() and offset.size == 1):
             raise BadInput("A lazy constraint's oracle returned a row that is not finite; correct the oracle.")
         columns = np.flatnonzero(row)
-        return [Row(columns, row[columns], float(offset[0]))]
+        return [LazyRow(columns, row[columns], float(offset[0]))]
 
-    def extracted(self, expression: cp.Expression) -> list[Row]:
+    def extracted(self, expression: cp.Expression) -> list[LazyRow]:
         """The rows of an affine expression that is to be ≤ 0: its Jacobian and its value at 0."""
         if not expression.is_affine() or any(v.id not in self.place for v in expression.variables()):
             raise BadInput(
-                f"The lazy constraint {expression} <= 0 is not affine in the problem's variables; make it so."
+                f"The lazy constraint {expression} <= 0 is not affine in the problem's variables; rewrite it."
             )
         if missing := [each.name() for each in expression.parameters() if each.value is None]:
             raise BadInput(f"The parameter {missing[0]} of a lazy constraint has no value; give it one before solving.")
@@ -283,17 +285,17 @@ class LazyProblem:
         A = sparse.csr_array(A)
         offsets, ends = np.ravel(expression.value, order="F") - A @ x, A.indptr
         return [
-            Row(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
+            LazyRow(A.indices[start:stop].astype(np.int64), A.data[start:stop], float(b))
             for start, stop, b in zip(ends, ends[1:], offsets, strict=False)
         ]
 
 
-def copies(variables: Iterable[cp.Variable]) -> list[Any]:
-    """Their values, which a user's function may write into."""
+def copies(variables: Iterable[cp.Variable]) -> list[Any]:  # arrays, or numbers of scalar variables
+    """Copies of the variables' values, which a user's function may overwrite."""
     return [np.copy(v.value) if v.shape else v.value for v in variables]
 
 
-def real(numbers: Any) -> Floats:
+def real(numbers: Any) -> Floats:  # anything that a user's oracle returned
     """Numbers of an oracle as an array, or `BadInput`."""
     try:
         if not np.iscomplexobj(numbers):
@@ -303,7 +305,7 @@ def real(numbers: Any) -> Floats:
     raise BadInput(f"A lazy constraint's oracle returned {numbers!r} in a row; return real numbers.")
 
 
-class Row(NamedTuple):
+class LazyRow(NamedTuple):
     """⟨a, x⟩ + b ≤ 0: the columns where a is not 0, its values there, and b."""
 
     columns: Ints
@@ -315,17 +317,17 @@ class Row(NamedTuple):
         return float(self.values @ x[self.columns]) + self.offset
 
 
-class Pool:
+class LazyRows:
     """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
 
     def __init__(self, dim: int):
-        self.dim, self.rows = dim, list[Row]()
+        self.dim, self.rows = dim, list[LazyRow]()
         self.index: dict[tuple[bytes, bytes, float], int] = {}
 
     def handles(self) -> list[Ints]:
         return [np.array([k]) for k in range(len(self.rows))]
 
-    def add(self, row: Row) -> Ints:
+    def add(self, row: LazyRow) -> Ints:
         key = (row.columns.tobytes(), row.values.tobytes(), row.offset)
         number = self.index.setdefault(key, len(self.rows))
         if number == len(self.rows):
@@ -333,7 +335,7 @@ class Pool:
         return np.array([number])
 
     def take(self, handles: list[Ints]) -> Rows:
-        """The rows of these handles, as a master takes them."""
+        """The rows of these handles in the form that masters take."""
         taken = [self.rows[handle[0]] for handle in handles]
         if not taken:
             return Rows(sparse.csr_array((0, self.dim)), np.empty(0), np.empty(0, np.int64))
@@ -344,14 +346,14 @@ class Pool:
 
 
 class LazyFamily:
-    """What the loop asks of a LazyProblem: rows at a point, and numerical bounds."""
+    """A `LazyProblem` as the family of cut generation: rows at a point, and numerical bounds."""
 
     hard, proven, n_groups, prices = True, False, 0, np.empty(0)
 
-    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Any):
+    def __init__(self, problem: LazyProblem, offset: float, feasibility: float, floor: float, repair: Repair | None):
         self.problem, self.offset, self.feasibility, self.repair = problem, offset, feasibility, repair
         self.floor = floor
-        self.negligible = 1.0  # that size of a violation which matters as much as the gap: at most the optimum's own
+        self.negligible = 1.0  # the unit of violations: the size of the optimum, at most 1
 
     @property
     def start(self) -> Floats:
@@ -360,7 +362,7 @@ class LazyFamily:
         return np.concatenate(parts).astype(float)
 
     def feasible(self, x: Floats) -> Floats:
-        """x as it is: the base's constraints have no closed-form projection."""
+        """x itself: the base's constraints have no closed-form projection."""
         return x
 
     def separate(self, x: Floats) -> tuple[float, list[Ints]]:
@@ -379,7 +381,9 @@ class LazyFamily:
         return value, handles
 
     def assign_repaired(self) -> None:
+        """Give the oracles' variables the values that `repair` returns."""
         members = [v for family in self.problem.lazy for v in family.members()]
+        assert self.repair is not None
         values = self.repair(*copies(members))
         values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
         if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
@@ -389,7 +393,7 @@ class LazyFamily:
             variable.save_value(np.reshape(real(value), variable.shape))
 
     def settle(self, x: Floats) -> float:
-        """Leave the variables at x, repaired if possible; the violation there."""
+        """Give the variables the values x, repaired where `repair` is given; the violation there."""
         self.problem.assign(x)
         if self.repair:
             self.assign_repaired()
@@ -402,7 +406,8 @@ class LazyFamily:
     def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
         return multipliers
 
-    def lower(self, weights: Floats, answer: MasterAnswer) -> float:
+    def lower(self, weights: Floats, answer: MasterAnswer | None) -> float:
+        assert answer is not None  # a LazyProblem keeps no journal
         value = answer.dual + self.offset
         self.negligible = min(max(abs(value), self.floor), 1.0) or 1.0
         return value

@@ -1,8 +1,8 @@
-"""What the loops share: a clock with limits, and where a run stands.
+"""What the loops share: a clock with limits, a stopwatch, and the progress of a run.
 
-Cut generation, smooth descent, alternation and search differ in their steps. They agree in three things: each reads one
-`Clock`, each keeps the best bounds and a record of its rounds in one `Progress` or like it, and each tells an `Observe`
-of every round.
+Cut generation, smooth descent, alternation, search and the stochastic loop take different steps. They agree in three
+things: each reads a `Clock` or a `Stopwatch`; the loops that `solve` runs keep their best bounds and one record a round
+in a `Progress`, or, for an alternation, one record a round of each start; and each calls an `Observe` after a round.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from workbench.contracts import Floats
 
-Observe = Callable[[dict[str, Any]], object]  # is given the record of each round
+Record = dict[str, Any]  # of one round: numbers by name
+Observe = Callable[[Record], object]  # called with the record of each round
 
 
 class Clock:
@@ -42,8 +43,13 @@ class Clock:
         return time.process_time() - self.cpu
 
     @property
+    def spent(self) -> tuple[float, float]:
+        """Wall and CPU seconds so far."""
+        return self.seconds, self.cpu_seconds
+
+    @property
     def left(self) -> float:
-        """Seconds until the deadline; negative beyond."""
+        """Seconds until the deadline; negative after the deadline."""
         return self.deadline - self.seconds
 
     def over(self, rounds: int) -> bool:
@@ -51,22 +57,31 @@ class Clock:
         return rounds >= self.last_round or self.left <= 0
 
     def resume(self, seconds: float, cpu_seconds: float, rounds: int = 0) -> None:
-        """Count what earlier sessions of the run took; the limits hold from here on."""
+        """Add the seconds and rounds of earlier sessions of the run; the limits count from here on."""
         self.wall, self.cpu = self.wall - seconds, self.cpu - cpu_seconds
         self.deadline, self.last_round = self.deadline + seconds, self.last_round + rounds
 
-    def exclude(self, seconds: float, cpu_seconds: float) -> None:
-        """Leave out what compilation took."""
-        self.wall, self.cpu = self.wall + seconds, self.cpu + cpu_seconds
+
+class Stopwatch:
+    """The wall seconds spent inside its `with` blocks, added up."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self.began
 
 
 @dataclass
 class Progress:
-    """Where a run stands: the best bounds, what attains them, and a record of each round.
+    """How far a run has come: its best bounds, the points that attain these, and a record of each round.
 
     theta attains `upper`, the weights of cuts `weights` attain `lower`; `latest` is the θ of the last round.
-    status : optimal, stalled or limit;  masters : those that took part, in order
-    said : the last word of the backend about itself;  before : seconds and CPU seconds of earlier sessions of the run
+    status : optimal, stalled or limit;  masters : the masters of the run, in order
+    said : the backend's own last status;  before : seconds and CPU seconds of earlier sessions of the run
     """
 
     theta: Floats
@@ -75,20 +90,18 @@ class Progress:
     upper: float = np.inf
     lower: float = -np.inf
     status: str = "limit"
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Record] = field(default_factory=list)
     masters: list[str] = field(default_factory=list)
     said: str = ""
     before: tuple[float, float] = (0.0, 0.0)
 
-    def entry(
-        self, rounds: int, gap: float, cuts: int, active: int, seconds: tuple[float, float, float]
-    ) -> dict[str, Any]:
+    def entry(self, rounds: int, gap: float, cuts: int, active: int, seconds: tuple[float, float, float]) -> Record:
         """The record of a round; `seconds` in all, of the oracle, and of the master."""
         ends = {"round": rounds, "upper": self.upper, "lower": self.lower, "gap": gap, "cuts": cuts, "active": active}
         return ends | dict(zip(("seconds", "oracle_seconds", "master_seconds"), seconds, strict=True))
 
-    def record(self, entry: dict[str, Any], observe: Observe | None) -> None:
-        """Put a round on record and tell of it."""
+    def record(self, entry: Record, observe: Observe | None) -> None:
+        """Append the record of a round to the history and call `observe` with it."""
         self.history.append(entry)
         if observe:
             observe(entry)

@@ -1,18 +1,17 @@
-"""The journal of a `solve`: begun in a folder, or continued if it is about the same data, formulation and groups."""
+"""The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.contracts import Problem
+from workbench.contracts import Formulation, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
-from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions
-from workbench.solving.request import Formulation, Request
+from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
+from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
 
@@ -20,25 +19,25 @@ from workbench.system.journal import Journal
 def journalled(
     journal: str | Path | Journal | None, formulation: Formulation, problem: Problem, request: Request
 ) -> Iterator[Journal | None]:
-    """The journal of this very run, begun or continued; one that holds nothing to go on from is not left behind."""
+    """The journal of this run, begun or continued; after an error a journal without a finished round is deleted."""
     if journal is None:
         yield None
         return
-    with opened(journal, formulation, problem, request) as kept:
+    with opened(journal, formulation, problem, request) as record:
         try:
-            yield kept
+            yield record
         except CutbenchError as error:
-            if isinstance(error, NotSeparable) or not kept.entries:
-                kept.discard()
+            if isinstance(error, NotSeparable) or not record.entries:
+                record.discard()
             raise
 
 
 def opened(journal: str | Path | Journal, formulation: Formulation, problem: Problem, request: Request) -> Journal:
-    """The journal of this request: a new one in a folder, or the one that is given.
+    """The journal of this request: a new journal in a folder, or the `Journal` itself.
 
-    Raises `BadInput` if the one that is given is about other data or another formulation.
+    Raises `BadInput` if that `Journal` is about other data or another formulation.
     """
-    named = {"name": name_of("formulation", formulation), "settings": asdict(formulation)}  # type: ignore[arg-type]
+    named = {"name": name_of("formulation", formulation), "settings": written(formulation)}
     settings = {"command": "solve", "folder": os.getcwd(), "source": request.source, "options": request.options}
     settings |= {"formulation": named, "data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}
     if isinstance(journal, str | Path):
@@ -51,12 +50,12 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
 
 
 def same_run(journal: Journal, settings: dict[str, Any]) -> None:
-    """`BadInput` unless what is to be continued is what the journal is about."""
+    """`BadInput` unless the journal is about the data, formulation and groups of `settings`."""
     old, new = journal.settings, settings
     if old["data_sha256"] != new["data_sha256"]:
         raise BadInput(
             f"The data have changed since the run in {journal.run} began (sha256 {new['data_sha256'][:12]}… instead "
-            f"of {old['data_sha256'][:12]}…); restore them, or solve again into another folder."
+            f"of {old['data_sha256'][:12]}…); restore the data, or solve again into another folder."
         )
     for what, before, now in (
         ("formulation", old["formulation"], new["formulation"]),
@@ -64,6 +63,6 @@ def same_run(journal: Journal, settings: dict[str, Any]) -> None:
     ):
         if before != now:
             raise BadInput(
-                f"The run in {journal.run} has the {what} {before}, not {now}; continue it with these, or solve into "
-                f"another folder."
+                f"The run in {journal.run} has the {what} {before}, not {now}; continue the run with these, or solve "
+                f"into another folder."
             )

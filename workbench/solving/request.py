@@ -1,4 +1,4 @@
-"""What a caller asks of `solve`, checked once and handed to every route unchanged."""
+"""`Request`: the arguments of `solve`, checked once and handed to every route unchanged."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import CutForm, Majorized, Problem, Search, SmoothForm
+from workbench.contracts import Formulation, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits
 from workbench.solving.progress import Observe
 
-Formulation = CutForm | SmoothForm | Search | Majorized
-OPTIONS = ("gap", "backend", "groups", "master", "polish")  # what the first line of a journal keeps
+OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line of a journal
 
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `solve` but formulation, problem and journal; `solve` explains each.
+    """The arguments of `solve` except formulation, problem and journal; the docstring of `solve` explains each.
 
     Raises `BadInput` if gap or a limit is not positive.
     """
@@ -31,24 +30,26 @@ class Request:
     max_rounds: int | None = None
     observe: Observe | None = None
     polish: bool = False
-    source: dict[str, Any] = field(default_factory=dict)
+    source: dict[str, Any] = field(default_factory=dict)  # numbers and words, as JSON has them
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
 
     @property
     def options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in OPTIONS}
+        """The arguments that a journal keeps."""
+        return {name: value for name, value in vars(self).items() if name in OPTIONS}
 
     def within(self, time_limit: float | None) -> Request:
-        """The same with another time limit."""
+        """The same request with another time limit."""
         return replace(self, time_limit=time_limit)
 
     def group_count(self, n: int) -> int:
         """The number of groups that `groups` asks for among n samples."""
-        count = {None: n, "all": n, "one": 1}.get(self.groups, self.groups)
+        words: dict[Any, int] = {None: n, "all": n, "one": 1}
         try:
-            count = 0 if isinstance(count, bool | float) else int(count)
+            wanted = self.groups
+            count = words[wanted] if wanted in words else 0 if isinstance(wanted, bool | float) else int(wanted or 0)
         except (TypeError, ValueError):
             count = 0
         if count < 1:
@@ -62,8 +63,8 @@ class Request:
             raise BadInput(f"{name} has no cuts, so groups and master mean nothing; leave them out.")
 
 
-def checked_formulation(formulation: Any, problem: Any) -> Formulation:
-    """The formulation with plain numbers as settings; `BadInput` for arguments that no route could use."""
+def checked_formulation(formulation: object, problem: object) -> Formulation:
+    """The formulation with Python's own numbers as settings; `BadInput` for arguments that no route could use."""
     if isclass(formulation) or isinstance(formulation, Problem):
         raise BadInput("solve takes a formulation, then a problem; write for example solve(SoftMargin(), problem).")
     if isclass(problem) or not isinstance(problem, Problem):
@@ -75,7 +76,7 @@ def checked_formulation(formulation: Any, problem: Any) -> Formulation:
 
 
 def plain_settings(formulation: Formulation) -> Formulation:
-    """A formulation with NumPy's numbers among its settings as Python's own, of which fractions are made."""
+    """The formulation with NumPy's numbers among its settings turned into Python's own, since fractions need these."""
     if not is_dataclass(formulation) or isinstance(formulation, type):
         return formulation
     numpys = {name: each.item() for name, each in vars(formulation).items() if isinstance(each, np.generic)}

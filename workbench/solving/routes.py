@@ -1,27 +1,28 @@
-"""The routes of `solve`: for each kind of formulation, how its run is made and what hands over the answer.
+"""The routes of `solve`: for each kind of formulation, the loop that runs and the outcome that it hands over.
 
     bounds of a kind     route            loop
     `Bounds`             `by_cuts`        cut generation (cutting_planes.py) with a master (masters/)
-                         `compact`        none: a program of polynomial size, solved by CVXPY as it stands
+                         `compact`        none: a program of polynomial size, solved by CVXPY as a whole
     `SmoothBounds`       `descent`        L-BFGS, then Newton steps (smooth.py)
                          `declaration`    none: the CVXPY program, solved by the backend that was named
     `CappedBounds`       `search`         branch and bound (branch_and_bound.py)
 
-Whatever a route finds, `bounds` says what that proves.
+Whatever a route finds, the bounds alone say what the outcome proves.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Labelled, Problem
+from workbench.contracts import Cuts, Declared, Enumerable, Floats, Labelled
 from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -31,16 +32,19 @@ from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
 from workbench.solving.masters.passes import Passes
-from workbench.solving.progress import Progress
+from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
 from workbench.solving.smooth import descend
-from workbench.solving.solution import Answer, versioned
+from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
 
+if TYPE_CHECKING:
+    import cvxpy as cp
+
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
-MOST = 200_000  # rows that an ascent about a moving centre is given at once, where it can be given all
-CAUTION = 0.1  # of the gap asked for: by how much a master raises hard rows of zero offset
-Route = Callable[[Request, Journal | None], Answer]
+MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
+CAUTION = 0.1  # share of the requested gap by which a master raises hard rows of zero offset
+Route = Callable[[Request, Journal | None], Outcome]
 
 
 def route_for(bounds: AnyBounds, request: Request) -> Route:
@@ -54,30 +58,30 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     return partial(by_cuts, bounds)
 
 
-def in_one_go(found: Callable[[Request], Answer]) -> Route:
-    """A route without rounds of cuts: a journal only says that the run began, and that it ended."""
+def in_one_go(outcome_of: Callable[[Request], Outcome]) -> Route:
+    """A route without rounds of cuts: the journal holds no more than the beginning and the end of the run."""
 
-    def route(request: Request, journal: Journal | None) -> Answer:
-        answer = found(request)
+    def route(request: Request, journal: Journal | None) -> Outcome:
+        outcome = outcome_of(request)
         if journal and not journal.finished:
-            journal.append("end", {"status": answer.state.status} | answer.state.history[-1])
-        return answer
+            journal.append("end", {"status": outcome.state.status} | outcome.state.history[-1])
+        return outcome
 
     return route
 
 
-def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Answer:
+def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
     """Cut generation on the formulation's lazy declaration, on large problems after passes of dual-block."""
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
     kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
-    clock, cpu = time.perf_counter(), time.process_time()
+    compiling = Clock()
     passes = Passes(family, request.gap) if kind == "dual-block" else None
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
         master.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
-    spent = time.perf_counter() - clock, time.process_time() - cpu
+    spent = compiling.spent
     held, warm = [], None
     if kind == "ascent" and bounds.regularizer.curvature is None and len(bounds.samples) * labels_of(bounds) <= MOST:
         held = family.everything()
@@ -88,14 +92,15 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Answer
         request = request.within(left)
     state = generate(family, master, request, held, journal, warm)
     names = ["dual-block"] * (warm is not None) + state.masters
-    return Answer(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
+    return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
 
 
 def labels_of(bounds: Bounds) -> float:
-    """How many outputs a sample has, if each is a single label; else ∞."""
-    problem: Problem = bounds.problem
-    listed = isinstance(problem, Labelled) and isinstance(problem, Enumerable) and problem.width == 1
-    return len(problem.classes) if listed else np.inf
+    """The number of outputs of a sample, if each output is a single label; else ∞."""
+    problem = bounds.problem
+    if isinstance(problem, Labelled) and isinstance(problem, Enumerable) and bounds.problem.width == 1:
+        return len(problem.classes)
+    return np.inf
 
 
 def named(master: str) -> str:
@@ -103,63 +108,64 @@ def named(master: str) -> str:
     return f"{master} {BACKENDS[master].version}" if master in BACKENDS else versioned(master)
 
 
-def compact(bounds: Bounds, request: Request) -> Answer:
-    """The compact declaration, solved by CVXPY as it stands and certified by the same bounds."""
-    clock, cpu = time.perf_counter(), time.process_time()
+def compact(bounds: Bounds, request: Request) -> Outcome:
+    """The compact declaration, solved by CVXPY without cuts and certified by the same bounds."""
+    clock = Clock()
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
-    spent = time.perf_counter() - clock, time.process_time() - cpu
-    chosen = find_backend(request.backend or "CLARABEL")
-    status = solve_cvxpy(program, chosen.name, time_limit=request.time_limit)
-    if w.value is None:
-        raise BackendFailed(f"{chosen.name} ended the compact program with {status!r}; try another backend.")
+    spent = clock.spent
+    theta, status, backend = solved_whole(program, w, request.backend or "CLARABEL", request.time_limit)
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
     samples, witnesses, weights = atoms()
-    mu = np.bincount(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
-    theta = np.asarray(w.value, float)
+    mu = summed(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
     state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled", said=status)
-    only_round(bounds, state, len(cuts), time.perf_counter() - clock - spent[0])
-    return Answer(state, cuts, named(chosen.name), "compact", *spent)
+    only_round(bounds, state, len(cuts), clock.seconds - spent[0])
+    return Outcome(state, cuts, backend, "compact", *spent)
 
 
-def declaration(bounds: SmoothBounds, request: Request) -> Answer:
-    """The CVXPY program of a smooth form, solved by the backend that was named."""
-    request.refuse_cuts(bounds.formulation)
-    clock, cpu = time.perf_counter(), time.process_time()
-    program, variable = bounds.formulation.program(bounds.problem)
-    spent = time.perf_counter() - clock, time.process_time() - cpu
-    chosen = find_backend(request.backend)
-    status = solve_cvxpy(program, chosen.name, time_limit=request.time_limit)
+def solved_whole(
+    program: cp.Problem, variable: cp.Variable, name: str, time_limit: float | None
+) -> tuple[Floats, str, str]:
+    """θ, CVXPY's status, and the backend with its version, of a program that the backend solves as a whole."""
+    chosen = find_backend(name)
+    status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
     if variable.value is None:
         raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
-    theta = np.asarray(variable.value, float)
+    return np.asarray(variable.value, float), status, named(chosen.name)
+
+
+def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
+    """The CVXPY program of a smooth form, solved by the backend that was named."""
+    request.refuse_cuts(bounds.formulation)
+    clock = Clock()
+    program, variable = bounds.formulation.program(bounds.problem)
+    spent = clock.spent
+    name = str(request.backend)  # `route_for` comes here only with a name
+    theta, status, backend = solved_whole(program, variable, name, request.time_limit)
     lower, upper = bounds.ends(*bounds.enclosed(theta))
     state = Progress(theta, theta, upper=upper, lower=lower, status="stalled", said=status)
-    only_round(bounds, state, 0, time.perf_counter() - clock - spent[0])
-    return Answer(state, no_cuts(bounds), named(chosen.name), "declared", *spent)
+    only_round(bounds, state, 0, clock.seconds - spent[0])
+    return Outcome(state, no_cuts(bounds), backend, "declared", *spent)
 
 
-def descent(bounds: SmoothBounds, request: Request) -> Answer:
+def descent(bounds: SmoothBounds, request: Request) -> Outcome:
     """Our own descent of a smooth form."""
     request.refuse_cuts(bounds.formulation)
     state = descend(bounds, request)
     own = f", then {versioned('newton')}" if "newton" in state.masters else ""
-    return Answer(state, no_cuts(bounds), f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs")
+    return Outcome(state, no_cuts(bounds), f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs")
 
 
-def search(bounds: CappedBounds, request: Request) -> Answer:
+def search(bounds: CappedBounds, request: Request) -> Outcome:
     """Our own branch and bound; its tree proves the lower bound."""
     if not request.backend is request.groups is request.master is None:
         name = type(bounds.formulation).__name__
         raise MissingCapability(f"{name} is solved by a search of our own; leave out backend, groups and master.")
-    found = branch_and_bound(bounds, request)
-    state = Progress(found.theta, found.theta, upper=found.upper, lower=found.lower, status=found.status)
-    state.history.extend(found.history)
-    spent = found.compile_seconds, found.compile_cpu_seconds
-    return Answer(state, no_cuts(bounds), versioned("branch and bound"), "search", *spent, tree=found.tree)
+    state, tree, spent = branch_and_bound(bounds, request)
+    return Outcome(state, no_cuts(bounds), versioned("branch and bound"), "search", *spent, tree=tree)
 
 
 def only_round(bounds: AnyBounds, state: Progress, cuts: int, seconds: float) -> None:
-    """Put a program that was solved at once on record."""
+    """Record the one round of a program that a backend solved as a whole."""
     gap, active = bounds.gap(state.upper, state.lower), int((state.weights > 0).sum())
     state.record(state.entry(1, gap, cuts, active, (seconds, 0.0, seconds)), None)
 

@@ -1,26 +1,24 @@
-"""The one loop for smooth formulations: L-BFGS, then Newton steps where it can give no more.
+"""The one loop for smooth formulations: L-BFGS, then Newton steps where L-BFGS gains no more accuracy.
 
     minimise F(θ) = μ/2 ‖θ‖² + Σ_i p_i h_i(θ)      until  ‖∇F(θ)‖²/(2μ) ≤ gap, relative to F's size
 
-which is what the bounds of proofs/bounds.py say, rounding included, and the only reason to end `optimal`.
-Both bounds come from one θ, the one of least gap so far, so a certificate holds θ alone.
+The bounds of proofs/bounds.py compute that gap, rounding included; reaching the gap is the only reason to end
+`optimal`. Both bounds come from one θ, that of least gap so far, so a certificate holds θ alone.
 
 *L-BFGS* (Liu & Nocedal 1989; SciPy's L-BFGS-B, whose line search compares values of F). Near the optimum
-F(θ) − F* falls below F's own rounding, u·F, while the gradient still has digits: there it ends.
-*Newton* goes on with gradients alone: directions from conjugate gradients on the Hessian, products with it
+F(θ) − F* falls below the rounding of F, u·F, while the gradient still has correct digits: there L-BFGS ends.
+*Newton* continues with gradients alone: directions from conjugate gradients on the Hessian, products with it
 by central differences of ∇F, steps halved until ‖∇F‖ falls. −∇²F⁻¹∇F descends on ½‖∇F‖² wherever F is
 strongly convex, its derivative there being −‖∇F‖² (Nocedal & Wright 2006, §11.2 and Algorithm 7.1).
 """
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from workbench.contracts import Floats
 from workbench.proofs.bounds import SmoothBounds
-from workbench.solving.progress import Clock, Progress
+from workbench.solving.progress import Clock, Progress, Stopwatch
 from workbench.solving.request import Request
 
 MEMORY = 20  # pairs that L-BFGS keeps
@@ -32,7 +30,7 @@ SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
 
 
 def descend(bounds: SmoothBounds, request: Request) -> Progress:
-    """Run both methods until the gap or a limit of the request is reached, or neither can do more (`stalled`)."""
+    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`)."""
     run = Descent(bounds, request)
     run.round(bounds.start)
     for method in (run.quasi_newton, run.newton):
@@ -47,22 +45,20 @@ class Descent:
 
     def __init__(self, bounds: SmoothBounds, request: Request):
         self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
-        self.clock, self.oracle_seconds, self.ended = Clock(request.time_limit, request.max_rounds), 0.0, ""
-        self.blurred = False  # whether rounding is most of the gap, so that no method can do much
+        self.clock, self.oracle, self.ended = Clock(request.time_limit, request.max_rounds), Stopwatch(), ""
+        self.blurred = False  # whether rounding is most of the gap, so that no method can shrink the gap much
         self.state = Progress(bounds.start, bounds.start, masters=["lbfgs"])
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """F(θ) and ∇F(θ), timed."""
-        clock = time.perf_counter()
-        found = self.bounds.value_and_gradient(theta)
-        self.oracle_seconds += time.perf_counter() - clock
-        return found
+        with self.oracle:
+            return self.bounds.value_and_gradient(theta)
 
     def gradient(self, theta: Floats) -> Floats:
         return self.value_and_gradient(theta)[1]
 
     def round(self, theta: Floats) -> None:
-        """Certify θ, record the round, and see whether it was the last."""
+        """Certify θ, record the round, and end the run at the gap or a limit."""
         state, seconds = self.state, self.clock.seconds
         value, norm = self.bounds.enclosed(theta)
         lower, upper = self.bounds.ends(value, norm)
@@ -70,7 +66,7 @@ class Descent:
             state.theta, state.upper, state.lower = theta.copy(), upper, lower
             self.blurred = bool(value.hi - value.lo > 0.9 * (upper - lower))
         proven, number = self.bounds.gap(state.upper, state.lower), len(state.history) + 1
-        times = seconds, self.oracle_seconds, seconds - self.oracle_seconds
+        times = seconds, self.oracle.seconds, seconds - self.oracle.seconds
         state.record(state.entry(number, proven, 0, 0, times), self.observe)
         if proven <= self.gap:
             self.ended = "optimal"
@@ -91,7 +87,7 @@ class Descent:
 
     @property
     def idle(self) -> bool:
-        """Whether the proven interval has not halved in the last rounds."""
+        """Whether the proven interval has not halved in the last PATIENCE rounds."""
         gaps = [record["upper"] - record["lower"] for record in self.state.history[-PATIENCE - 1 :]]
         return len(gaps) > PATIENCE and gaps[-1] > gaps[0] / 2
 
@@ -114,14 +110,14 @@ class Descent:
             self.round(theta)
 
     def direction(self, theta: Floats, slope: Floats) -> Floats:
-        """−∇²F(θ)⁻¹ slope, nearly, by conjugate gradients."""
+        """−∇²F(θ)⁻¹ slope to ACCURACY, by conjugate gradients."""
         step, residual = np.zeros_like(theta), -slope
         along, square = residual, residual @ residual
         enough = (ACCURACY**2) * square
         for _ in range(PRODUCTS):
             bent = self.hessian_times(theta, along)
             curvature = along @ bent
-            if not curvature > 0:  # only rounding can do that
+            if not curvature > 0:  # F is convex, so this is rounding
                 return step
             length = square / curvature
             step, residual = step + length * along, residual - length * bent

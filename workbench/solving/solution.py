@@ -1,4 +1,4 @@
-"""A certified answer, and how it is put together from what a route found."""
+"""`Solution`, a certified answer, and how one is made from the outcome of a route."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Cuts, Floats, Problem
+from workbench.contracts import Cuts, Floats, Formulation, Problem
+from workbench.errors import MissingCapability
 from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
-from workbench.solving.progress import Clock, Progress
-from workbench.solving.request import Formulation, Request
+from workbench.solving.progress import Clock, Progress, Record
+from workbench.solving.request import Request
 
 OWN_WORDS = ("status", "backend", "master", "cuts", "rounds", "seconds", "cpu_seconds", "compile_seconds")
-OWN_WORDS += ("oracle_seconds", "master_seconds", "own_status")  # what a solution says of itself, for the record
+OWN_WORDS += ("oracle_seconds", "master_seconds", "own_status")  # fields that a journal keeps
 
 
 @dataclass
@@ -26,9 +27,9 @@ class Solution:
     """A certified answer: F* lies in [lower, upper] and θ attains `upper`.
 
     theta : blocks of θ by name;  theta_flat : θ (p,);  gap : relative, see `Bounds.gap`
-    status : optimal (gap reached), stalled (the backend can give no more) or limit; of an alternation
-        stationary, cycle, stalled (a convex program that its end rests on missed its gap) or limit
-    own_status : the backend's own word in the last round; nothing rests on it
+    status : optimal (gap reached), stalled (no master gains accuracy any more) or limit; of an alternation
+        stationary, cycle, stalled (a convex program on which the end rests missed its gap) or limit
+    own_status : the backend's own status in the last round; no result depends on this word
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
     """
 
@@ -50,17 +51,24 @@ class Solution:
     master_seconds: float
     train_error: float
     certificate: Certificate
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Record] = field(default_factory=list)
     lower_kind: str = "dual"
     own_status: str = ""
 
     @property
     def theta(self) -> dict[str, Floats]:
-        return self.formulation.blocks(self.problem).split(self.theta_flat)
+        return self.certificate.formulation.blocks(self.certificate.problem).split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
         return self.problem.oracle_kind
+
+    def predict(self, inputs: Any) -> Any:
+        """What θ predicts for new inputs, given as to the problem's own `predict`: rows, sequences, objects, …"""
+        if not hasattr(self.problem, "predict"):
+            raise MissingCapability(f"{type(self.problem).__name__} predicts no new inputs; give it a method predict.")
+        parts = self.theta
+        return self.problem.predict(parts["w"], inputs, *([parts["b"]] if "b" in parts else []))
 
     def __repr__(self) -> str:
         return (
@@ -69,12 +77,12 @@ class Solution:
         )
 
     def kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a journal holds of it: numbers, and arrays by name."""
-        return {name: getattr(self, name) for name in OWN_WORDS}, self.certificate.parts()
+        """What a journal holds of the solution: numbers and words, and arrays by name."""
+        return {name: vars(self)[name] for name in OWN_WORDS}, self.certificate.parts()
 
 
-class Answer(NamedTuple):
-    """What a route hands to `solve`: where its run ended, the cuts or the tree that prove it, and who computed."""
+class Outcome(NamedTuple):
+    """What a route hands to `solve`: the end of its run, the cuts or the tree that prove `lower`, and the backend."""
 
     state: Progress
     cuts: Cuts
@@ -85,27 +93,27 @@ class Answer(NamedTuple):
     tree: Tree | None = None
 
 
-def certified(bounds: AnyBounds, answer: Answer, request: Request) -> Certificate:
-    """The certificate of an answer; where a run stalled, or `polish` asks, after a proof in rational arithmetic."""
-    state, searched = answer.state, answer.tree is not None
+def certified(bounds: AnyBounds, outcome: Outcome, request: Request) -> Certificate:
+    """The certificate of an outcome; where a run stalled, or on `polish`, sharpened in rational arithmetic."""
+    state, searched = outcome.state, outcome.tree is not None
     gap = bounds.gap(state.upper, state.lower)
     support = np.flatnonzero(state.weights > 0)
-    support = support[bounds.prices.weights[answer.cuts.samples[support]] > 0]  # declarations leave dust on the others
+    support = support[bounds.prices.weights[outcome.cuts.samples[support]] > 0]  # some weights of price 0 are tiny
     certificate = Certificate(
         formulation=bounds.formulation,
         problem=bounds.problem,
         theta=state.theta,
-        samples=answer.cuts.samples[support],
-        witnesses=answer.cuts.witnesses[support],
+        samples=outcome.cuts.samples[support],
+        witnesses=outcome.cuts.witnesses[support],
         weights=state.weights[support],
         upper=state.upper,
         lower=state.lower,
         gap=gap,
         status="optimal" if gap <= request.gap else state.status,
-        backend=answer.backend,
+        backend=outcome.backend,
         source=request.source,
         remark="the proof is a search tree, which yields no fraction" if searched else "",
-        tree=answer.tree,
+        tree=outcome.tree,
     )
     if searched:
         return certificate
@@ -114,9 +122,9 @@ def certified(bounds: AnyBounds, answer: Answer, request: Request) -> Certificat
     return exact_optimum(certificate) if request.polish else certificate
 
 
-def solution(bounds: AnyBounds, answer: Answer, certificate: Certificate, clock: Clock) -> Solution:
-    """The solution that a certificate proves, with the record of how it was found."""
-    state, last = answer.state, answer.state.history[-1]
+def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, clock: Clock) -> Solution:
+    """The solution that a certificate proves, with the record of the run."""
+    state, last = outcome.state, outcome.state.history[-1]
     theta = bounds.repaired(certificate.theta)
     return Solution(
         formulation=certificate.formulation,
@@ -126,13 +134,13 @@ def solution(bounds: AnyBounds, answer: Answer, certificate: Certificate, clock:
         lower=certificate.lower,
         gap=certificate.gap,
         status=certificate.status,
-        backend=answer.backend,
-        master=answer.master,
+        backend=outcome.backend,
+        master=outcome.master,
         cuts=last["cuts"],
         rounds=last["round"],
-        seconds=state.before[0] + clock.seconds - answer.compile_seconds,
-        cpu_seconds=state.before[1] + clock.cpu_seconds - answer.compile_cpu_seconds,
-        compile_seconds=answer.compile_seconds,
+        seconds=state.before[0] + clock.seconds - outcome.compile_seconds,
+        cpu_seconds=state.before[1] + clock.cpu_seconds - outcome.compile_cpu_seconds,
+        compile_seconds=outcome.compile_seconds,
         oracle_seconds=last["oracle_seconds"],
         master_seconds=last["master_seconds"],
         train_error=train_error(bounds, theta),
@@ -143,12 +151,12 @@ def solution(bounds: AnyBounds, answer: Answer, certificate: Certificate, clock:
 
 
 def train_error(bounds: AnyBounds, theta: Floats) -> float:
-    """The mean loss of what θ predicts on all samples."""
+    """The mean loss of the predictions of θ over all samples."""
     problem: Problem = bounds.problem
     everyone = np.arange(problem.n_samples)
     return float(problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean())
 
 
 def versioned(name: str) -> str:
-    """The name of a method of ours with our version."""
+    """The name of a method of ours with the version of cutbench."""
     return f"cutbench {metadata.version('cutbench')} {name}"

@@ -1,53 +1,51 @@
-"""The one stochastic loop: draws samples, lets a solver sweep over them, and grades what it left.
+"""The one stochastic loop: draws samples, lets a solver sweep over them, and grades the iterates.
 
-A solver is a frozen dataclass of hyper-parameters with
-
-    name, dual                      its command name; whether it works on dual weights
-    misfit(formulation, problem)    why it cannot work on the pair, or None
-    init(formulation, problem)      its state: a NamedTuple of arrays and numbers
-    sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state)
-                                    visits the samples in `order` and changes the arrays of the state
-    report(state)                   the θ it claims
-    rate(norms, prices, scale, state)   optional: its published bound on E F(θ) − F*
-    oracle(problem)                 optional: the oracle it asks, if not the formulation's
-    averaging(at, visits)           optional, of one that learns from mistakes (`MistakeReplay`)
-
-`sweep` is a module-level function in numba's subset: loops over numbers, nothing called but its
-arguments. Run as it is or compiled, it does the same arithmetic in the same order, so the two runs
-are equal to the last bit. It writes the witness of visit k into witnesses[k]; a dual solver also
-writes steps[k] = (γ, ρ), which says
+A solver is a frozen dataclass of hyper-parameters that derives from `Solver` (contracts/solvers.py). Its `sweep` is a
+module-level function in numba's subset: loops over numbers, and no calls but those of its arguments. Interpreted and
+compiled runs do the same arithmetic in the same order, so both are equal to the last bit. `sweep` writes the witness of
+visit k into witnesses[k]; a dual solver also writes steps[k] = (γ, ρ), which mean
 
     α_i ← (1 − γ) α_i + γ e_witness,      ᾱ ← (1 − ρ) ᾱ + ρ α,      θ = θ(ᾱ)
 
-`Replay` repeats these from problem data: the lower bound comes from there, never from the solver.
+No number that a solver computes is believed. A `Ledger` rebuilds its dual weights, or its θ, from the data:
 
-A dual solver that keeps its cuts has, in place of the log,
+    Replay          α and ᾱ of a dual solver, from its log
+    Handed          the cuts and the dual weights that a solver with `duals` hands over
+    MistakeReplay   θ of a solver that learns from mistakes, from its log
 
-    visitor(kernel, prices, state, compiled)    visit(order), its own route through the kernel
-    duals(state)                                (samples, witnesses, weights p_i α_i(z)) of its cuts
-
-`Handed` rebuilds the cuts from the witnesses and the data, and the bound and θ from these.
-Smooth terms need none of it: any θ proves a lower bound by itself (proofs/bounds.py).
-Clocks stop while replaying and grading.
+Smooth terms need no ledger: any θ proves a lower bound by itself (proofs/bounds.py). The clock stands still during
+replay and grading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
-from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import Cuts, Floats, Ints, Kernel, Mistakes, Problem, Solver, Trace
+from workbench.arithmetic.arrays import summed
+from workbench.contracts import (
+    Cuts,
+    Floats,
+    Formulation,
+    Ints,
+    Kernel,
+    Mistakes,
+    Oracle,
+    Problem,
+    Solver,
+    State,
+    Trace,
+)
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import AnyBounds, bounds_for
-from workbench.solving.request import Formulation
+from workbench.solving.progress import Stopwatch
 
-LOGGED = 1 << 22  # numbers of log kept at a time, 32 MiB
+LOGGED = 1 << 22  # numbers in the part of the log that is in memory, 32 MiB
 
 
 class Checkpoint(NamedTuple):
@@ -78,18 +76,18 @@ def run(
 
     Parameters
     ----------
-    passes : one pass is as many visits as there are samples of positive weight
-    rng : a seed or a generator; the sample order depends on it and on nothing else
+    passes : the length of the run; one pass is as many visits as there are samples of positive weight
+    rng : a seed or a generator; the sample order depends on nothing else
     checkpoints : whole numbers of passes; default 1, 2, 3, 5, 8, 13, … and the last
-    compiled : True (raise if impossible), False, or None: if numba and a kernel are there
-    order : "uniform" draws every visit independently, as the rates assume; "permutation" visits
+    compiled : True (raise if impossible), False, or None: compiled where numba and a kernel exist
+    order : "uniform" draws every visit independently, as published rates assume; "permutation" visits
         each sample once a pass
     observe : called at each checkpoint with the clock stopped; a true return value ends the run
 
     Raises
     ------
     MissingCapability : the solver does not fit the pair, or compiled=True and nothing to compile
-    BadInput : what is given as solver is none
+    BadInput : `solver` is no solver, or passes, checkpoints or order are out of range
     """
     if not isinstance(solver, Solver):
         raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
@@ -101,19 +99,18 @@ def run(
     asked = solver.oracle(problem) or bounds.oracle
     prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
-    start = perf_counter()
-    visit = visitor(solver, kernel, width, prices, state, use_machine)
-    replay = ledger(solver, bounds, asked, state, use_machine)
-    compile_seconds = perf_counter() - start if use_machine else 0.0
+    compiling, sweeping = Stopwatch(), Stopwatch()
+    with compiling:
+        visit = visitor(solver, kernel, width, prices, state, use_machine)
+        replay = ledger(solver, bounds, asked, state, use_machine)
 
     rows: list[Checkpoint] = []
-    seconds, visits = 0.0, 0
+    visits = 0
     for before, mark in pairwise([0, *marks]):
         for chunk in chunks(orders, mark - before, LOGGED // (len(bounds.samples) * (width + 3))):
             witnesses, steps = np.zeros((len(chunk), width), np.int64), np.zeros((len(chunk), 2))
-            start = perf_counter()
-            visit(chunk, witnesses, steps)
-            seconds += perf_counter() - start
+            with sweeping:
+                visit(chunk, witnesses, steps)
             visits += len(chunk)
             if replay:
                 replay.advance(chunk, witnesses, steps)
@@ -121,7 +118,7 @@ def run(
         uniform = order == "uniform"  # as published rates assume
         bound = solver.rate(slope_norms(bounds), prices, bounds.scale, state) if uniform else np.inf
         lower, drift = replay.grade(theta) if replay else (bounds.lower_at(theta), np.nan)
-        rows.append(Checkpoint(mark, visits, seconds, theta, bounds.upper(theta), lower, bound, drift))
+        rows.append(Checkpoint(mark, visits, sweeping.seconds, theta, bounds.upper(theta), lower, bound, drift))
         if observe and observe(rows[-1]):
             break
     marked, calls, clock, thetas, upper, lower, bound, drift = map(np.array, zip(*rows, strict=True))
@@ -134,10 +131,10 @@ def run(
         thetas=thetas,
         **grades,
         compiled=use_machine,
-        compile_seconds=compile_seconds,
+        compile_seconds=compiling.seconds if use_machine else 0.0,
         method=solver,
         formulation=formulation,
-        mistakes=replay.mistakes() if isinstance(replay, MistakeReplay) else None,
+        mistakes=replay.mistakes() if replay else None,
     )
 
 
@@ -150,9 +147,9 @@ def compilable(kernel: Kernel, wanted: bool | None) -> bool:
 
 
 def visitor(
-    solver: Solver, kernel: Kernel, width: int, prices: Floats, state: Any, compiled: bool
-) -> Callable[[Ints, Ints, Floats], None]:
-    """visit(order, witnesses, steps): the solver's sweep over a chunk, with its log where it keeps one."""
+    solver: Solver, kernel: Kernel, width: int, prices: Floats, state: State, compiled: bool
+) -> Callable[[Ints, Ints, Floats], object]:
+    """visit(order, witnesses, steps): the solver's sweep over a chunk, which writes the log of a solver with a log."""
     if own := solver.visitor(kernel, prices, state, compiled):
         return lambda order, witnesses, steps: own(order)
     sweep, kernel = prepared(solver.sweep, kernel, width, prices, state) if compiled else (solver.sweep, kernel)
@@ -160,7 +157,9 @@ def visitor(
     return lambda order, witnesses, steps: sweep(*functions, order, prices, witnesses, steps, state)
 
 
-def prepared(sweep: Any, kernel: Kernel, width: int, prices: Floats, state: Any) -> tuple[Any, Kernel]:
+def prepared(
+    sweep: Callable[..., None], kernel: Kernel, width: int, prices: Floats, state: State
+) -> tuple[Callable[..., None], Kernel]:
     """The sweep and the kernel, compiled."""
     samples, witnesses, steps = np.empty(1, np.int64), np.empty((1, width), np.int64), np.empty((1, 2))
     arguments, kernel = (samples, prices, witnesses, steps, state), machine.compiled_kernel(kernel)
@@ -193,7 +192,7 @@ def drawn(samples: Ints, rng: np.random.Generator, order: str) -> Iterator[Ints]
 
 
 def chunks(orders: Iterator[Ints], passes: int, most: int) -> Iterator[Ints]:
-    """The next `passes` passes in arrays of at most `most` (one if that is 0): bounds the log's memory."""
+    """The next `passes` passes in arrays of at most max(`most`, 1) passes, which bounds the memory of the log."""
     while passes > 0:
         take = min(passes, max(most, 1))
         yield np.concatenate([next(orders) for _ in range(take)])
@@ -207,6 +206,21 @@ def slope_norms(bounds: AnyBounds) -> Floats:
     return 2 * bounds.problem.magnitude * np.maximum(1.0, bounds.problem.max_loss)
 
 
+class Ledger:
+    """The independent account of a run: `advance` reads the log of a chunk, `grade` judges an iterate."""
+
+    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
+        """Read the log of a chunk; without a log there is nothing to read."""
+
+    def grade(self, theta: Floats) -> tuple[float, float]:
+        """A proven lower bound, NaN without a dual, and the relative distance of θ from the rebuilt θ."""
+        raise NotImplementedError
+
+    def mistakes(self) -> Mistakes | None:
+        """The updates of a solver that learns from mistakes, else None."""
+        return None
+
+
 # ── replaying a dual solver's log ─────────────────────────────────────────────────────────────────
 
 
@@ -216,8 +230,8 @@ def unwind(order: Ints, atoms: Ints, steps: Floats, kept: Floats, gained: Floats
     Fills, for α at the start of the log:     α ← kept[i] α + gained
                                               ᾱ ← share ᾱ + mean[i] α + mean_gained
     and returns share. Let c_k be the weight of α after visit k in the final ᾱ, and T_k = Σ_{l ≥ k} c_l.
-    Mass that enters α_i at visit k stays whole until the next visit l of i, which keeps 1 − γ_l of
-    it: its part in ᾱ is m_k = T_k − T_l + (1 − γ_l) m_l.
+    Weight that enters α_i at visit k stays constant until the next visit l of i, which multiplies that weight by
+    1 − γ_l: its part in ᾱ is m_k = T_k − T_l + (1 − γ_l) m_l.
     """
     share, total = 1.0, 0.0
     since = np.zeros(len(kept))
@@ -236,10 +250,10 @@ def unwind(order: Ints, atoms: Ints, steps: Floats, kept: Floats, gained: Floats
     return share
 
 
-class Replay:
+class Replay(Ledger):
     """Per-sample weights α and their average ᾱ over a pool of cuts, rebuilt from a solver's log.
 
-    All weight starts on the truth, whose cut is zero.
+    At first all weight is on the truth, whose cut is zero.
     """
 
     def __init__(self, bounds: Bounds, compiled: bool):
@@ -264,33 +278,32 @@ class Replay:
         self.mean = share * average + mean[self.cuts.samples] * alpha + mean_gained
 
     def grade(self, theta: Floats) -> tuple[float, float]:
-        """The lower bound of ᾱ, and how far θ is from θ(ᾱ), relative to its size.
-
-        Where the cuts cancel, rounding is relative to their own size: 10⁻⁶ of it is a floor.
-        """
+        """The lower bound of ᾱ, and ‖θ − θ(ᾱ)‖ relative to ‖θ(ᾱ)‖."""
         mu = self.bounds.prices.floats()[self.cuts.samples] * np.maximum(self.mean, 0.0)
         return graded(self.bounds, self.cuts, mu, theta)
 
 
-class Handed:
+class Handed(Ledger):
     """The duals that a solver hands over, as cuts rebuilt from the data."""
 
-    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats]]):
+    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats] | None]):
         self.bounds, self.duals = bounds, duals
 
-    def advance(self, order: Ints, witnesses: Ints, steps: Floats) -> None:
-        """Nothing: there is no log."""
-
     def grade(self, theta: Floats) -> tuple[float, float]:
-        """As `Replay.grade`, of the duals of now."""
-        samples, witnesses, weights = self.duals()
+        """As `Replay.grade`, of the duals that the solver has now."""
+        handed = self.duals()
+        assert handed is not None  # a solver that keeps its cuts always does
+        samples, witnesses, weights = handed
         cuts = Cuts(self.bounds.oracle.dim, self.bounds.oracle.width)
         ids = cuts.add(samples, witnesses, self.bounds.oracle.rows)
-        return graded(self.bounds, cuts, np.bincount(ids, weights, len(cuts)), theta)
+        return graded(self.bounds, cuts, summed(ids, weights, len(cuts)), theta)
 
 
 def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float, float]:
-    """The lower bound of atom weights μ, and how far θ is from theirs, relative to its size."""
+    """The lower bound of atom weights μ, and ‖θ − θ(μ)‖ relative to ‖θ(μ)‖.
+
+    Where cuts cancel, rounding is relative to the size of the cuts: 10⁻⁶ of that size is the least denominator.
+    """
     solve, slopes = bounds.regularizer.argmin, cuts.slopes.T
     implied, summed = solve(-(slopes @ mu)), solve(abs(slopes) @ mu)
     size = max(np.linalg.norm(implied), 1e-6 * np.linalg.norm(summed), np.finfo(float).tiny)
@@ -300,14 +313,14 @@ def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float
 # ── replaying a log of mistakes ───────────────────────────────────────────────────────────────────
 
 
-class MistakeReplay:
+class MistakeReplay(Ledger):
     """θ of a solver that adds ψ_i(z) whenever its answer z is not the truth, rebuilt from its log.
 
-    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.averaging(t, T)`: an
-    update's step for the last iterate, the part of the visits that saw it for the average.
+    After T visits θ = Σ_t share_t ψ_t over the mistaken visits t, with shares `solver.averaging(t, T)`: for the last
+    iterate the step of update t, for the average that step times the share of visits after t.
     """
 
-    def __init__(self, oracle: Any, share: Callable[[Ints, int], Floats], truth: Ints):
+    def __init__(self, oracle: Oracle, share: Callable[[Ints, int], Floats | None], truth: Ints):
         self.oracle, self.share, self.truth = oracle, share, truth
         self.cuts, self.visits = Cuts(oracle.dim, oracle.width), 0
         self.updates: list[tuple[Ints, Ints]] = []  # (visit, atom) of each chunk's mistakes
@@ -319,7 +332,7 @@ class MistakeReplay:
         self.visits += len(order)
 
     def grade(self, theta: Floats) -> tuple[float, float]:
-        """No lower bound, and how far θ is from the replayed one, relative to its size."""
+        """NaN for the lower bound, and the relative distance of θ from the replayed θ."""
         visits, atoms = (np.concatenate(part) for part in zip(*self.updates, strict=True))
         weights = np.bincount(atoms, self.share(visits, self.visits), len(self.cuts))
         implied = -(self.cuts.slopes.T @ weights)
@@ -332,13 +345,14 @@ class MistakeReplay:
         return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
 
 
-def ledger(
-    solver: Solver, bounds: AnyBounds, oracle: Any, state: Any, compiled: bool
-) -> Replay | Handed | MistakeReplay | None:
-    """What repeats the solver's log, or takes its duals, if there are any."""
+def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle, state: State, compiled: bool) -> Ledger | None:
+    """The ledger that the solver's log or duals allow, or None."""
+    if isinstance(bounds, SmoothBounds):  # θ alone proves the lower bound
+        return None
     if solver.duals(state) is not None:
         return Handed(bounds, lambda: solver.duals(state))
     if solver.dual:
         return Replay(bounds, compiled)
-    learns = solver.averaging(np.zeros(0, np.int64), 1) is not None
-    return MistakeReplay(oracle, solver.averaging, bounds.problem.truth) if learns else None
+    if solver.learns_from_mistakes:
+        return MistakeReplay(oracle, solver.averaging, bounds.problem.truth)
+    return None

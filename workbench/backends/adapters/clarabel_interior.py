@@ -24,7 +24,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     return Answer.said(found.x, found.z, status, status.endswith("PrimalInfeasible"), found.iterations)
 
 
-# Below 1e-11 Clarabel can stall and then hands back an iterate wrong in the third digit.
+# Below 1e-11 Clarabel can stall and then return an iterate that is wrong in the third digit.
 OPTIONS = dialect("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio", floor=1e-11, max_iter=200)
 
 NAMES = {"clarabel": Backend("CLARABEL", "clarabel", run, OPTIONS, CONIC, rays=True)}

@@ -21,7 +21,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     rank = R.indptr.size - 1
     m, n, zero, tail = program.b.size, program.q.size, program.zero, program.b.size - 3 * program.exp
     order = np.arange(m)
-    order[tail:] = order[tail:].reshape(-1, 3)[:, [0, 2, 1]].ravel()  # undoes itself
+    order[tail:] = order[tail:].reshape(-1, 3)[:, [0, 2, 1]].ravel()  # this permutation is its own inverse
     b, rows = program.b[order], sparse.csr_array(as_csc(program.A))[order]
     rows = sparse.csr_array(sparse.hstack([rows, sparse.csr_array((m, 1))]))
     rise = sparse.csr_array(([-1.0, -1.0], ([0, 1], [n, n])), shape=(2, n + 1))
@@ -37,7 +37,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
 
 
 def root(P: Matrix) -> sparse.csr_array:
-    """R with RᵀR = P, less directions that are rounding error: entrywise if P is diagonal, else spectral."""
+    """R with RᵀR = P, without directions of rounding error: entrywise if P is diagonal, else spectral."""
     values = P.diagonal()
     if isinstance(P, sparse.sparray) and P.count_nonzero() == np.count_nonzero(values):
         return sparse.csr_array(sparse.diags_array(np.sqrt(np.maximum(values, 0))))[values > 0]
@@ -48,5 +48,5 @@ def root(P: Matrix) -> sparse.csr_array:
 
 OPTIONS = dialect("abstol", "reltol", "feastol", max_iters=200)
 
-# Through its cone, a gap of ε leaves √ε in the gradient Px + q: so little is delivered.
+# Through the cone, a gap of ε leaves √ε in the gradient Px + q, hence the small `delivers`.
 NAMES = {"ecos": Backend("ECOS", "ecos", run, OPTIONS, CONIC - {"quadratic"}, clock=None, delivers=1e-3, rays=True)}

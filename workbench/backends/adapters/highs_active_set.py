@@ -48,7 +48,7 @@ def has_entries(P: Matrix) -> bool:
 
 
 def basis_of(program: ConeProgram, hint: Answer) -> Any:
-    """The simplex basis that a hint suggests: rows with a price and equations leave it, columns at 0 may."""
+    """The simplex basis that a hint suggests: rows with a price and equations are nonbasic, columns at 0 may be."""
     import highspy
 
     kind, basis = highspy.HighsBasisStatus, highspy.HighsBasis()
@@ -56,7 +56,7 @@ def basis_of(program: ConeProgram, hint: Answer) -> Any:
     basis.row_status = [kind.kUpper if row else kind.kBasic for row in priced.tolist()]
     bound = (hint.x <= 0) & program.lower_zero
     basis.col_status = [kind.kLower if column else kind.kBasic for column in bound.tolist()]
-    basis.valid = basis.alien = True  # alien: of doubtful rank, HiGHS completes it
+    basis.valid = basis.alien = True  # alien: HiGHS completes a basis of doubtful rank
     return basis
 
 

@@ -1,7 +1,7 @@
 """Run benchmarks of a checkout.
 
-Without a NAME all of them. Ends with exit code 1 if one of them has failures to report; one that
-cannot run says why, and the others go on. Ctrl-C keeps what is found.
+Without a NAME all benchmarks run. The exit code is 1 if a benchmark reports failures; a benchmark that
+cannot run prints the reason, and the next one starts. Ctrl-C keeps the results so far.
 
     cutbench bench speed --json
 """

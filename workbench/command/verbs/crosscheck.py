@@ -3,7 +3,7 @@
 A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
 fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
 seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
-Ctrl-C keeps what is judged.
+Ctrl-C keeps the verdicts so far.
 
     cutbench crosscheck iris soft-margin --learners subgradient,bcfw,./mine.py
 """
@@ -27,7 +27,8 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 
 @verb(__doc__)
 @pair_arguments
-@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of ours that fit]")
+@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of our solvers that fit]")
+@click.option("--learner-set", multiple=True, metavar="NAME.KEY=VALUE", help="A setting of one of these learners.")
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
@@ -44,17 +45,18 @@ def command(
     formulation: str,
     settings: tuple[str, ...],
     learners: str | None,
+    learner_set: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
     data, form, source = pair(problem, formulation, settings)
-    chosen = learners_of(learners, form, data)
+    chosen = learners_of(learners, form, data, learner_set)
     gap, judging = budget(**options)
     folder = None if out is None else terminal.usable_folder(out)
     reference, facts = reference_of(form, data, gap, chosen, {"name": problem, "settings": source})
     path = None
-    if folder is not None and hasattr(reference, "certificate"):
+    if folder is not None and not isinstance(reference, NotSeparable):
         path = terminal.shown_path(reference.certificate.save(folder / "reference"))
     record: dict[str, Any] = {"reference": names_of(problem, formulation) | facts | {"certificate": path}}
     record["learners"] = []
@@ -69,16 +71,16 @@ def command(
     return verdicts_code(record, len(chosen))
 
 
-def learners_of(words: str | None, form: Any, data: Any) -> Sequence[Any]:
-    """The learners that --learners names; without the option all of ours that fit."""
+def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ...] = ()) -> Sequence[Any]:
+    """The learners that --learners names; without the option all of our solvers that fit."""
     from workbench.judging.learners import fitting, learners_named
 
     if words is None:
-        return fitting(form, data)
+        return learners_named([each.name for each in fitting(form, data)], settings)
     names = list(filter(None, map(str.strip, words.split(","))))
     if not names:
-        raise BadInput("--learners names nobody; write for example --learners subgradient,bcfw.")
-    return learners_named(names)
+        raise BadInput("--learners names no learner; write for example --learners subgradient,bcfw.")
+    return learners_named(names, settings)
 
 
 def budget(
@@ -106,11 +108,11 @@ def budget(
 def reference_of(
     form: Any, data: Any, gap: float, learners: Sequence[Any], source: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """The certified reference and its record; a Farkas ray is a reference for solvers that are judged by mistakes."""
+    """The certified reference and its record; for solvers that learn from mistakes a Farkas ray is a reference, too."""
     try:
         reference = solved(form, data, "reference", gap=gap, source=source)
     except NotSeparable as ray:
-        if not any(hasattr(each.thing, "share") for each in learners):
+        if not any(each.ours and each.thing.learns_from_mistakes for each in learners):
             raise
         facts = {"n_samples": data.n_samples, "upper": None, "lower": None, "gap": None, "status": "not separable"}
         return ray, facts | {"evidence": str(ray)}
@@ -130,7 +132,7 @@ def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> 
 
 
 def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
-    """1 if one of the learners disagrees or failed, 3 if one or the reference is undecided, with the remedy."""
+    """1 if a learner disagrees or failed, 3 if a learner or the reference is undecided; prints the remedy."""
     rows = record["learners"]
     if len(rows) < asked:
         return complain(f"interrupted; {len(rows)} of {asked} learners were judged.", INTERRUPTED)

@@ -1,6 +1,6 @@
 """Examine the installation: packages, backends, caches, data.
 
-Each backend solves two samples. What does not work is followed by a remedy.
+Each backend solves a problem of two samples. A remedy is printed for everything that does not work.
 
     cutbench doctor
 """

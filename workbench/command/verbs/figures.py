@@ -1,6 +1,6 @@
 """Draw figures: PNG, SVG, and their data as CSV.
 
-Without a NAME all of them.
+Without a NAME all figures are drawn.
 
     cutbench figures objective --out runs/figures
 """

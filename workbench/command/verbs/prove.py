@@ -24,7 +24,7 @@ UNSURE = 1e-6  # gap of a proven interval above which exit code 3 says that more
 @verb(__doc__)
 @click.argument("file")
 @click.option("--reading", type=READING, help="What a float means.  [default: decimal in texts, float elsewhere]")
-@click.option("--backend", metavar="NAME|all", help="Who proposes; `all` shows how far each backend's answer is off.")
+@click.option("--backend", metavar="NAME|all", help="The backend that proposes; `all` shows the error of each answer.")
 @click.option("--time-limit", type=float, metavar="S", help="Seconds for the backends.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.")
 @json_option
@@ -39,19 +39,19 @@ def command(
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
         program, own = found_in(file)
         proof = prove(program, reading or own, None if every else backend, time_limit)
-        told = record(proof) | {"certificate": None}
+        fields = record(proof) | {"certificate": None}
         if folder is not None and proof.kind != "unknown":
-            told["certificate"] = terminal.shown_path(proof.save(folder / "certificate"))
+            fields["certificate"] = terminal.shown_path(proof.save(folder / "certificate"))
         if every:
             from workbench.programs.accuracy import accuracy
 
-            told["rows"] = accuracy(proof, time_limit)
-    terminal.emit(told) if as_json else show(told)
-    return code_of(told)
+            fields["rows"] = accuracy(proof, time_limit)
+    terminal.emit(fields) if as_json else show(fields)
+    return code_of(fields)
 
 
 def found_in(file: str) -> tuple[Any, str]:
-    """The compiled program of a file, and the reading it suggests."""
+    """The compiled program of a file, and the reading that the file's format suggests."""
     from workbench.programs.files import program_in
     from workbench.programs.program import Program
 
@@ -63,22 +63,22 @@ def found_in(file: str) -> tuple[Any, str]:
     return program, reading
 
 
-def code_of(told: dict[str, Any]) -> int:
-    if told["kind"] == "unknown":
-        return complain(f"{told['remark']}; try another --backend or --reading.", 3)
-    if told["kind"] == "bounded" and (told["gap"] is None or told["gap"] > UNSURE):
-        return complain(f"the interval is wide ({told['remark'] or 'try another --backend'}).", 3)
+def code_of(fields: dict[str, Any]) -> int:
+    if fields["kind"] == "unknown":
+        return complain(f"{fields['remark']}; try another --backend or --reading.", 3)
+    if fields["kind"] == "bounded" and (fields["gap"] is None or fields["gap"] > UNSURE):
+        return complain(f"the interval is wide ({fields['remark'] or 'try another --backend'}).", 3)
     return 0
 
 
-def show(told: dict[str, Any]) -> None:
-    click.echo(told["statement"])
-    if told["gap"] is not None and told["optimum"] is None:
-        click.echo(f"  gap      {terminal.small(told['gap'])} relative")
-    for sentence in told["rounded"]:
+def show(fields: dict[str, Any]) -> None:
+    click.echo(fields["statement"])
+    if fields["gap"] is not None and fields["optimum"] is None:
+        click.echo(f"  gap      {terminal.small(fields['gap'])} relative")
+    for sentence in fields["rounded"]:
         click.echo(f"  rounded  {sentence}")
-    if told["certificate"]:
-        click.echo(f"  proof    {told['certificate']}")
-    click.echo(f"  program  sha256 {told['program_sha256']}")
-    if rows := told.get("rows"):
+    if fields["certificate"]:
+        click.echo(f"  proof    {fields['certificate']}")
+    click.echo(f"  program  sha256 {fields['program_sha256']}")
+    if rows := fields.get("rows"):
         terminal.table(list(rows[0]), [[terminal.cell(value) for value in row.values()] for row in rows])

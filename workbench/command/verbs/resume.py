@@ -1,7 +1,7 @@
 """Continue an interrupted run.
 
 RUN is the folder of a `solve` that was interrupted, killed, or ended by a limit. Problem files are
-read again and must hold the same data. Limits given to `solve` no longer count.
+read again and must hold the same data. The limits of that `solve` no longer apply.
 
     cutbench resume runs/digits-soft-margin --time-limit 60
 """
@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from workbench.command.exits import complain
-from workbench.command.solutions import Run, resumable
+from workbench.command.solutions import FolderRun, resumable
 from workbench.command.words import data_option, json_option, limits, problem_of, short_name, verb
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
@@ -23,7 +23,7 @@ from workbench.registries import build, is_path, registry
 
 @verb(__doc__)
 @click.argument("run")
-@click.option("--gap", type=float, help="Relative gap to prove.  [default: as it was]")
+@click.option("--gap", type=float, help="Relative gap to prove.  [default: as before]")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
 @data_option
@@ -41,15 +41,15 @@ def command(run: str, gap: float | None, time_limit: float | None, max_rounds: i
         return again.by_one(options | {"journal": journal})
 
 
-def continued(run: str, journal: Any, as_json: bool) -> Run:
-    """The run that the journal's first line describes, with its problem read again."""
+def continued(run: str, journal: Any, as_json: bool) -> FolderRun:
+    """The run that the journal's first line describes; the problem is read again."""
     source, formulation = journal.settings["source"], journal.settings["formulation"]
     if "name" not in source:
         raise MissingCapability(
-            f"The run in {run} was begun in Python; go on there, with solve(…, journal=Journal.resume({run!r}))."
+            f"The run in {run} was begun in Python; continue there, with solve(…, journal=Journal.resume({run!r}))."
         )
     place = Path(journal.settings["folder"], source["name"]) if is_path(source["name"]) else source["name"]
     data = problem_of(build(load_problem(place), source.get("settings", {})), source["name"])
     form = build(registry("formulation").get(formulation["name"]), formulation["settings"])
     names = {"problem": short_name(source["name"]), "formulation": formulation["name"]}
-    return Run(Path(run), data, form, names, source, as_json)
+    return FolderRun(Path(run), data, form, names, source, as_json)

@@ -1,6 +1,6 @@
 """Solve PROBLEM under FORMULATION to a proven gap.
 
-Each finished round is kept in the journal of the folder: `cutbench resume` continues what was
+The journal in the folder keeps each finished round: `cutbench resume` continues a run that was
 interrupted, killed or ended by a limit.
 
     cutbench solve iris soft-margin --set lam=0.01 --gap 1e-6
@@ -14,18 +14,18 @@ from pathlib import Path
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.solutions import Run, resumable
+from workbench.command.solutions import FolderRun, resumable
 from workbench.command.words import data_option, json_option, limits, names_of, pair, pair_arguments, verb
 
 
 @verb(__doc__)
 @pair_arguments
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap to prove.")
-@click.option("--backend", metavar="NAME|all", help="The convex solver; `all` asks each that is installed.")
+@click.option("--backend", metavar="NAME|all", help="The convex solver; `all` asks every installed backend.")
 @click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
-@click.option("--polish", is_flag=True, help="Then look for the exact optimum, a fraction.")
+@click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @data_option
 @json_option
@@ -46,7 +46,7 @@ def command(
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
-    run = Run(folder, data, form, names, {"name": problem, "settings": source}, as_json)
+    run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":
             return run.by_all(options)

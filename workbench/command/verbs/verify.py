@@ -1,9 +1,9 @@
-"""Prove a certificate again, without any solver, and say what it proves and what not.
+"""Prove a certificate again, without any solver, and print what is proven.
 
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. Every number is recomputed from the data
-inside, over whole numbers. --data ties these data to yours, --expect the settings. A certificate about an output
-structure of your own rests on the code in --problem; it is conditional, and so the exit code is 1 unless
---allow-conditional.
+in the certificate, over whole numbers. --data compares these data with yours, --expect the settings. A certificate
+about an output structure of your own depends on the code in --problem; such a proof is conditional, and the exit code
+is 1 unless --allow-conditional.
 
     cutbench verify runs/iris-soft-margin
     cutbench verify runs/mine-hard-margin --data mine.csv
@@ -41,16 +41,28 @@ def command(
     from workbench.proofs.verify import verify
 
     path = certificate_path(certificate)
-    held = None if data is None else problem_in(data, settings, path)
+    own = None if data is None else problem_in(data, settings, path)
     if settings and data is None:
         raise BadInput(f"--set {settings[0]} belongs to the problem of --data; name one, e.g. --data digits.")
     place = options["problem"]
-    code = None if place is None else problem_of(build(load_problem(place), {}), place)
+    code = None if place is None else coded(place, path)
     wanted = dict(map(expected, expect))
-    result = verify(path, held, f"the data in {data}", wanted, code)
+    result = verify(path, own, f"the data in {data}", wanted, code)
     terminal.emit(result) if options["as_json"] else print_proof(result)
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
+
+
+def coded(place: str, certificate: Path) -> Any:
+    """The problem of a Python file, built with those settings of the certificate's problem that the file takes."""
+    from workbench.proofs.certificate import load
+
+    source = load_problem(place)
+    told, known = {}, settings_of(source)
+    if known:
+        told = load(certificate)[1]["problem"].get("settings", {})
+    with terminal.stdout_kept():
+        return problem_of(build(source, {key: told[key] for key in known if key in told}), place)
 
 
 def expected(words: str) -> tuple[str, str]:
@@ -71,18 +83,18 @@ def problem_in(place: str, settings: tuple[str, ...], certificate: Path) -> Any:
     source = load_problem(place)
     words = dict(*parse_settings(settings, source))
     if not words and not place.endswith(".py") and is_path(place):
-        told, known = load(certificate)[1]["problem"].get("settings", {}), settings_of(source)
-        words = {key: told[key] for key in known if key in told}
+        kept, known = load(certificate)[1]["problem"].get("settings", {}), settings_of(source)
+        words = {key: kept[key] for key in known if key in kept}
     return problem_of(build(source, words), place)
 
 
 def print_proof(result: dict[str, Any]) -> None:
-    """What was proven, of what, on which assumptions, and what was not."""
+    """Print what was proven, about which program, on which assumptions, and what was not proven."""
     conditional = result["conditional_on"] and not result["refuted"]
     verdict = "proven" if result["proven"] else "CONDITIONAL, not proven," if conditional else "NOT PROVEN"
     click.echo(f"{verdict} in {result['arithmetic']} arithmetic")
-    given = " ".join(f"{key}={shortened(str(value), 60)}" for key, value in result["settings"].items())
-    click.echo(f"  program  {result['formulation']} {given}".rstrip())
+    chosen = " ".join(f"{key}={shortened(str(value), 60)}" for key, value in result["settings"].items())
+    click.echo(f"  program  {result['formulation']} {chosen}".rstrip())
     click.echo(f"           {(result['formula'] or '').partition(chr(10))[0]}")
     click.echo(f"  outputs  {result['structure']}")
     click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")

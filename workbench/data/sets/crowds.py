@@ -1,4 +1,4 @@
-"""Ratings: who judged what how, from files that the user has."""
+"""Ratings: labels that raters gave to items, from files of the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.errors import BadInput
 
 
 class Ratings(NamedTuple):
-    """Who judged what how: three arrays (n,) of texts; no pair occurs twice."""
+    """Rater, item and label of each judgement: three arrays (n,) of texts; no pair of rater and item occurs twice."""
 
     rater: NDArray[np.str_]
     item: NDArray[np.str_]
@@ -23,7 +23,7 @@ class Ratings(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a file of ratings is written: its first line if that names the columns, and where rater, item, label are."""
+    """The format of a file of ratings: the heading if there is one, and the columns of rater, item and label."""
 
     file: str
     heading: list[str] | None
@@ -48,7 +48,7 @@ CROWDS = {
 
 
 def ratings(name: str, folder: str | Path | None = None) -> Ratings:
-    """Judgements from a file in the folder, in CUTBENCH_DATA, or in `crowd` below either.
+    """Judgements from a file in the folder, in CUTBENCH_DATA, or in a folder `crowd` inside one of these.
 
         face-sentiment   584 faces, 27 workers, 4 classes: question,worker,answer (Mozafari et al. 2014)
         bluebird         108 images, 39 raters, 2 classes: item, rater, label (Welinder et al. 2010)

@@ -67,7 +67,7 @@ class Suspect:
     history: Sequence[tuple[float, Floats]] = ()
 
     @property
-    def form(self) -> Any:  # any of the four kinds
+    def form(self) -> Any:  # one of the four kinds, whose settings the entries read by name
         return self.reference.formulation
 
     @property

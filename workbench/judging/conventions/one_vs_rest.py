@@ -8,8 +8,9 @@
 
     F′(W) − min F′ ≤ ρ²/(2μ),      ‖W − W*‖ ≤ ρ/μ,      and ρ is least at μ = −⟨W, G⟩/‖W‖²:
 
-weights tell the μ at which they are stationary, and how near they are. For the hinge G is chosen among the
-subgradients: a sample whose margin is 1 within ON has a share from 0 to 1, by bounded least squares, label by label.
+weights tell the μ at which they are stationary, and how near they are. For the hinge a sample whose margin is 1 within
+ON has a share α from 0 to 1, by bounded least squares, label by label: that is an ε-subgradient with
+ε = Σ p_i ((1 − m)₊ − α (1 − m)), and F′(W) − min F′ ≤ ρ²/(2μ) + ε = μ/2 D², D the bound on ‖W − W*‖.
 
 Intercepts b that a learner has and does not report are those of its optimum, with μ/2 ‖b‖² or without, and G is the
 slope at (W, b(W)); Newton steps find them, one number a label. The hinge is tried without.
@@ -19,12 +20,14 @@ slope at (W, b(W)); Newton steps find them, one number a label. The hinge is tri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import lsq_linear
+from scipy.optimize import brentq, lsq_linear
 
 from workbench.contracts import Floats, Labelled
 from workbench.judging.conventions.layouts import balanced
@@ -33,6 +36,8 @@ from workbench.judging.conventions.standardised import views
 
 ON = 0.02  # of the margin 1: a learner that has converged to 1e-3 has its support vectors within it
 SAME = 0.02  # |log μ/μ₀| of a multiple of λ that is meant
+TURNS = 25  # between μ and the shares of samples on the margin
+LEAST = 1e-8  # μ
 NEWTON = 60  # steps for intercepts, each of at most 1
 ROOM = 4_000_000  # entries of the least squares for a hinge's shares; where there are more, the hinge is not tried
 LOSSES = {"squared hinge": "a squared hinge", "hinge": "a hinge", "likelihood": "a likelihood of its own"}
@@ -84,18 +89,22 @@ class Rows:
                 break
         return b
 
-    def hinge_slope(self, W: Floats, mu: float) -> Floats:
-        """The subgradient G of the hinge's risk that is nearest to −μW, label by label."""
-        m, G = self.margins(W, np.zeros(len(W))), np.zeros_like(W)
+    def hinge_slope(self, W: Floats, mu: float) -> tuple[Floats, float]:
+        """The ε-subgradient G of the hinge's risk that is nearest to −μW, label by label, and ε."""
+        m, G, epsilon = self.margins(W, np.zeros(len(W))), np.zeros_like(W), 0.0
         for y, margins in enumerate(m.T):
             pulls = -self.prices * self.signs[:, y]
             on = np.flatnonzero(abs(margins - 1) <= ON)
             G[y] = (pulls * (margins < 1 - ON)) @ self.X
+            shares = np.zeros(0)
             if len(on):
                 rows = self.X[on].toarray() if sparse.issparse(self.X) else self.X[on]
                 A = (pulls[on, None] * rows).T
-                G[y] += A @ lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
-        return G
+                shares = lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
+                G[y] += A @ shares
+            missing = 1 - margins[on]
+            epsilon += float(self.prices[on] @ (np.maximum(missing, 0) - shares * missing))
+        return G, epsilon
 
 
 def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
@@ -113,9 +122,9 @@ def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
                 continue
             rows = Rows(X, signs, prices, loss)
             for bias in BIASES if loss != "hinge" else BIASES[:1]:
-                mu, b, G = stationary(rows, W, bias)
-                if mu > 0:
-                    yield fit(rows, W, b, mu, G, described(loss, bias, changed, suspect, mu), suspect)
+                point = stationary(rows, W, bias)
+                if point.mu > 0:
+                    yield fit(rows, W, point, described(loss, bias, changed, suspect, point.mu), suspect)
 
 
 def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array, Floats]]:
@@ -130,19 +139,42 @@ def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array,
                 yield "balanced classes", X, evened / weights.sum()
 
 
-def stationary(rows: Rows, W: Floats, bias: str) -> tuple[float, Floats, Floats]:
-    """(μ, b, G) at which W is most nearly stationary: μ and what depends on it, in turns."""
-    none = np.zeros(len(W))
-    b = rows.intercepts(W, 0.0) if bias == "a free intercept" else none
-    G = rows.slope(W, b)
+class Point(NamedTuple):
+    """μ, intercepts b (k,) and the ε-subgradient G (k, p) at which weights are most nearly stationary."""
+
+    mu: float
+    b: Floats
+    G: Floats
+    epsilon: float
+
+
+def stationary(rows: Rows, W: Floats, bias: str) -> Point:
+    """Where μ is the one that fits G, and G the one at μ."""
+    b = rows.intercepts(W, 0.0) if bias else np.zeros(len(W))
+    G, epsilon = rows.slope(W, b), 0.0
     mu = fitting(W, G)
-    for _ in range(4 if bias == "a penalised intercept" or rows.loss == "hinge" else 0):
-        if not mu > 0:
-            break
-        b = rows.intercepts(W, mu) if bias else none
-        G = rows.hinge_slope(W, mu) if rows.loss == "hinge" else rows.slope(W, b)
+    if bias == "a penalised intercept":
+        mu = penalised(rows, W, mu)
+        b = rows.intercepts(W, max(mu, 0.0))
+        return Point(mu, b, rows.slope(W, b), 0.0)
+    for _ in range(TURNS if rows.loss == "hinge" and mu > 0 else 0):
+        before, (G, epsilon) = mu, rows.hinge_slope(W, mu)
         mu = fitting(W, G)
-    return mu, b, G
+        if not mu > 0 or abs(mu - before) <= 1e-9 * mu:
+            break
+    return Point(mu, b, G, epsilon)
+
+
+def penalised(rows: Rows, W: Floats, free: float) -> float:
+    """The μ that fits the slope at (W, b(μ)), by bisection in log μ, 0 if none does; `free` fits without penalty."""
+
+    def off(log_mu: float) -> float:
+        return fitting(W, rows.slope(W, rows.intercepts(W, math.exp(log_mu)))) - math.exp(log_mu)
+
+    ends = math.log(LEAST), math.log(max(10 * free, 1.0))
+    if not off(ends[0]) > 0 > off(ends[1]):
+        return 0.0
+    return math.exp(brentq(off, *ends, xtol=1e-10))
 
 
 def fitting(W: Floats, G: Floats) -> float:
@@ -150,17 +182,18 @@ def fitting(W: Floats, G: Floats) -> float:
     return float(-(W * G).sum() / float((W * W).sum()))
 
 
-def fit(rows: Rows, W: Floats, b: Floats, mu: float, G: Floats, said: tuple[str, str], suspect: Suspect) -> Fit:
+def fit(rows: Rows, W: Floats, point: Point, said: tuple[str, str], suspect: Suspect) -> Fit:
     """e and D by the residual; e₋ by the best point that is found along it."""
-    residual = mu * W + G
-    size, rho = SHARE * mu / 2 * float((W * W).sum()), float(np.linalg.norm(residual))
-    here = mu / 2 * float((W * W).sum()) + rows.risk(W, b)
+    mu, residual = point.mu, point.mu * W + point.G
+    squared = float((W * W).sum())
+    size, here = SHARE * mu / 2 * squared, mu / 2 * squared + rows.risk(W, point.b)
     best = here
     for step in STEPS / mu:
         other = W - step * residual
-        best = min(best, mu / 2 * float((other * other).sum()) + rows.risk(other, b))
+        best = min(best, mu / 2 * float((other * other).sum()) + rows.risk(other, point.b))
+    most = float((residual * residual).sum()) / (2 * mu) + point.epsilon
     neighbour = Neighbour(*said, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu})
-    return Fit(neighbour, rho**2 / (2 * mu) / size, max(here - best, 0.0) / size, rho / mu)
+    return Fit(neighbour, most / size, max(here - best, 0.0) / size, float(np.sqrt(2 * most / mu)))
 
 
 def described(loss: str, bias: str, changed: str, suspect: Suspect, mu: float) -> tuple[str, str]:

@@ -1,4 +1,12 @@
-"""Other trade-offs: λ times a number that has a reason, or times the number that fits best."""
+"""Other trade-offs: λ times a number that has a reason, or times the number that fits best.
+
+**The multiple of λ.** E(κ) = κ r(θ) + R(θ) − min over w of κ r(w) + R(w), r = λ/2 ‖·‖², is convex in κ, for the minimum
+of functions linear in κ is concave; its slope is r(θ) − r(w(κ)), so the best κ is the one at which the optimum w(κ) is
+as long as θ. For given dual weights the gap κλ/2 ‖θ‖² + ‖g‖²/(2κλ) + … is least at κ = ‖g‖/(λ‖θ‖): as w(κ) = −g/(κλ),
+that is κ ← κ ‖w(κ)‖/‖θ‖. It cannot overshoot, for κ‖w(κ)‖ rises and ‖w(κ)‖ falls with κ; the step is lengthened by
+the slope that the last two show. Then ratios with a name near it are tried: 2, ½, n, 1/n, 1/(λ²n), …; κ itself is
+named where it fits twice as well.
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ from workbench.proofs.checker.formulations import (
 )
 from workbench.proofs.checker.kinds import cuts, program, tangent
 from workbench.proofs.checker.kinds import tree as searched
-from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass, tree
+from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass, structured, tree
 
 DEFINITIONS = (
-    *(chain, flow, graph, linear, matching, motif, multiclass, tree),
+    *(chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
     *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
     *(cuts, program, tangent, searched),
 )

@@ -1,4 +1,4 @@
-"""Block dual ascent: our own warm-started master for any regularizer with a shape and finite prices.
+"""Block dual ascent: our own warm-started master for any regularizer with a `Shape` and finite prices.
 
     min over θ   r(θ) + Σ_g p_g max_{r∈g} (⟨a_r, θ⟩ + o_r),      r(x) = Σ_j a_j x_j² + c_j x_j + l_j|x_j| on x ≥ f,
                                                                  some entries on the simplex (regularizers.Shape)
@@ -11,28 +11,28 @@ and θ_j is Lipschitz in d_j with constant 1/h_j. So D falls below its tangent b
 H_rs = Σ_j a_rj a_sj/h_j. A visit to group g raises the tangent less that form over the weights of its rows alone, by
 pairwise steps: weight moves from the row r⁻ with least ∇ among β_r > 0 to the row r⁺ with greatest ∇, by
 δ = min(β_{r⁻}, (∇_{r⁺} − ∇_{r⁻})/(H_{++} + H_{−−} − 2H_{+−})) (the steps of pairwise Frank–Wolfe, Lacoste-Julien &
-Jaggi 2015). For a squared norm, H = AAᵀ/μ, that is D itself. Groups are visited in a new random order each sweep: a
-fixed order is far slower. A sweep costs a pass over the rows' nonzeros; the slopes stay sparse. An interior-point
-method solves each master from scratch, this starts from the last β; and weights leave at exactly zero, which keeps
-the support small for the active-set finish (polish.py).
+Jaggi 2015). For a squared norm, H = AAᵀ/μ and the model is D itself. Groups are visited in a new random order each
+sweep: a fixed order is far slower. A sweep costs a pass over the rows' nonzeros; the slopes stay sparse. An
+interior-point method solves each master from scratch, the ascent starts from the last β. Its weights become exactly
+zero, which keeps the support small for the active-set finish (polish.py).
 
-**Loose entries.** Where a_j = 0, as for biases b, that nothing penalises, and for costs v on the simplex, θ does not
+**Loose entries.** Where a_j = 0, as for biases b, which no term penalises, and for costs v on the simplex, θ does not
 follow from β. There r gets the term ½σ_j(x_j − x⁰_j)², whose centre x⁰ moves to x every few sweeps (the proximal
 method of multipliers; Rockafellar 1976): h_j = 2a_j + σ_j, z = σx⁰ − c − d, and on the simplex θ is the projection of
 x⁰ − d/σ. Loose entries move about as fast as the others if rows have the same mean square in both, measured by h: σ
-is the mean of Σ_j a_rj² over the loose entries, over the mean of Σ_j a_rj²/(2a_j) over the rest; one for the simplex,
-one for what else is loose.
+is the mean of Σ_j a_rj² over the loose entries, over the mean of Σ_j a_rj²/(2a_j) over the rest; one σ for the
+simplex, one for the other loose entries.
 
 **When to stop.** D* − D(β) ≤ Σ_g p_g max_{r∈g} ∇_r − ⟨∇, β⟩, summed over the visits of a sweep, and what the centre
-still does: ⟨d, v⟩ − min d on the simplex, elsewhere Σ_j |σ_j(x_j − x⁰_j)| times a distance to the optimum, for which
-max |x_j| stands. That is an estimate, and decides nothing but when the oracle is asked again; no σ and no x⁰ enters
-`Bounds`, which balances β until free entries have no push.
+still contributes: ⟨d, v⟩ − min d on the simplex, elsewhere Σ_j |σ_j(x_j − x⁰_j)| times the distance to the optimum,
+estimated by max |x_j|. This estimate only decides when the oracle is asked again; no σ and no x⁰ enters `Bounds`, which
+balances β until free entries have no push.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,13 +40,14 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Rows, Shape
 from workbench.objectives.regularizers import projected, separated
 from workbench.solving.masters.master import Master, MasterAnswer
+from workbench.solving.progress import Clock
 
 SWEEPS = 8  # between two moves of the centre, or looks at the gap
-MOVES = 16  # at most, before the oracle is asked again
+MOVES = 16  # of the centre, at most, before the oracle is asked again
 
 
-class Blocks(NamedTuple):
-    """Rows as arrays, `order`ed by group: those of g stand at starts[g] … starts[g + 1]; the Gram matrix of each."""
+class GroupedRows(NamedTuple):
+    """Rows as arrays, `order`ed by group: g has the places starts[g] … starts[g + 1]; the Gram matrix of each group."""
 
     indptr: Ints
     indices: Ints
@@ -77,8 +78,8 @@ class Dual(NamedTuple):
     theta: Floats
 
 
-def fill(blocks: Blocks, metric: Floats, dense: Floats) -> None:
-    """The Gram matrix of each group, by a row at a time spread out into `dense` (p,), 0 before and after."""
+def fill(blocks: GroupedRows, metric: Floats, dense: Floats) -> None:
+    """Fill in the Gram matrix of each group, one row at a time spread out into `dense` (p,), 0 before and after."""
     indptr, indices, values, _, order, starts, _, corners, gram = blocks
     for g in range(len(starts) - 1):
         first, m = starts[g], starts[g + 1] - starts[g]
@@ -96,7 +97,7 @@ def fill(blocks: Blocks, metric: Floats, dense: Floats) -> None:
 
 
 def pairwise(gram: Floats, gradient: Floats, weight: Floats, least: float) -> None:
-    """Steps from the row of least gradient that has weight to the one of greatest, on the quadratic model."""
+    """Steps on the quadratic model of a group, from the row of least gradient with weight to that of the greatest."""
     m = len(weight)
     for _ in range(4 * m):
         high, low = 0, -1
@@ -120,10 +121,19 @@ def pairwise(gram: Floats, gradient: Floats, weight: Floats, least: float) -> No
             gradient[a] -= step * (gram[high * m + a] - gram[low * m + a])
 
 
-def sweep(pairwise, projected, blocks: Blocks, centred: Centred, dual: Dual, orders: Ints, target: float) -> float:
-    """A sweep over the groups for each row of `orders`, none but the first if that finds a gap of at most `target`.
+def sweep(
+    pairwise: Callable[..., None],
+    projected: Callable[..., Floats],
+    blocks: GroupedRows,
+    centred: Centred,
+    dual: Dual,
+    orders: Ints,
+    target: float,
+) -> float:
+    """One sweep over the groups for each row of `orders`; the gap at this centre.
 
-    The later ones leave out the groups in which the first found nothing to do. Returns the gap at this centre.
+    The first sweep computes the gap, and is the last one if that gap is at most `target`. Later sweeps leave out the
+    groups in which the first sweep found nothing to improve.
     """
     indptr, indices, values, offsets, order, starts, prices, corners, gram = blocks
     metric, pull, absolute, floor, simplex = centred
@@ -165,7 +175,7 @@ def sweep(pairwise, projected, blocks: Blocks, centred: Centred, dual: Dual, ord
 
 
 class AscentMaster(Master):
-    """The dual over sparse rows, from the last β (rows,) and the last centre, groups in a seeded order."""
+    """The master that ascends the dual over sparse rows from its last β (rows,) and centre, groups in seeded orders."""
 
     def __init__(self, shape: Shape, prices: Floats, start: Floats):
         super().__init__(len(start), "ascent")
@@ -186,7 +196,7 @@ class AscentMaster(Master):
         self.beta = self.beta[index]
 
     def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
-        end = time.perf_counter() + (time_limit or np.inf)
+        clock = Clock(time_limit)
         fill, sweep, pairwise, projected = self.steps
         rows, sigma, estimate = self.rows, self.sigma(), np.inf
         blocks, beta = grouped(rows, self.prices, self.beta)
@@ -200,7 +210,7 @@ class AscentMaster(Master):
             gap = sweep(pairwise, projected, blocks, centred, Dual(beta, push, theta), orders, 0.5 * slack)
             estimate = gap + self.missed(theta, push, sigma)
             self.centre = np.where(sigma > 0, theta, 0.0)
-            if estimate <= slack or time.perf_counter() >= end:
+            if estimate <= slack or clock.left <= 0:
                 break
         self.beta = beta
         return MasterAnswer(theta, beta, f"gap about {estimate:.1e}")
@@ -225,14 +235,14 @@ class AscentMaster(Master):
         return theta
 
     def missed(self, theta: Floats, push: Floats, sigma: Floats) -> float:
-        """What the centre may still cost; see the module's docstring."""
+        """The part of the gap estimate that the centre x⁰ causes; see the module's docstring."""
         away = np.abs(sigma * (theta - self.centre))[self.loose].sum()
         costs = theta[self.simplex] @ push[self.simplex] - push[self.simplex].min() if len(self.simplex) else 0.0
         return float(away * np.abs(theta[self.loose]).max(initial=0.0) + costs)
 
 
-def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[Blocks, Floats]:
-    """The rows as blocks with room for their Gram matrices, and β scaled to the prices; every group has a row."""
+def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[GroupedRows, Floats]:
+    """The rows by group with room for their Gram matrices, and β scaled to the prices; every group has a row."""
     order = np.argsort(rows.groups, kind="stable")
     starts = np.searchsorted(rows.groups[order], np.arange(len(prices) + 1))
     mass = np.bincount(rows.groups, beta, len(prices))
@@ -241,14 +251,14 @@ def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[Blocks, Floats]:
     beta[order[starts[:-1][empty]]] = prices[empty]
     corners = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
     index = rows.slopes.indptr.astype(np.int64), rows.slopes.indices.astype(np.int64)
-    held = *index, rows.slopes.data, rows.offsets
-    return Blocks(*held, order, starts, prices, corners[:-1], np.empty(corners[-1])), beta
+    values: Floats = np.asarray(rows.slopes.data, float)
+    return GroupedRows(*index, values, rows.offsets, order, starts, prices, corners[:-1], np.empty(corners[-1])), beta
 
 
-def compiled() -> tuple[Any, ...]:
-    """`fill`, `sweep` and what the latter calls, compiled."""
+def compiled() -> tuple[Callable[..., None], Callable[..., float], Callable[..., None], Callable[..., Floats]]:
+    """`fill`, `sweep` and the two functions that `sweep` calls, compiled."""
     floats, ints = np.zeros(1), np.zeros(1, np.int64)
-    blocks = Blocks(ints, ints, floats, floats, ints, ints, floats, ints, floats)
+    blocks = GroupedRows(ints, ints, floats, floats, ints, ints, floats, ints, floats)
     centred, dual = Centred(floats, floats, floats, floats, ints), Dual(floats, floats, floats)
     onto = compiled_function(projected, (floats, floats), "floats")
     steps = compiled_function(pairwise, (floats, floats, floats, 0.0), "void")

@@ -1,9 +1,9 @@
 """Which master solves the program over the cuts so far.
 
-What the regularizer, the prices and the named backend offer decides:
+The regularizer, the prices and the named backend decide:
 
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
-        begun, where n·p ≥ LONG, with passes of dual-block (masters/passes.py): master "dual-block"
+        after passes of dual-block where n·p ≥ LONG (masters/passes.py): master "dual-block"
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
                                                    → AscentMaster (about a moving centre where r is not curved)
@@ -11,7 +11,7 @@ What the regularizer, the prices and the named backend offer decides:
 
 LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
 1e-9 took 1.2 | 0.2, 1797 digits to 1e-6 1.1 | 1.5, 200 words (8·10⁵, λ = 0.01) 5 | 12, 626 words 6 | 24, and
-with λ = 1/n 35 | not in 45. The less regularised, the longer either takes, and the more the passes save.
+with λ = 1/n 35 | not in 45. The smaller λ, the longer both take, and the more the passes save.
 
 The default backend is the first installed of PREFERRED.
 """
@@ -31,9 +31,9 @@ from workbench.solving.masters.ascent import AscentMaster
 from workbench.solving.masters.master import CompiledMaster, GramMaster, Master
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
-LONG = 500_000  # samples times entries of θ from which passes of dual-block come first
-SHORT = 1000  # entries of θ up to which the primal is the stronger master of many groups
-FEW = 1000  # groups up to which the dual reaches the same gap in the same time, and CVXPY need not be imported
+LONG = 500_000  # n·p from which passes of dual-block come first
+SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first heir
+FEW = 1000  # groups up to which the dual is as fast as the primal, without an import of CVXPY
 
 
 def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
@@ -45,13 +45,13 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     blocks = fits["ascent"] and quadratic and every
     fits["dual-block"] = blocks and DualBlock().misfit(bounds.formulation, bounds.problem) is None
     given = find_backend(name) if name else None
-    if kind is None and given is None:
+    if kind is None and given:
+        kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
+    elif kind is None:
         long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
         kind = "gram" if quadratic else "compiled"
         if fits["ascent"] and available() and (quadratic or long):
             kind = "dual-block" if long and fits["dual-block"] else "ascent"
-    elif kind is None:
-        kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
@@ -66,13 +66,14 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
 
 
 def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
-    """The master, and the stronger ones that inherit its rows if it can give no more.
+    """The master, with its heirs: stronger masters that take its rows over when it gains no more accuracy.
 
-    The ascent is slow on ill-conditioned rows. Interior-point methods are not, and with many groups the primal, of
-    size dim + groups, beats the dual, of the rows' size, unless θ is long.
+    The ascent is slow on ill-conditioned rows, interior-point methods are not. With many groups the primal, of size
+    dim + groups, is faster than the dual, of the size of the rows, unless θ is long.
     """
     bounds = family.bounds
     if kind == "gram":
+        assert backend is not None  # `choose` gives one
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
         master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
@@ -85,6 +86,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         return master
     from workbench.solving.masters.declared import CompiledBase, LazyCuts
 
+    assert backend is not None  # `choose` gives one
     cuts = LazyCuts(family.prices)
     return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)
 

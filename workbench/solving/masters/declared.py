@@ -1,18 +1,21 @@
-"""A CVXPY program whose constraints come later: compiled once, rows appended natively.
+"""A CVXPY program whose constraints come later: compiled once, with rows appended to the compiled form.
 
-CVXPY has no constraint generation: adding a constraint means building and compiling the problem
+CVXPY has no constraint generation: to add a constraint, the problem has to be built and compiled
 anew. Here the base is compiled once to
 
     min ½xᵀPx + qᵀx   s.t.  b − Ax ∈ K
 
 and a row  ⟨a, θ⟩ + o ≤ ξ_g  (or ≤ 0)  is spliced in behind the base's non-negative rows.
 
-`program(problem, cuts)` of a formulation calls `cuts([θ variables], ξ)` where its constraint family
-stands; what that returns decides what becomes of it:
+`program(problem, cuts)` of a formulation calls `cuts([θ variables], ξ)` in the place of its constraint family
+(`CutConstraints`). The class of `cuts` decides what stands there:
 
-    LazyCuts      nothing yet, only remembers the variables: rows are appended later
+    LazyCuts      no rows yet; the object remembers the variables, and rows are appended later
     WrittenCuts   all given rows as one stacked CVXPY constraint: the fully written program
 """
+
+# CVXPY types comparisons as bool, SciPy the parts of a sparse matrix as any array.
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -25,15 +28,15 @@ import numpy as np
 from scipy import sparse
 
 from workbench.backends import ConeProgram
-from workbench.contracts import Floats, Ints, Rows, enumerated
+from workbench.contracts import CutForm, Floats, Ints, Rows, enumerated
 from workbench.errors import MissingCapability
 
 
 class LazyCuts:
-    """The family ξ_g ≥ ⟨a, θ⟩ + o of a declaration, before any of its rows is known.
+    """The family ξ_g ≥ ⟨a, θ⟩ + o of a declaration, before any row of the family is known.
 
-    A declaration may be written in other units, for the backend's sake: θ = units · its variables, one
-    unit a variable, and ξ = unit · its own; rows and multipliers are converted.
+    A declaration may be scaled for the backend's sake: θ = units · its variables, one unit a variable, and
+    ξ = unit · its variable; rows and multipliers are converted.
     """
 
     def __init__(self, prices: Floats):
@@ -71,10 +74,13 @@ class WrittenCuts(LazyCuts):
         return self.constraints
 
 
-def written(formulation: Any, problem: Any) -> tuple[cp.Problem, WrittenCuts]:
+def written(
+    formulation: CutForm,
+    problem: Any,  # a `Problem` that is `Enumerable`
+) -> tuple[cp.Problem, WrittenCuts]:
     """The program with every cut of every output in one stacked constraint (enumerable outputs only).
 
-    Samples of price 0 are no part of F: at price ∞ theirs would be constraints like any other's.
+    Samples of weight 0 are left out: at price ∞ their cuts would be constraints like those of other samples.
     """
     oracle, prices = formulation.oracle(problem), formulation.prices(problem)
     samples, outputs = enumerated(problem, np.flatnonzero(prices.weights > 0))
@@ -127,7 +133,7 @@ class CompiledBase:
         return lengths, columns, np.insert(values, ends, -1.0)
 
     def extended(self, rows: Rows) -> tuple[ConeProgram, slice]:
-        """The cone program with the rows spliced in, and where they stand.
+        """The cone program with the rows spliced in, and their places.
 
         Arrays are joined by hand: SciPy's stacking takes longer than many a solver on a few hundred rows.
         """

@@ -9,10 +9,10 @@
     AscentMaster     the dual by our own block ascent on sparse rows, from the last β (solving/masters/ascent.py)
 
 For hard rows (no ξ) the dual has no simplex and may be unbounded. It is homogeneous, so the Gram
-master solves  min ½αᵀHα  s.t. ⟨o, α⟩ = 1, α ≥ 0  instead, always feasible, with value ρ²/2, and
-scales: β = α/ρ². ρ → 0 is a Farkas ray: hard margins are then out of reach.
+master solves  min ½αᵀHα  s.t. ⟨o, α⟩ = 1, α ≥ 0  instead, which is always feasible and has the value ρ²/2, and
+scales: β = α/ρ². ρ → 0 is a Farkas ray: no θ satisfies the hard rows.
 
-Nothing a master returns is believed: `Bounds` recomputes both sides from β, θ and the data.
+No answer of a master is believed: `Bounds` recomputes both bounds from β, θ and the data.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ SMALLEST = 1e-5  # below which an optimal value is no unit: early masters may ha
 
 @dataclass(frozen=True)
 class MasterAnswer:
-    """θ (p,), row multipliers β (rows,) and what the backend said; a `ray` if it claims infeasibility.
+    """θ (p,), row multipliers β (rows,) and the backend's status; `ray` if the backend claims infeasibility.
 
     dual : the Lagrangian's least value near x at the backend's multipliers, numerical; for bases whose
         conjugate has no closed form
-    stopped : the time limit came before there was an answer
+    stopped : the time limit came before an answer
     """
 
     theta: Floats
@@ -53,11 +53,8 @@ class MasterAnswer:
 
 
 class Master:
-    """Keeps the rows; its children solve.
+    """The base class of masters: keeps the rows; each subclass solves.
 
-    solve(tolerance, slack, time_limit) : `tolerance` is a backend's own; `slack` is how far the answer's
-        dual value may stay below the master's optimum, for those that can stop early; `time_limit` in
-        seconds is the backend's, a sweep of the ascent is never cut short
     heirs : makers of stronger, costlier masters, in order
     """
 
@@ -72,11 +69,21 @@ class Master:
         return Rows(self._slopes.view, self._offsets.view, self._groups.view)
 
     def append(self, rows: Rows) -> None:
-        for store, part in zip((self._slopes, self._offsets, self._groups), rows, strict=True):
-            store.extend(part)
+        self._slopes.extend(rows.slopes)
+        self._offsets.extend(rows.offsets)
+        self._groups.extend(rows.groups)
+
+    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+        """θ and β over the rows so far.
+
+        tolerance : the backend's own
+        slack : how far the dual value of the answer may stay below the optimum, for masters that can stop early
+        time_limit : the backend's, in seconds; a sweep of the ascent is never cut short
+        """
+        raise NotImplementedError
 
     def stronger(self) -> Master | None:
-        """The next heir with the same rows, for when this master can give no more; None if there is none."""
+        """The next heir with the same rows, for a master that gains no more accuracy; None without an heir."""
         if not self.heirs:
             return None
         first, *rest = self.heirs
@@ -86,24 +93,25 @@ class Master:
         return master
 
     def finish(self) -> MasterAnswer | None:
-        """The last answer to machine accuracy, by the rows that hold with equality; None if that leads nowhere."""
+        """The last answer brought to machine accuracy by the rows that hold with equality, or None."""
         return None
 
     def warm(self, multipliers: Floats) -> None:
-        """Start from these β, of the rows held; for masters that can."""
+        """Start from these β of the rows; masters without a warm start ignore them."""
 
     def keep(self, index: Ints) -> None:
+        """Drop all rows but these."""
         kept = self.rows.take(index)
         Master.__init__(self, self._slopes.dim, self.name)
         Master.append(self, kept)
 
 
 class CompiledMaster(Master):
-    """The primal master over a compiled CVXPY base; the last answer is a hint to backends that gain by one.
+    """The primal master over a compiled CVXPY base; the last answer is a hint to backends that a hint speeds up.
 
     size : the last optimal value, at first the declaration's unit; once the tolerance is tightened the
-        program is put in its units, since backends take tolerances partly as absolute ones
-    coarse : the tolerance before that
+        objective is divided by `size`, since backends treat tolerances partly as absolute
+    coarse : the first, coarsest tolerance
     """
 
     def __init__(self, base: CompiledBase, backend: Backend):
@@ -225,8 +233,8 @@ class GramMaster(Master):
 def numerical_dual(program: ConeProgram, answer: Answer) -> float:
     """min over x' of the Lagrangian at multipliers z, for x' within D = 1 + 2‖x‖ of x.
 
-    With residual ρ = Px + q + Aᵀz it is at least  −½xᵀPx + ρᵀx − bᵀz − ‖ρ‖D: a small dual residual is
-    paid for, not ignored. Numerical: rounding is not enclosed and D is a guess at where optima lie.
+    With residual ρ = Px + q + Aᵀz this minimum is at least  −½xᵀPx + ρᵀx − bᵀz − ‖ρ‖D: a small dual residual lowers
+    the value. The value is numerical: rounding is not enclosed, and that an optimum lies within D is a guess.
     """
     x, z = answer.x, answer.z
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
@@ -241,6 +249,6 @@ def numerical_dual(program: ConeProgram, answer: Answer) -> float:
 
 def products(rows: sparse.csr_array, new: sparse.csr_array) -> Floats:
     """All inner products rows · newᵀ, dense (R, m); dense arithmetic where the rows are dense."""
-    if new.nnz > 0.1 * np.prod(new.shape):
+    if new.nnz > 0.1 * new.shape[0] * new.shape[1]:
         return rows @ new.toarray().T
-    return (rows @ sparse.csr_array(new.T)).toarray()
+    return sparse.csr_array(rows @ sparse.csr_array(new.T)).toarray()

@@ -1,4 +1,4 @@
-"""The active-set finish: from a backend's rough multipliers to machine accuracy, and Farkas rays.
+"""The active-set finish: a backend's rough multipliers brought to machine accuracy; and Farkas rays.
 
 With r = μ/2‖θ‖² and S the rows with weight, the optimal β on S makes all rows of a group equally high:
 
@@ -6,20 +6,18 @@ With r = μ/2‖θ‖² and S the rows with weight, the optimal β on S makes al
 
 Eliminating one row of each group, its reference, leaves  DDᵀ u/μ = (o_r − o_ref) + Dθ₀  with rows
 D = a_r − a_ref, θ₀ the weights that put all of p_g on the reference, and β_r = u_r. (Hard rows have no
-group: D = a_r, θ₀ = 0.) Rows whose weight comes out negative are dropped and the rest solved again.
-The answer is a proposal: the loop keeps it only if the certified bounds improve.
+group: D = a_r, θ₀ = 0.) Rows of negative weight are dropped and the system is solved again for the rest.
+The answer is a proposal: the loop keeps the answer only if the certified bounds improve.
 
-`finished` is the same for any quadratic program in the compiled form, min ½xᵀPx + qᵀx s.t. b − Ax ≥ 0 (= 0): with the
-rows I held at equality the optimum solves  Px + A_Iᵀz = −q,  A_I x = b_I. The row violated most enters, else the
-one of least z < 0 leaves.
+`finished` is an active-set method for any quadratic program in the compiled form, min ½xᵀPx + qᵀx s.t. b − Ax ≥ 0
+(= 0): with rows I held at equality the optimum solves  Px + A_Iᵀz = −q,  A_I x = b_I. The most violated row enters I;
+if there is none, the row of least z < 0 leaves.
 
 `farkas_ray` looks for α ≥ 0 with Σαa = 0 and Σαo > 0, which proves that no θ satisfies the hard
-rows, as a vertex of a linear program: few rows, so that a person can read them.
+rows, as a vertex of a linear program: a vertex has few rows, so that a person can read the proof.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -32,8 +30,8 @@ ACTIVE_SETS, REFINEMENTS, SHIFT = 30, 12, 1e-8
 FEW, FEW_SINGULAR = 4000, 800  # unknowns beyond which the finish costs more than another round
 
 
-def polished(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
-    """β (rows,) on the rows with weight, or None if there are too many or none."""
+def equalized(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
+    """The optimal β (rows,) on the rows with weight, or None if there are no such rows or too many."""
     support = np.flatnonzero(multipliers > 1e-6 * multipliers.max(initial=0.0))
     for _ in range(50):
         weights = balanced(rows.take(support), prices, curvature) if len(support) else None
@@ -90,9 +88,9 @@ def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
 
 
 def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[Floats, Floats] | None:
-    """(x, z) to machine accuracy from a backend's rough ones; None where no rows lead to a point, or off QPs.
+    """(x, z) to machine accuracy from a backend's rough ones; None where no set of rows gives a point, or for cones.
 
-    At a degenerate vertex x is found at once while the multipliers need not settle: then z stays rough.
+    At a degenerate vertex x settles at once, but the multipliers need not: z then stays the backend's.
     size : about the optimal value, the unit in which multipliers and slacks compare
     """
     n, m = len(x), len(z)
@@ -125,7 +123,7 @@ def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[F
     return None if vertex is None else (vertex, rough)
 
 
-def equality_solved(P: Any, A: Any, q: Floats, b: Floats) -> tuple[Floats, Floats] | None:
+def equality_solved(P: sparse.csc_array, A: sparse.csr_array, q: Floats, b: Floats) -> tuple[Floats, Floats] | None:
     """x and z with Px + Aᵀz = q, Ax = b: a quasi-definite factorisation, refined on the true system."""
     n, m = P.shape[0], A.shape[0]
     true = sparse.block_array([[P, A.T], [A, None]], format="csc") if m else sparse.csc_array(P)
@@ -142,9 +140,9 @@ def equality_solved(P: Any, A: Any, q: Floats, b: Floats) -> tuple[Floats, Float
 
 
 def farkas_ray(rows: Rows) -> tuple[Floats, float] | None:
-    """α (rows,) ≥ 0 with Σαo = 1 and ‖Σαa‖ numerically zero, and that norm; None if there is none.
+    """α (rows,) ≥ 0 with Σαo = 1 and ‖Σαa‖ numerically zero, and that norm; None if no such α is found.
 
-    Maximises Σαo subject to Σαa = 0, Σα = 1 with HiGHS; its answer counts only for its residual.
+    Maximises Σαo subject to Σαa = 0, Σα = 1 with HiGHS; the residual of the answer decides, not its status.
     """
     m = len(rows.offsets)
     A = sparse.csc_array(sparse.vstack([rows.slopes.T, np.ones((1, m))]))

@@ -1,0 +1,107 @@
+"""Estimators of sequences and of any structure: conventions of sklearn-crfsuite, optima of `solve`."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import workbench as wb
+from workbench.estimators import ChainCRF, ChainSVC, StructuredSVC, metrics
+
+
+def words(n=12, seed=0):
+    """Sequences as lists of dicts and as arrays, and their labels."""
+    rng, letters = np.random.default_rng(seed), "uvw"
+    texts = ["".join(rng.choice(list(letters), rng.integers(2, 6))) for _ in range(n)]
+    labels = [
+        ["BIO"[(letters.index(c) + (t and rng.random() < 0.2)) % 3] for t, c in enumerate(text)] for text in texts
+    ]
+    dicts = [[{"letter": c, "bias": 1.0, "first": t == 0} for t, c in enumerate(text)] for text in texts]
+    tables = [np.array([[1.0, t == 0, *(c == u for u in letters)] for t, c in enumerate(text)]) for text in texts]
+    return dicts, tables, labels
+
+
+@pytest.mark.parametrize("model", [ChainSVC(C=2.0), ChainCRF(C=2.0), ChainSVC(rescaling="slack")])
+def test_dicts_arrays_and_sparse_arrays_are_the_same(model):
+    dicts, tables, labels = words()
+    fits = [clone(model).fit(X, labels) for X in (dicts, tables, [sparse.csr_array(X) for X in tables])]
+    assert fits[0].feature_names_ == ["bias", "first", "letter:u", "letter:v", "letter:w"]
+    for each in fits[1:]:
+        assert each.upper_ == pytest.approx(fits[0].upper_, rel=1e-5)
+    assert fits[0].predict(dicts) == fits[1].predict(tables)
+    assert fits[0].predict_single(dicts[0]) == fits[0].predict(dicts)[0]
+    assert fits[0].score(dicts, labels) == metrics.flat_accuracy_score(labels, fits[0].predict(dicts)) > 0.7
+    unseen = [[{"letter": "z", "bias": 1.0, "other": ["a", "b"]}]]
+    assert fits[0].predict(unseen)[0][0] in "BIO"
+
+
+def test_the_optimum_is_that_of_solve():
+    _, tables, labels = words()
+    for model, form in ((ChainSVC, wb.SoftMargin), (ChainCRF, wb.CRF)):
+        fitted = model(C=0.5, gap=1e-8).fit(tables, labels)
+        reference = wb.solve(form(lam=1 / (0.5 * len(labels))), wb.Chain(tables, labels, "hamming"), gap=1e-8)
+        assert fitted.upper_ == pytest.approx(reference.upper, rel=1e-7)
+        assert fitted.coef_.shape == (3, 5)
+        assert fitted.transitions_.shape == (3, 3)
+
+
+def test_weight_two_is_the_sequence_twice_and_weight_zero_none():
+    _, tables, labels = words()
+    weights = np.array([0, 2] + [1] * 10)
+    one = ChainSVC().fit(tables, labels, sample_weight=weights)
+    two = ChainSVC().fit(tables[1:] + tables[1:2], labels[1:] + labels[1:2])
+    assert one.upper_ == pytest.approx(two.upper_, rel=1e-5)
+
+
+def test_scores_over_positions():
+    truth, found = [["B", "I"], ["O"]], [["B", "O"], ["O"]]
+    assert metrics.flat_accuracy_score(truth, found) == pytest.approx(2 / 3)
+    assert metrics.sequence_accuracy_score(truth, found) == 0.5
+    assert 0 < metrics.flat_f1_score(truth, found, average="macro", zero_division=0) < 1
+    assert "precision" in metrics.flat_classification_report(truth, found, zero_division=0)
+
+
+def test_structured_svc_by_three_functions(tmp_path):
+    _, tables, labels = words()
+
+    def features(x, y):
+        index = ["BIO".index(each) for each in y]
+        out = np.zeros((3, 5))
+        np.add.at(out, index, x)
+        pairs = np.zeros((3, 3))
+        np.add.at(pairs, (index[:-1], index[1:]), 1)
+        return np.append(out, pairs)
+
+    def loss(y, z):
+        return sum(a != b for a, b in zip(y, z, strict=True))
+
+    def candidates(x):
+        return (list(each) for each in itertools.product("BIO", repeat=len(x)))
+
+    model = StructuredSVC(features, loss, candidates=candidates, C=0.5).fit(tables, labels)
+    chain = ChainSVC(C=0.5).fit(tables, labels)
+    assert model.upper_ == pytest.approx(chain.upper_, rel=2e-6)
+    assert model.score(tables, labels) == -np.mean(
+        [loss(a, b) for a, b in zip(labels, model.predict(tables), strict=True)]
+    )
+    assert wb.verify(model.certificate_.save(tmp_path / "c"))["proven"]
+    assert clone(model).C == 0.5
+
+
+def test_limits_warn_and_faults_are_one_sentence():
+    dicts, tables, labels = words()
+    with pytest.warns(ConvergenceWarning, match="status limit"):
+        ChainSVC(C=50.0, max_rounds=1).fit(dicts, labels)
+    for X, y, sentence in (
+        ([[{}]], [["B"]], "No position of the sequences has a feature"),
+        ([[{"a": object()}]], [["B"]], "The feature a is <object"),
+        ([[{"a": 1}, 3]], [["B", "I"]], "A position is a int, no dict"),
+        (tables, labels[:-1], "give one label sequence each"),
+    ):
+        with pytest.raises(wb.BadInput, match=sentence):
+            ChainSVC().fit(X, y)

@@ -1,0 +1,167 @@
+"""A recorder of training loops: any library's arrays, verdicts, and the PyTorch loops of the docs as they stand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.judging.watching import KEPT
+from workbench.registries import load_file
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
+FILES = dict(re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S))
+
+
+class Tensor:
+    """What a tensor of another library looks like from here."""
+
+    def __init__(self, values, dtype="float32"):
+        self.values, self.dtype, self.attached = np.asarray(values), f"library.{dtype}", True
+
+    def detach(self):
+        other = Tensor(self.values)
+        other.attached = False
+        return other
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        assert not self.attached
+        return self.values.astype(np.float32)
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    return wb.Multiclass(rng.normal(size=(30, 3)), np.arange(30) % 3)
+
+
+def descend(problem, watch, steps=200, lam=0.5, kind=np.array):
+    """Steps 1/(λt) along subgradients, averaged."""
+    w, mean, every = np.zeros(9), np.zeros(9), np.arange(30)
+    for t in range(1, steps + 1):
+        wrong = problem.features(every, problem.argmax(w, every)) - problem.features(every, problem.truth)
+        w = w - (lam * w + wrong.mean(axis=0)) / (lam * (t + 1))
+        mean += (w - mean) * 2 / (t + 1)
+        watch.step(kind(mean))
+    return watch
+
+
+def test_a_loop_of_numpy_agrees_and_its_curve_falls(problem):
+    watch = descend(problem, wb.watch(problem, wb.SoftMargin(lam=0.5)))
+    verdict = watch.verdict(tolerance=1e-2)
+    assert (verdict.name, verdict.verdict, verdict.passes) == ("watched", "agrees", 200)
+    curve = watch.curve()
+    assert curve["passes"].tolist() == list(range(1, 201))
+    assert (curve["excess"] >= 0).all()
+    assert curve["excess"][-1] < curve["excess"][0] / 10
+    assert curve["upper"][-1] == pytest.approx(
+        wb.Bounds(wb.SoftMargin(lam=0.5), problem).upper(watch.reports()[-1].theta)
+    )
+
+
+def test_tensors_blocks_and_dicts_are_the_same_weights(problem):
+    form = wb.NormalizedCostLearning()
+    blocks = form.blocks(problem)
+    parts = {name: np.random.default_rng(1).normal(size=shape).astype(np.float32) for name, shape in blocks.items()}
+    watch = wb.watch(problem, form)
+    whole = np.concatenate([each.ravel() for each in parts.values()])
+    for given in ([Tensor(whole)], list(map(Tensor, parts.values())), [parts]):
+        watch.step(*given)
+    first = watch.reports()[0].theta
+    assert first.dtype == np.float64
+    for each in watch.reports():
+        np.testing.assert_array_equal(each.theta, whole.astype(float))
+    assert watch.record[0][1].dtype == np.float32
+
+
+def test_what_is_given_is_copied(problem):
+    w, watch = np.zeros(9), wb.watch(problem, wb.SoftMargin(lam=0.5))
+    watch.step(w)
+    w += 1
+    watch.step(w)
+    assert [each.theta.tolist() for each in watch.reports()] == [[0.0] * 9, [1.0] * 9]
+
+
+def test_long_records_are_thinned_and_keep_what_is_recent(problem):
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.5), per_pass=10)
+    for k in range(3000):
+        watch.step(np.full(9, k / 3000))
+    passes = [each.passes for each in watch.reports()]
+    assert len(passes) <= 2 * KEPT
+    assert passes == sorted(set(passes))
+    assert passes[0] == 0.1
+    assert passes[-300:] == pytest.approx([k / 10 for k in range(2701, 3001)])
+
+
+def test_live_records_are_graded_as_they_come(problem):
+    rows = []
+    reference = wb.solve(wb.SoftMargin(lam=0.5), problem)
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.5), reference=reference, live=rows.append)
+    watch.step(np.ones(9))
+    watch.step(reference.theta_flat)
+    assert [row["passes"] for row in rows] == [1.0, 2.0]
+    assert rows[0]["excess"] > 0.1 > 1e-8 > rows[1]["excess"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ((np.zeros(8),), r"Step 1 has 8 weights; give 9: w \(9,\)"),
+        (({"v": np.zeros(9)},), "The weights lack w; give w"),
+        ((["a"] * 9,), "The weights are no numbers"),
+        ((), "has 0 weights"),
+    ],
+)
+def test_other_weights_are_one_sentence(problem, given, sentence):
+    with pytest.raises(wb.BadInput, match=sentence):
+        wb.watch(problem, wb.SoftMargin(lam=0.5)).step(*given)
+
+
+def test_passes_count_upwards_and_empty_records_say_so(problem):
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.5))
+    with pytest.raises(wb.BadInput, match="Nothing was recorded"):
+        watch.verdict()
+    watch.step(np.zeros(9), passes=2)
+    with pytest.raises(wb.BadInput, match="is at 2 passes after 2; count upwards"):
+        watch.step(np.zeros(9), passes=2)
+
+
+def test_the_recorder_imports_no_torch():
+    source = Path(sys.modules["workbench.judging.watching"].__file__).read_text()
+    assert "import torch" not in source
+
+
+# ── PyTorch, where it is installed ────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(params=FILES)
+def loop(request, tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    path = tmp_path / request.param
+    path.write_text(FILES[request.param])
+    return load_file(path, "page")
+
+
+def test_the_loops_of_the_page_agree(loop):
+    assert loop.trained().verdict().verdict == "agrees"
+
+
+@pytest.mark.parametrize(("fault", "name"), [({"decay": 2}, "λ twice"), ({"margin": 0.0}, "no loss augmentation")])
+def test_planted_faults_get_their_names(fault, name, tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    path = tmp_path / "loop.py"
+    path.write_text(FILES["hinge_loop.py"].replace("n=150", "n=40").replace("epochs=600", "epochs=400"))
+    loop = load_file(path, "page")
+    settings = {key: value * loop.lam if key == "decay" else value for key, value in fault.items()}
+    found = loop.trained(**settings).verdict()
+    assert found.verdict == "disagrees"
+    assert found.causes[0].name == name

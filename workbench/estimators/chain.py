@@ -1,0 +1,134 @@
+"""Linear chains over sequences: large margins or conditional likelihood, to a proven gap.
+
+    min over w   ½‖w‖² + C Σ_i s_i h_i(w)
+
+    ChainSVC   h_i = max_y ℓ_i(y) + ⟨w, φ(x_i, y) − φ(x_i, y_i)⟩         ℓ the number of wrong labels, or its share
+    ChainCRF   h_i = log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩
+
+φ holds the features of each position with its label, and the pairs of neighbouring labels (`wb.Chain`).
+X is a list of sequences: arrays (T, p), or lists of dicts {name: number or text}; y a list of label sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from workbench.arithmetic.arrays import checked_weights
+from workbench.errors import BadInput, checked_positive
+from workbench.estimators._certified import Certified
+from workbench.estimators._sequences import Names, of_dicts
+from workbench.estimators.metrics import flat_accuracy_score
+from workbench.formulations.crf import CRF
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs.chain import Chain
+
+
+class ChainModel(Certified):
+    """What both share. After `fit`: classes_, coef_ (k, p), transitions_ (k, k), feature_names_ if X are dicts."""
+
+    C: float
+
+    def learned(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None, **more: Any) -> Any:
+        checked_positive(C=self.C)
+        if len(X) != len(y):
+            raise BadInput(f"There are {len(X)} sequences and {len(y)} label sequences; give one label sequence each.")
+        self.names_ = Names(X) if of_dicts(X) else None
+        weights = checked_weights(sample_weight, len(y))
+        kept = np.flatnonzero(weights > 0)
+        sequences, labels = self.rows(X), [list(row) for row in y]
+        problem = Chain([sequences[i] for i in kept], [labels[i] for i in kept], weights=weights[kept], **more)
+        w = self.solved(self.formulation(1 / (self.C * weights.sum())), problem)["w"]
+        self.classes_, self.chain_ = problem.classes, problem
+        self.coef_, self.transitions_ = problem.split(w)
+        return self
+
+    def formulation(self, lam: float) -> Any:
+        raise NotImplementedError
+
+    @property
+    def feature_names_(self) -> list[str]:
+        check_is_fitted(self)
+        return self.names_.names if self.names_ else [f"x{j}" for j in range(self.coef_.shape[1])]
+
+    def rows(self, X: Sequence[Any]) -> list[Any]:
+        return [self.names_.rows(each) for each in X] if self.names_ else list(X)
+
+    def predict(self, X: Sequence[Any]) -> list[list[Any]]:
+        """The labels of each sequence."""
+        check_is_fitted(self)
+        w = np.concatenate([self.coef_.ravel(), self.transitions_.ravel()])
+        return [row.tolist() for row in self.chain_.predict(w, self.rows(X))] if len(X) else []
+
+    def predict_single(self, sequence: Any) -> list[Any]:
+        """The labels of one sequence."""
+        return self.predict([sequence])[0]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """The share of positions whose label is right."""
+        return float(flat_accuracy_score(y, self.predict(X)))
+
+
+class ChainSVC(ChainModel):
+    """Structural SVM over chains.
+
+    Parameters
+    ----------
+    C : price of the hinges, > 0
+    loss : "hamming", wrong labels counted, or "hamming-normalised", their share
+    rescaling : "margin" or "slack"
+    cost : (k, k) cost of each label for another in place of 0/1
+    gap, time_limit, max_rounds : as of `MulticlassSVC`
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hamming",
+        rescaling: str = "margin",
+        cost: ArrayLike | None = None,
+        gap: float = 1e-6,
+        time_limit: float | None = None,
+        max_rounds: int | None = None,
+    ):
+        self.C, self.loss, self.rescaling, self.cost = C, loss, rescaling, cost
+        self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
+
+    def formulation(self, lam: float) -> SoftMargin:
+        return SoftMargin(lam=lam, rescaling=self.rescaling)
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainSVC:
+        """Solve for sequences X with label sequences y."""
+        return self.learned(X, y, sample_weight, loss=self.loss, cost=self.cost)
+
+
+class ChainCRF(ChainModel):
+    """Conditional random field over chains.
+
+    Parameters
+    ----------
+    C : price of the likelihood, > 0; sklearn-crfsuite's c2 is 1/(2C), its c1 is 0
+    gap, time_limit, max_rounds : as of `MulticlassSVC`
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        gap: float = 1e-6,
+        time_limit: float | None = None,
+        max_rounds: int | None = None,
+    ):
+        self.C, self.gap, self.time_limit, self.max_rounds = C, gap, time_limit, max_rounds
+
+    def formulation(self, lam: float) -> CRF:
+        return CRF(lam=lam)
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainCRF:
+        """Solve for sequences X with label sequences y."""
+        return self.learned(X, y, sample_weight)

@@ -1,0 +1,154 @@
+"""`watch`: a recorder for training loops of any library, judged against the proven optimum.
+
+    watch = wb.watch(problem, formulation)
+    for epoch in range(300):
+        …                                   # PyTorch, JAX, NumPy, anything
+        watch.step(model.weight)            # one pass more
+    print(watch.verdict())                  # agrees, disagrees and why, not converged
+
+`step` takes θ as one array or tensor, as one for each block of `formulation.blocks(problem)`, or as a dict of
+these; shapes are flattened row by row, tensors are detached and copied. The optimum is solved for when
+it is first needed: after the loop, or at the first step if `live` is given. Weights of float32 are kept in that type
+and graded in float64, so that the objective is that of the very numbers that the loop had.
+
+The record is thinned as it grows, to KEPT steps or a quarter GiB; half of it is always recent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.contracts import Floats
+from workbench.errors import BadInput, checked_positive
+from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
+from workbench.judging.reference import reference_of
+from workbench.judging.verdicts import DISAGREES, Report, crosscheck
+from workbench.proofs.door import bounds_for
+from workbench.solving.solution import Solution
+from workbench.solving.solve import solve
+
+KEPT = 500  # steps of a record
+MOST = 1 << 25  # numbers of a record
+
+
+def watch(
+    problem: Any,
+    formulation: Any,
+    per_pass: float = 1.0,
+    gap: float = 1e-9,
+    reference: Solution | None = None,
+    live: Callable[[dict[str, float]], object] | None = None,
+) -> Recorder:
+    """A recorder for one run of a training loop.
+
+    Parameters
+    ----------
+    per_pass : how many calls of `step` are one pass over the data, 1 for a call an epoch
+    gap : relative gap of the reference
+    reference : what `solve` returned for this pair, if there is one already
+    live : called after each step with {"passes", "upper", "excess"}; then each step costs an argmax for each sample
+    """
+    checked_positive(per_pass=per_pass, gap=gap)
+    return Recorder(problem, formulation, per_pass, gap, reference, live)
+
+
+class Recorder:
+    """The weights of a training loop, at the passes at which it had them."""
+
+    def __init__(
+        self,
+        problem: Any,
+        formulation: Any,
+        per_pass: float,
+        gap: float,
+        reference: Solution | None,
+        live: Callable[[dict[str, float]], object] | None,
+    ):
+        self.problem, self.formulation, self.per_pass, self.gap, self.live = problem, formulation, per_pass, gap, live
+        self.bounds, self.blocks = bounds_for(formulation, problem), formulation.blocks(problem)
+        self.most = int(np.clip(MOST // max(self.blocks.dim, 1), 16, KEPT))
+        self.steps, self.record = 0, list[tuple[float, NDArray]]()
+        if reference is not None:
+            self.reference = reference
+
+    @cached_property
+    def reference(self) -> Solution:
+        """The proven optimum."""
+        return solve(self.formulation, self.problem, gap=self.gap)
+
+    def step(self, *weights: Any, passes: float | None = None) -> None:
+        """Record the weights of now; `passes` over the data in place of a count of calls."""
+        theta = self.flat(weights)
+        self.steps += 1
+        passes = self.steps / self.per_pass if passes is None else float(passes)
+        if self.record and passes <= self.record[-1][0]:
+            raise BadInput(f"Step {self.steps} is at {passes:g} passes after {self.record[-1][0]:g}; count upwards.")
+        self.record.append((passes, theta))
+        if len(self.record) > 2 * self.most:
+            half = len(self.record) // 2
+            self.record = self.record[:half:2] + self.record[half:]
+        if self.live is not None:
+            upper = self.bounds.upper(theta.astype(float))
+            self.live({"passes": passes, "upper": upper, "excess": self.bounds.gap(upper, self.reference.lower)})
+
+    def flat(self, weights: tuple[Any, ...]) -> NDArray:
+        """θ (p,), in its own type of float."""
+        if len(weights) == 1 and isinstance(weights[0], Mapping):
+            if missing := set(self.blocks) - set(weights[0]):
+                raise BadInput(f"The weights lack {', '.join(sorted(missing))}; give {', '.join(self.blocks)}.")
+            weights = tuple(weights[0][name] for name in self.blocks)
+        parts = [as_array(each).ravel() for each in weights]
+        theta = np.concatenate(parts) if parts else np.empty(0)
+        if theta.shape != (self.blocks.dim,):
+            wanted = ", ".join(f"{name} {shape}" for name, shape in self.blocks.items())
+            raise BadInput(f"Step {self.steps + 1} has {theta.size} weights; give {self.blocks.dim}: {wanted}.")
+        return theta
+
+    def reports(self) -> list[Report]:
+        """The record as the judge wants it."""
+        if not self.record:
+            raise BadInput("Nothing was recorded; call step(weights) in the loop.")
+        return [Report(passes, theta.astype(float)) for passes, theta in self.record]
+
+    def curve(self) -> dict[str, Floats]:
+        """What a gap curve is drawn from: passes, the objective `upper`, and `excess`, relative to the optimum."""
+        reports, lower = self.reports(), self.reference.lower
+        upper = np.array([self.bounds.upper(each.theta) for each in reports])
+        excess = np.array([self.bounds.gap(each, lower) for each in upper])
+        return {"passes": np.array([each.passes for each in reports]), "upper": upper, "excess": excess}
+
+    def verdict(self, tolerance: float = 1e-4) -> Judgement:
+        """What is proven about the loop, with the likely cause if the loop is accused.
+
+        tolerance : relative excess that counts as agreement; loops in float32 seldom get below 1e-6
+        """
+        reports, causes = self.reports(), list[Cause]()
+        found = crosscheck(reports, self.reference, tolerance)
+        if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
+            run: Any = SimpleNamespace(reports=reports, longer=[])
+            found, causes = explained(found, run, reference_of(self.reference))
+        passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
+        told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
+        return Judgement("watched", *told, runs, causes)
+
+
+def as_array(weights: Any) -> NDArray:
+    """An array of floats, copied: of arrays, of numbers, and of tensors, which need not be imported for that."""
+    for step in ("detach", "cpu"):
+        weights = getattr(weights, step)() if hasattr(weights, step) else weights
+    if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):
+        weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")
+    weights = weights.numpy() if hasattr(weights, "detach") and hasattr(weights, "numpy") else weights
+    try:
+        found = np.array(weights)
+        if found.dtype.kind not in "biuf":
+            raise TypeError(f"they are of type {found.dtype}")
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"The weights are no numbers ({error}); give arrays or tensors.") from None
+    return found if found.dtype == np.float32 else found.astype(float)
