@@ -115,7 +115,7 @@ class Program:
         need(self.name != "weighted-risk" or output == "linear", "weighted-risk is for linear only")
         need(self.name not in COSTS or output in ("multiclass", "chain"), "costs are for multiclass and chain")
         need(
-            self.name != "perceptron" or output not in ("tree", "flow", "graph", "structured"),
+            self.name != "perceptron" or output not in ("tree", "flow", "graph"),
             "perceptron has no such runner-up",
         )
         need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
