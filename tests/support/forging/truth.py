@@ -2,7 +2,7 @@
 
 `truth(header, arrays)` solves the problem from scratch: as a fraction where the exact finish gives one, else within a
 certified gap. A program of every output at once, written in CVXPY (cuts), SciPy's BFGS on
-log-sums over all outputs (smooth), or all subsets of samples (searches) has to agree to 10⁻⁵.
+log-sums over all outputs (smooth), or all subsets of samples (searches) has to agree to 10⁻⁴.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.proofs.certificate import checked_formulation
 from workbench.registries import registry
 
 Ends = tuple[Fraction | float, Fraction | float]
-AGREED, INFINITE = 1e-5, float("inf")
+AGREED, INFINITE = 1e-4, float("inf")
 
 
 class Unknown(Exception):
