@@ -35,6 +35,7 @@ SMALL = {
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
     "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 2.0},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
+    "forgeries": {"n": 20, "only": "multiclass:soft", "edits": "weight"},
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "second-catalogue": {"only": "ridge,logistic-labels"},
@@ -98,6 +99,10 @@ KEYS = {
     "planted-bugs": {
         *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
         *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
+    },
+    "forgeries": {
+        *("tried", "proven", "accepted_false", "disagreements", "crashes", "hangs", "unjudged"),
+        *("failed", "statements", "seconds", "findings", "rows"),
     },
     "second-catalogue": {"faults", "harmful", "sound_runs", "worst_sound", "rows"},
     "selection": {

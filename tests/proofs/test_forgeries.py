@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -142,6 +143,33 @@ def test_an_optimum_needs_fractions(exact, tmp_path):
     assert not refused(forged, tmp_path)
     del forged.arrays["fractions"]
     assert refused(forged, tmp_path)
+
+
+def test_fractions_of_very_many_digits_are_refused_at_once(exact, tmp_path):
+    forged, start = exact.copy(), time.process_time()
+    lines = forged.arrays["fractions"].tobytes().split(b"\n")
+    lines[0] = b"1" * 10**6 + b"/" + b"3" * 10**6
+    forged.arrays["fractions"] = np.frombuffer(b"\n".join(lines), np.uint8)
+    assert refused(forged, tmp_path)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("output", ["tree", "flow"])
+def test_a_formulation_that_does_not_fit_is_no_crash(output, tmp_path):
+    forged = honest(output, "soft-margin", 5, 1)[0].copy()
+    forged.header["formulation"] = {"name": "perceptron", "version": 1, "settings": {"lam": 1.0}}
+    forged.write(tmp_path / "forged")
+    said = both(str(tmp_path / "forged"))
+    assert (said["first"], said["second"]) == ("malformed", "malformed")
+
+
+@pytest.mark.parametrize("output", ["tree", "chain"])
+def test_a_later_version_is_conditional_and_no_crash(output, tmp_path):
+    forged = honest(output, "crf", 5, 1)[0].copy()
+    forged.header["proof"]["version"] = 2
+    forged.write(tmp_path / "forged")
+    said = both(str(tmp_path / "forged"))
+    assert (said["first"], said["second"]) == ("conditional", "conditional")
 
 
 @pytest.mark.parametrize("amount", [0.0, 1e-12, 1.0])

@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 import second_checker
 from both_checkers import both
-from forging.campaign import honest, pairs
+from forging.campaign import honest, opened, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from second_checker import enclosures
 from second_checker.formulations import STRUCTURES, Program
 from second_checker.structures import Structure, assignment
+
+import workbench as wb
+from workbench.registries import registry
 
 FOLDER = Path(second_checker.__file__).parent
 
@@ -34,6 +37,25 @@ def test_both_agree_on_honest_certificates(output, formulation, tmp_path):
     size = max(abs(verdict.lower), abs(verdict.upper), 1)
     assert abs(Fraction(said["lower"]) - verdict.lower) <= size / 2**50
     assert abs(Fraction(said["upper"]) - verdict.upper) <= size / 2**50
+
+
+@pytest.mark.parametrize("word", ["exact", "enclosed"])
+def test_both_agree_on_graphs_of_three_labels(word, tmp_path):
+    rng = np.random.default_rng(2)
+    arrays = dict(registry("output").get("graph").random(rng, 3, 4, 3).arrays())
+    arrays |= {"oracle": np.array(word), "classes": np.arange(3), "cost": 1 - np.eye(3)}
+    arrays["labels"] = rng.integers(0, 3, len(arrays["labels"]))
+    problem = registry("output").get("graph").from_arrays(arrays)
+    forged = opened(wb.solve(registry("formulation").get("soft-margin")(), problem, gap=1e-6).certificate)
+    assert ("hint_shares" in forged.arrays) == (word == "enclosed")
+    forged.write(tmp_path / "graph")
+    said = both(str(tmp_path / "graph"))
+    assert (said["first"], said["second"]) == ("proven", "proven"), said["why"]
+    if word == "enclosed":
+        forged.arrays["hint_shares"][0, 0] = 1.5
+        forged.write(tmp_path / "graph")
+        said = both(str(tmp_path / "graph"))
+        assert (said["first"], said["second"]) == ("malformed", "malformed")
 
 
 def test_it_imports_the_standard_library_and_numpy_only():
