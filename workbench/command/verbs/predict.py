@@ -45,14 +45,14 @@ def command(result: str, data: str, as_json: bool) -> int:
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
-    """The share of wrong predictions; None without labels, or with labels the weights do not know."""
+    """The share of wrong predictions; None without labels, or with labels unknown to the weights."""
     if labels is None or len(labels) != len(predictions) or not set(labels.tolist()) <= set(classes.tolist()):
         return None
     return float((predictions != labels).mean())
 
 
 def compare(error: float | None, count: int, labels: Any, classes: Any, data: str) -> None:
-    """One line on stderr about the labels in the file: the share of wrong predictions, or why there is none."""
+    """One line on stderr about the labels in the file: the share of wrong predictions, or why they were not compared."""
     if error is not None:
         click.echo(f"{100 * error:.2f} % of {count} differ from the labels in {data}", err=True)
     elif labels is not None and len(given := set(labels.tolist())) > 1:  # one label for all stands for none
