@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/lazy.md", "docs/peers.md"]
 PAGES += ["docs/guide.md", "docs/formulations.md", "docs/certificates.md", "docs/limits.md", "docs/backends.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md", "docs/tests.md"]
-PAGES += ["docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
+PAGES += ["docs/programs.md", "docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
 RECIPES = [f"docs/recipes/{path.name}" for path in sorted((ROOT / "docs" / "recipes").glob("*.md"))]
 PAGES += RECIPES
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -54,7 +54,7 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 TOLD = [
     (name, j, code)
-    for name in ("README.md", "docs/lazy.md", "docs/estimators.md")
+    for name in ("README.md", "docs/programs.md", "docs/lazy.md", "docs/estimators.md")
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]

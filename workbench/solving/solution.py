@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Cuts, Floats, Formulation, Problem
+from workbench.errors import MissingCapability
 from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
@@ -61,6 +62,13 @@ class Solution:
     @property
     def oracle(self) -> str:
         return self.problem.oracle_kind
+
+    def predict(self, inputs: Any) -> Any:
+        """What θ predicts for new inputs, given as to the problem's own `predict`: rows, sequences, objects, …"""
+        if not hasattr(self.problem, "predict"):
+            raise MissingCapability(f"{type(self.problem).__name__} predicts no new inputs; give it a method predict.")
+        parts = self.theta
+        return self.problem.predict(parts["w"], inputs, *([parts["b"]] if "b" in parts else []))
 
     def __repr__(self) -> str:
         return (

@@ -95,14 +95,19 @@ def summed(form: Any, problem: Any) -> float:
         true = problem.features(np.array([i]), problem.truth[i : i + 1]).toarray()
         tables.append((problem.features(at, outputs).toarray() - true, problem.features(at, outputs).toarray()))
 
-    def F(w: np.ndarray) -> float:
-        total = form.lam / 2 * w @ w
+    def F(w: np.ndarray) -> tuple[float, np.ndarray]:
+        total, slope = form.lam / 2 * w @ w, form.lam * w
         for i, (delta, phi) in enumerate(tables):
-            missed = (phi[1] @ w - problem.targets[i]) ** 2 / 2 if loss == "squared" else logsumexp(delta @ w)
-            total += weights[i] * missed
-        return float(total)
+            if loss == "squared":
+                missed = phi[1] @ w - problem.targets[i]
+                total, slope = total + weights[i] * missed**2 / 2, slope + weights[i] * missed * phi[1]
+            else:
+                peak = logsumexp(delta @ w)
+                total, slope = total + weights[i] * peak, slope + weights[i] * np.exp(delta @ w - peak) @ delta
+        return float(total), slope
 
-    return min(float(minimize(F, np.zeros(problem.n_features), tol=1e-10).fun), F(np.zeros(problem.n_features)))
+    start = np.zeros(problem.n_features)
+    return min(float(minimize(F, start, jac=True, tol=1e-10).fun), F(start)[0])
 
 
 def by_subsets(problem: Any, C: float, K: float) -> Ends:

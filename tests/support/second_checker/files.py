@@ -288,12 +288,13 @@ def digest(arrays):
 def read_fractions(array, n_cuts):
     """The Fractions of `fractions`, one per cut."""
     need(array.dtype == np.uint8 and array.ndim == 1, "fractions are no bytes")
+    need(array.size <= 1 << 22, "fractions are too long")
     text = array.tobytes()
     lines = text.split(b"\n") if text else []
     need(len(lines) == n_cuts, f"fractions has {len(lines)} lines for {n_cuts} cuts")
     found = []
     for line in lines:
-        need(re.fullmatch(rb"-?[0-9a-f]+/[0-9a-f]+", line), "a line of fractions is no p/q")
+        need(re.fullmatch(rb"-?[0-9a-f]{1,62500}/[0-9a-f]{1,62500}", line), "a line of fractions is no p/q")
         above, below = (int(part, 16) for part in line.split(b"/"))
         need(below != 0, "a denominator is 0")
         found.append(Fraction(above, below))

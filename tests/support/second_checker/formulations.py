@@ -242,7 +242,7 @@ class CostProgram(Program):
     def read_fixed(self):
         v, parts, left = (self.settings[key] for key in ("v", "parts", "left_out"))
         self.v = [Fraction(1)] * self.m if v is None else numbers(v, self.m, "v")
-        need(is_whole(parts) and is_whole(left), "parts or left_out is no whole number")
+        need(is_whole(parts) and is_whole(left) and parts < 1 << 53, "parts or left_out is no whole number")
         need(parts == left == 0 or (parts > 1 and 0 <= left < parts), "parts and left_out do not fit")
         if parts:
             part = np.random.default_rng(parts).permutation(np.array([i % parts for i in range(self.n)]))
