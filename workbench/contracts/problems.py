@@ -9,7 +9,7 @@ Letters: n samples, d features, m rows of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +191,15 @@ class Marginals(Protocol):
 
     def marginals(self) -> Terms:
         """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (objectives/likelihoods.py)."""
+        ...
+
+
+@runtime_checkable
+class Predicting(Protocol):
+    """A problem that predicts outputs of new inputs, in the user's own form: rows, sequences, objects."""
+
+    def predict(self, w: Floats, inputs: Any, *bias: Floats) -> Any:  # of the user's own kind
+        """The outputs of new inputs by the weights w and, of formulations with a bias, by `bias`."""
         ...
 
 

@@ -62,9 +62,7 @@ def ratings(name: str, folder: str | Path | None = None) -> Ratings:
         raise BadInput(f"There are no ratings called {name!r}; choose one of {', '.join(CROWDS)}.")
     form = CROWDS[name]
     places = [Path(place) for place in (folder or os.environ.get(store.VARIABLE),) if place]
-    found = [
-        path for place in places for path in (place / form.file, place / "crowd" / form.file) if path.is_file()
-    ]
+    found = [path for place in places for path in (place / form.file, place / "crowd" / form.file) if path.is_file()]
     if not found:
         where = places[0] if places else f"a folder, named with --data or {store.VARIABLE}"
         raise store.MissingData(f"There is no {form.file} for {name}; put it into {where}.")
