@@ -194,6 +194,15 @@ class Marginals(Protocol):
         ...
 
 
+@runtime_checkable
+class Predicting(Protocol):
+    """A problem that predicts outputs of new inputs, in the user's own form: rows, sequences, objects."""
+
+    def predict(self, w: Floats, inputs: Any, *bias: Floats) -> Any:  # of the user's own kind
+        """The outputs of new inputs by the weights w and, of formulations with a bias, by `bias`."""
+        ...
+
+
 class LogPartition(NamedTuple):
     """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: the least `values` under `constraints` are these."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Cuts, Floats, Formulation, Problem
+from workbench.contracts import Cuts, Floats, Formulation, Predicting, Problem
 from workbench.errors import MissingCapability
 from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
@@ -63,10 +63,10 @@ class Solution:
     def oracle(self) -> str:
         return self.problem.oracle_kind
 
-    def predict(self, inputs: Any) -> Any:
-        """What θ predicts for new inputs, given as to the problem's own `predict`: rows, sequences, objects, …"""
-        if not hasattr(self.problem, "predict"):
-            raise MissingCapability(f"{type(self.problem).__name__} predicts no new inputs; give it a method predict.")
+    def predict(self, inputs: Any) -> Any:  # of the user's own kind
+        """The predictions of θ for new inputs, in the form that the problem's own `predict` takes: rows, objects, …"""
+        if not isinstance(self.problem, Predicting):
+            raise MissingCapability(f"{type(self.problem).__name__} predicts no new inputs; define a method predict.")
         parts = self.theta
         return self.problem.predict(parts["w"], inputs, *([parts["b"]] if "b" in parts else []))
 

@@ -1,8 +1,8 @@
 """Write a working file to start from.
 
 KIND is problem, learner, output, formulation, solver or figure; NAME is its name, words joined by dashes.
-A problem is a file of three functions, a learner a file with `fit`; both work from anywhere. The others are the
-tested file of their recipe under your name, in the folder of the checkout where that kind is found.
+A problem is a file of three functions, a learner a file with `fit`; both work from anywhere. For the other kinds the
+file is the tested example of the recipe with your name, in that kind's folder of the checkout.
 
     cutbench new problem my-chunks
     cutbench new learner my-sgd
@@ -53,15 +53,15 @@ def command(kind: str, name: str, out: str | None, as_json: bool) -> int:
 NEXT = {
     "problem": ["cutbench check-oracle {path}", "cutbench solve {path} soft-margin --set lam=0.1"],
     "learner": ["cutbench crosscheck iris soft-margin --set lam=0.1 --learners {path}"],
-    "output": ["see docs/recipes/output.md for the tables that want a line", "cutbench list {name}"],
-    "formulation": ["see docs/recipes/formulation.md for the tables that want a line", "cutbench list {name}"],
-    "solver": ["see docs/recipes/solver.md for the tables that want a line", "cutbench list {name}"],
+    "output": ["see docs/recipes/output.md for the tables that need a line", "cutbench list {name}"],
+    "formulation": ["see docs/recipes/formulation.md for the tables that need a line", "cutbench list {name}"],
+    "solver": ["see docs/recipes/solver.md for the tables that need a line", "cutbench list {name}"],
     "figure": ["cutbench figures {name}"],
 }
 
 
 def folder_of(kind: str, out: str | None) -> Path:
-    """Where the file goes."""
+    """The folder of the new file."""
     if out is not None:
         Path(out).mkdir(parents=True, exist_ok=True)
         return terminal.usable_folder(out)
@@ -73,7 +73,7 @@ def folder_of(kind: str, out: str | None) -> Path:
 
 
 def starter(kind: str, name: str) -> str:
-    """The text of the file, with its names replaced."""
+    """The text of the new file, with the example's names replaced."""
     if kind in ANYWHERE:
         return (STARTERS / f"{kind}.py").read_text(encoding="utf-8").replace("its-name", name)
     if CHECKOUT is None:

@@ -1,9 +1,9 @@
 """Predict with certified weights.
 
-RESULT is a certificate, DATA what to predict for: a svmlight, CSV or npz file, whose columns with names are matched by
-name and whose svmlight indices count from 0 or 1 as in the file learned from; or, for any structure, a PROBLEM of the
-same kind, such as the Python file with your own functions, with --set for its settings. Prints one output a line; if
-DATA hold true outputs too, the share of wrong ones or the mean loss goes to stderr.
+RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
+indices count from 0 or 1 as in the file that the weights were learned from. For any structure DATA may also be a
+PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Prints one
+output a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
@@ -38,13 +38,13 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
         return of_table(certificate, data, as_json)
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
         raise MissingCapability(
-            f"{path} is about {type(certificate.problem).__name__} outputs, which tables do not hold; give a problem."
+            f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
         )
     return of_problem(certificate, data, settings, as_json)
 
 
 def of_table(certificate: Any, data: str, as_json: bool) -> int:
-    """Labels for the rows of a data file."""
+    """Predict and print the labels of the rows of a data file."""
     from workbench.data.readers import read
 
     problem = certificate.problem
@@ -61,8 +61,10 @@ def of_table(certificate: Any, data: str, as_json: bool) -> int:
 
 
 def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
-    """Outputs for the samples of a problem of the certificate's kind, in its own words, and their mean loss."""
+    """Predict and print the outputs of a problem of the certificate's kind, in the problem's own words."""
     import numpy as np
+
+    from workbench.contracts import SmoothForm
 
     source = load_problem(data)
     with terminal.stdout_kept():
@@ -70,7 +72,7 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
         theta = weights_for(certificate, problem, data)
         every = np.arange(problem.n_samples)
         form = certificate.formulation
-        view = form.oracle(problem) if hasattr(form, "oracle") else form.terms(problem)
+        view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
         outputs = view.decode(theta, every)
         loss = float(problem.loss(every, outputs).mean())
         named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
@@ -83,7 +85,7 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
 
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:
-    """The certificate's θ as weights of another problem: by the names of features where these have names."""
+    """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
     held = certificate.problem
     if hasattr(problem, "renamed") and hasattr(held, "complete"):
         return problem.renamed(held, certificate.theta)
@@ -96,14 +98,14 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
-    """The share of wrong predictions; None without labels, or with labels the weights do not know."""
+    """The share of wrong predictions; None without labels, or with labels unknown to the weights."""
     if labels is None or len(labels) != len(predictions) or not set(labels.tolist()) <= set(classes.tolist()):
         return None
     return float((predictions != labels).mean())
 
 
 def compare(error: float | None, count: int, labels: Any, classes: Any, data: str) -> None:
-    """One line on stderr about the labels in the file: the share of wrong predictions, or why there is none."""
+    """One line on stderr: the share of labels in the file that differ, or why the labels were not compared."""
     if error is not None:
         click.echo(f"{100 * error:.2f} % of {count} differ from the labels in {data}", err=True)
     elif labels is not None and len(given := set(labels.tolist())) > 1:  # one label for all stands for none
