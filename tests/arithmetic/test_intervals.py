@@ -180,3 +180,9 @@ def test_matvec_counts_what_underflows():
     empty = matvec(sparse.csr_array((2, 0)), Interval(np.zeros(0)))
     assert empty.shape == (2,)
     assert ((empty.lo <= 0) & (empty.hi >= 0)).all()
+
+
+def test_sums_beyond_floats_are_enclosed():
+    """Partial sums overflow, though the sum itself is a float."""
+    total = Interval(np.array([1e308, 1e308, -1e308])).sum()
+    assert (total.lo, total.hi) == (-np.inf, np.inf)

@@ -15,7 +15,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
@@ -102,7 +102,15 @@ class Interval:
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
-        return Interval(down(math.fsum(self.lo.ravel())), up(math.fsum(self.hi.ravel())))
+        return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
+
+
+def total(entries: NDArray[np.float64], beyond: float) -> float:
+    """Σ of the entries, rounded correctly; `beyond` if a part of the sum is too large for a float."""
+    try:
+        return math.fsum(entries.ravel())
+    except OverflowError:
+        return beyond
 
 
 def as_interval(x: Any) -> Interval:

@@ -135,6 +135,7 @@ def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, A
         header, arrays = archive.read(path)
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
+        arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
         problem.columns = header["problem"].get("columns")

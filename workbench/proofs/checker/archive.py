@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -21,11 +22,16 @@ from workbench.proofs.checker.whole import Array
 
 MOST_JSON = 64 << 20  # bytes
 MOST_BYTES = 1 << 30  # of all arrays together
-MOST_HEADER = 4096
+MOST_HEADER = MOST_ENTRY = 4096
 MOST_DEPTH = 20
 MOST_MEMBERS = 64
-TYPES = ("<f8", "<i8", "|u1")
-NAMES = ("|b1", "<f4", "|i1", "<i2", "<i4", "<u2", "<u4", "<u8")  # besides text, of labels
+LAST_POINT, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+MOST_UNREAD = 400  # characters of a whole number: float64 has 309 digits
+TYPES = ("<f8", "<i8", "|u1", "|b1", "<f4", "|i1", "<i2", "<i4", "<u2", "<u4", "<u8")
+TEXT = re.compile(r"<U[1-9][0-9]{0,3}|\|S[1-9][0-9]{0,3}")
+QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+INFINITE_KEYS = ("lower", "upper", "gap")
+VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
 MAGIC = b"\x93NUMPY"
 
 
@@ -53,20 +59,22 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         text = raw.decode()
         demand(nesting(text) <= MOST_DEPTH, f"its JSON is nested deeper than {MOST_DEPTH}")
-        header = json.loads(text, object_pairs_hook=once, parse_constant=constant)
+        header = json.loads(
+            text, object_pairs_hook=once, parse_constant=constant, parse_float=decimal, parse_int=whole_number
+        )
     except UnicodeDecodeError:
         raise Malformed("its JSON is no text") from None
     except json.JSONDecodeError as error:
         raise Malformed(f"its text stops making sense in line {error.lineno}") from None
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise error if isinstance(error, Malformed) else Malformed("its JSON holds a number that is too long") from None
     demand(isinstance(header, dict), "its JSON is no object")
+    rest = [value for key, value in header.items() if key not in INFINITE_KEYS or not isinstance(value, float)]
+    demand(finite(rest), f"its JSON holds an infinity elsewhere than at {', '.join(INFINITE_KEYS)}")
     return header
 
 
 def nesting(text: str) -> int:
-    """How deep brackets are nested, those in texts included; an upper bound that needs no recursion."""
-    raw = np.frombuffer(text.encode(), np.uint8)
+    """How deep brackets are nested, found without recursion."""
+    raw = np.frombuffer(QUOTED.sub("", text).encode(), np.uint8)
     steps = np.isin(raw, np.frombuffer(b"[{", np.uint8)) + 0 - np.isin(raw, np.frombuffer(b"]}", np.uint8))
     return int(np.cumsum(steps).max(initial=0))
 
@@ -80,6 +88,27 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def constant(word: str) -> float:
     demand(word != "NaN", "its JSON holds NaN, which is no number")
     return float(word)
+
+
+def decimal(word: str) -> float:
+    """The nearest float64."""
+    found = float(word)
+    demand(abs(found) < np.inf, f"its JSON holds {word[:30]}, which is too great a number")
+    return found
+
+
+def whole_number(word: str) -> int:
+    """A whole number that is a float64, so that no reading rounds it."""
+    fits = len(word) <= MOST_UNREAD and abs(float(word)) < np.inf and int(float(word)) == int(word)
+    demand(fits, f"its JSON holds {word[:30]}, which is no float64")
+    return int(word)
+
+
+def finite(value: Any) -> bool:
+    """Whether no infinity stands in a JSON value."""
+    if isinstance(value, dict | list):
+        return all(map(finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or abs(value) < np.inf
 
 
 # ── arrays ────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +147,7 @@ def array_of(raw: bytes, name: str) -> Array:
     def refuse(why: str) -> NoReturn:
         raise Malformed(f"the array {name[:60]} {why}")
 
-    if raw[:6] != MAGIC or len(raw) < 12 or raw[6] not in (1, 2, 3):
+    if raw[:6] != MAGIC or len(raw) < 12 or raw[6:8] not in VERSIONS:
         refuse("is no npy file")
     start = 10 if raw[6] == 1 else 12
     length = int.from_bytes(raw[8:start], "little")
@@ -126,12 +155,14 @@ def array_of(raw: bytes, name: str) -> Array:
         refuse(f"has a header of {length} bytes")
     try:
         header = ast.literal_eval(raw[start : start + length].decode("utf-8" if raw[6] == 3 else "latin1").strip())
-        dtype = np.dtype(header["descr"]) if isinstance(header["descr"], str) else None
-        shape, turned = header["shape"], header["fortran_order"]
+        kind, shape, turned = header["descr"], header["shape"], header["fortran_order"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError, UnicodeDecodeError):
         refuse("has a header that makes no sense")
-    if dtype is None or not (dtype.str in TYPES + NAMES or dtype.kind in "US") or not 0 < dtype.itemsize <= MOST_HEADER:
-        refuse(f"is of a type that is not read, {str(header['descr'])[:40]}")
+    if len(header) != 3 or type(turned) is not bool or not isinstance(kind, str):
+        refuse("has a header that makes no sense")
+    if not (kind in TYPES or TEXT.fullmatch(kind)) or np.dtype(kind).itemsize > MOST_ENTRY:
+        refuse(f"is of a type that is not read, {str(kind)[:40]}")
+    dtype = np.dtype(kind)
     if not (isinstance(shape, tuple) and len(shape) <= 2 and all(type(side) is int and side >= 0 for side in shape)):
         refuse("has no shape of at most two dimensions")
     count = 1
@@ -140,7 +171,11 @@ def array_of(raw: bytes, name: str) -> Array:
     if start + length + count * dtype.itemsize != len(raw):
         refuse(f"has the shape {shape}, which does not fit its bytes")
     flat = np.frombuffer(raw[start + length :], dtype) if count else np.empty(0, dtype)
-    return flat.reshape(shape[::-1]).T if turned is True else flat.reshape(shape)
+    if dtype.kind == "U":
+        points = np.frombuffer(raw[start + length :], "<u4")
+        if ((points > LAST_POINT) | ((points >= SURROGATES[0]) & (points <= SURROGATES[1]))).any():
+            refuse("holds text that is none")
+    return flat.reshape(shape[::-1]).T if turned else flat.reshape(shape)
 
 
 def digest(arrays: dict[str, Array]) -> str:
@@ -192,6 +227,12 @@ class Fields:
             inside = ((array >= within[0]) & (array <= within[1])).all()
             demand(inside, f"{self.of}{name} holds a number that is not in {within[0]} … {within[1]}")
         return array.astype(np.int64)
+
+    def word(self, name: str) -> str:
+        """A single text."""
+        array = self.get(name)
+        demand(array.dtype.kind == "U" and array.ndim == 0, f"{self.of}{name} is no text")
+        return str(array[()])
 
     def number(self, name: str, least: int) -> int:
         """A single whole number from `least` on, below 2⁴⁰."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.proofs.checker.archive import digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
-from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.program import relative_gap
 from workbench.proofs.checker.whole import Array
 
@@ -43,6 +43,7 @@ class Verdict:
     faults : why it is no proof, if it is none;  conditional_on : what it rests on besides, in sentences
     ends : both ends and F(θ);  gap : their relative gap;  optimum : where they meet
     statement, program, alternation : what is proven, and of what it is a part
+    rounded : whether the claim, of format 1, holds only but for rounding; then `ends` are proven and the claim is not
     """
 
     statement: Statement
@@ -58,6 +59,7 @@ class Verdict:
     oracle: str
     faults: list[str] = field(default_factory=list)
     conditional_on: list[str] = field(default_factory=list)
+    rounded: bool = False
 
     @property
     def proven(self) -> bool:
@@ -72,6 +74,9 @@ class Verdict:
     def not_proven(self) -> list[str]:
         """What nobody should read into the proof."""
         found = list(self.statement.open)
+        if self.rounded:
+            claim = "{!r} … {!r}".format(*self.claimed)
+            found.append(f"the claim {claim} of format 1, which left a rounding open: proven are the ends recomputed")
         if self.alternation is not None:
             name, status = self.alternation["formulation"], self.alternation["status"]
             part = f"this is the last convex program ({self.statement.formulation}) of {name}, which ended {status}"
@@ -95,16 +100,18 @@ def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdi
     found = digest({name.removeprefix("data_"): each for name, each in arrays.items() if name.startswith("data_")})
     named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], []
     if found != named:
-        faults.append(f"the data in the certificate differ: sha256 {found} instead of {str(named)[:64]}")
+        faults.append(f"the data in the certificate differ: sha256 {found} instead of {named}")
     if oracle != statement.oracle:
         faults.append(
             f"the certificate calls its oracle {oracle[:20]!r} where that of the outputs is {statement.oracle!r}"
         )
+    if claim.optimum is not None and not kind.attains(header, arrays):
+        faults.append("an optimum is claimed, but nothing in the certificate is to attain it")
     conditions = [CONDITIONS[statement.oracle]] if statement.oracle in CONDITIONS else []
     return Verdict(
         statement, header["program"], header.get("alternation"), ends, relative_gap(ends.upper, ends.lower, ends.start),
-        (claim.lower, claim.upper, claim.gap), found, str(named), kind.name, header["problem"].get("output"),
-        statement.oracle, [*faults, *claim.faults(ends)], conditions,
+        (claim.lower, claim.upper, claim.gap), found, named, kind.name, header["problem"]["output"],
+        statement.oracle, [*faults, *claim.faults(ends)], conditions, claim.rounded(ends),
     )  # fmt: skip
 
 
@@ -117,7 +124,7 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     demand(isinstance(said, str) and said in FORMATS, f"it has the format {str(said)[:60]!r}, not {FORMATS[1]!r}")
     old = said == FORMATS[0]
     header = upgraded(header) if old else header
-    missing, strange = sorted(REQUIRED - set(header)), sorted(set(header) - REQUIRED - OPTIONAL - {"complete"})
+    missing, strange = sorted(REQUIRED - set(header)), sorted(set(header) - REQUIRED - OPTIONAL)
     demand(not missing, f"it has no {missing[0] if missing else ''}")
     demand(not strange, f"it has a key that it should not, {strange[0][:60] if strange else ''!r}")
     for part, keys in {"proof": ("kind", "version"), "formulation": ("name", "version", "settings")}.items():
@@ -125,7 +132,13 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             isinstance(header[part], dict) and set(header[part]) == set(keys), f"its {part} is not {', '.join(keys)}"
         )
     problem = header["problem"]
-    demand(isinstance(problem, dict) and "data_sha256" in problem, "its problem has no data_sha256")
+    fits = isinstance(problem, dict) and isinstance(problem.get("data_sha256"), str)
+    fits = fits and re.fullmatch("[0-9a-f]{64}", problem["data_sha256"])
+    demand(fits, "its problem has no data_sha256 of 64 hexadecimal digits")
+    for part, key in (("proof", "kind"), ("formulation", "name"), ("problem", "output")):
+        name, version = header[part].get(key), header[part].get("version")
+        demand(isinstance(name, str), f"its {part} has no {key}")
+        demand(type(version) is int and version >= 1, f"the version of its {part} is no whole number from 1 on")
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
     versions = header["versions"]
@@ -142,23 +155,26 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         and all(isinstance(x, str) for x in told.values())
     )
     demand("alternation" not in header or texts, "its alternation is not a formulation and a status")
-    return header | {"complete": not old}, old
+    return header, old
 
 
 def upgraded(header: dict[str, Any]) -> dict[str, Any]:
     """A header of format 1 in the form of format 2."""
     kept = {key: value for key, value in header.items() if key in REQUIRED | OPTIONAL}
+    demand(not {"proof", "program"} & set(header), "it is of format 1, which has no proof and no program")
     for part in ("formulation", "problem"):
         demand(isinstance(kept.get(part), dict), f"it has no {part}")
+        demand("version" not in kept[part], "it is of format 1, which has no versions of kinds")
         kept[part] = kept[part] | {"version": 1}
-    kept["formulation"] = {key: kept["formulation"].get(key) for key in ("name", "version", "settings")}
-    given = kept["formulation"]["settings"]
-    kind = Formulation.find(kept["formulation"]["name"], 1)
-    smooth = kind.proof == "tangent" and isinstance(given, dict)
-    hinge = smooth and "loss" in kind.settings and given.get("loss", "hinge") == "hinge"
+    said = kept["formulation"]
+    kind, given = Formulation.find(said.get("name"), 1), said.get("settings")
+    demand(isinstance(given, dict), "its settings are no object")
+    given = {key: setting.default for key, setting in kind.settings.items()} | given
+    kept["formulation"] = {"name": kind.name, "version": 1, "settings": given}
+    hinge = kind.proof == "tangent" and given.get("loss") == "hinge"
     kept["proof"] = {"kind": "cuts" if hinge else kind.proof, "version": 1}
     kept["program"] = LAST if "alternation" in header else WHOLE
-    return {"status": "", "backend": "", "versions": {}} | kept
+    return kept
 
 
 # ── the claim ─────────────────────────────────────────────────────────────────────────────────────
@@ -173,6 +189,11 @@ class Claim:
         self.room = room * max(finite, default=Fraction(0))
         self.optimum = fraction(header["optimum"]) if "optimum" in header else None
 
+    def rounded(self, ends: Ends) -> bool:
+        """Whether an end holds only by the allowance."""
+        met = self.lower <= ends.lower and max(ends.upper, ends.reached) <= self.upper
+        return self.room > 0 and not met
+
     def faults(self, ends: Ends) -> list[str]:
         """What of the claim is not so."""
         found, reached = [], max(ends.upper, ends.reached)
@@ -185,6 +206,8 @@ class Claim:
             found.append(f"the claimed lower bound is {self.lower!r}, the proven one {shown(ends.lower)}")
         if not (self.upper == INFINITE or reached - self.room <= self.upper):
             found.append(f"the claimed upper bound is {self.upper!r}, the proven one {shown(reached)}")
+        if INFINITE in (abs(self.lower), abs(self.upper)) and self.gap != INFINITE:
+            found.append(f"the claimed gap is {self.gap!r} where an end is infinite")
         gap = min(relative_gap(ends.upper, ends.lower, ends.start), relative_gap(self.upper, self.lower, ends.start))
         if not (self.gap >= 0 and (self.gap == INFINITE or gap <= Fraction(self.gap) * (1 + ALLOWANCE))):
             found.append(f"the claimed gap is {self.gap!r}, the proven one {shown(gap)}")
@@ -194,11 +217,8 @@ class Claim:
 
 
 def number(name: str, value: Any) -> float:
-    demand(type(value) in (int, float), f"{name} is {str(value)[:60]!r}, no number")
-    try:
-        return float(value)
-    except OverflowError:
-        raise Malformed(f"{name} is too large a number") from None
+    demand(type(value) in (int, float) and value == value, f"{name} is {str(value)[:60]!r}, no number")
+    return float(value)  # a whole number in the file is a float64
 
 
 def fraction(words: Any) -> Fraction:

@@ -118,7 +118,7 @@ class Structure(Registered):
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         """max of ⟨w, Δ_i(y)⟩ over y ≠ y_i (m,)."""
-        raise NotImplementedError
+        raise Malformed(f"the best output besides the true one is not defined for {self.name}")
 
     def outputs(self, sample: int) -> Array:
         """All outputs of a sample in their listed order."""
@@ -323,6 +323,11 @@ class Proof(Registered):
     what = "kind of proof"
 
     @classmethod
+    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+        """Whether the proof may end in the optimum as one fraction."""
+        return "fractions" in arrays
+
+    @classmethod
     def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
         """The statement, and whatever `ends` needs; everything is read and checked."""
         raise NotImplementedError
@@ -361,13 +366,13 @@ def list_of(test: Any) -> Any:
     return lambda value: isinstance(value, list) and all(test(each) for each in value)
 
 
-def settled(kind: Any, given: Any, complete: bool) -> dict[str, Any]:
-    """The settings, each as its test demands; missing ones are refused if they must be complete."""
+def settled(kind: Any, given: Any) -> dict[str, Any]:
+    """The settings, each as its test demands, none missing."""
     demand(isinstance(given, dict), "its settings are no object")
     for key, value in given.items():
         demand(key in kind.settings, f"{kind.name} has no setting {key[:60]!r}")
         if not kind.settings[key].test(value):
             raise Malformed(f"{key} is {str(value)[:60]}, which {kind.name} does not take")
     missing = sorted(set(kind.settings) - set(given))
-    demand(not (complete and missing), f"the setting {missing[0] if missing else ''} is missing")
-    return {key: given.get(key, setting.default) for key, setting in kind.settings.items()}
+    demand(not missing, f"the setting {missing[0] if missing else ''} is missing")
+    return {key: given[key] for key in kind.settings}

@@ -37,11 +37,11 @@ class Program(NamedTuple):
             demand(False, f"cut {wrong} has the witness {shown}, which is no output of sample {sample}")
 
 
-def structure_of(header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+def structure_of(kind: Any, arrays: dict[str, Array]) -> Any:
     """The output structure over the certificate's own data."""
     data = {name.removeprefix("data_"): array for name, array in arrays.items() if name.startswith("data_")}
     fields = Fields(data, "data_")
-    structure = Structure.find(header["problem"].get("output"), header["problem"].get("version"))(fields)
+    structure = kind(fields)
     fields.done()
     return structure
 
@@ -50,10 +50,11 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
     """What the certificate is about; its formulation must be one that this kind of proof is for."""
     said = header["formulation"]
     kind = Formulation.find(said["name"], said["version"])
-    given = settled(kind, said["settings"], header["complete"])
+    output = Structure.find(header["problem"]["output"], header["problem"]["version"])
+    given = settled(kind, said["settings"])
     chosen = kind.chosen(given)
     demand(chosen.proof == proof, f"{kind.name} is not proven by {proof} but by {chosen.proof}")
-    structure = structure_of(header, arrays)
+    structure = structure_of(output, arrays)
     formulation = chosen(structure, given)
     fields = Fields({name: array for name, array in arrays.items() if not name.startswith("data_")})
     theta = fields.floats("theta", None)

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.proofs.checker.contracts import Setting, is_positive, is_whole, list_of, one_of_numbers, or_none
 from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.formulations.soft_margin import Hinge
 from workbench.proofs.checker.regularizers import SquaredNorm
 from workbench.proofs.checker.whole import Whole, exact
@@ -41,7 +42,8 @@ class Completed(Hinge):
         super().__init__(structure, given | {"lam": 1})
         kept = [1] * structure.n if kept is None else kept
         demand(len(kept) == structure.n, f"kept has {len(kept)} entries for {structure.n} samples")
-        self.total = Fraction(float(self.weights.sum() / Fraction(given["C"])))
+        self.total = rounded(self.weights.sum() / Fraction(given["C"]))
+        demand(self.total > 0, "the sum of its weights over C rounds to 0")
         self.weights = Whole(exact(structure.weights).values * np.array(kept, int).astype(object), self.weights.unit)
         demand(self.weights.values.any(), "kept leaves no sample with weight")
         self.regularizer = SquaredNorm(Fraction(1))

@@ -26,6 +26,7 @@ from workbench.proofs.checker.contracts import (
 )
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled, one_unit
+from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Simplex, Stacked
 from workbench.proofs.checker.whole import Array, Whole, grouped, root_up
 
@@ -126,7 +127,7 @@ class NormalizedCosts(Costs):
             found = [Fraction(each) for each in self.given["baseline"]]
             demand(len(found) == self.errors.m, f"there are {len(found)} counts for {self.errors.m} error classes")
         else:
-            found = [Fraction(float(each)) for each in self.errors.expected(self.given["counts"])]
+            found = [rounded(each) for each in self.errors.expected(self.given["counts"])]
         pairs = zip(found, self.errors.reachable().tolist(), strict=True)
         return CountedCosts(self.K, tuple(each if live else Fraction(0) for each, live in pairs))
 

@@ -21,6 +21,8 @@ from workbench.proofs.checker.whole import Array, Whole, common, exact, grouped
 
 GRID = 128  # bits of a share
 MOST_BITS = 250_000  # of the common denominator of fractions
+MOST_TEXT, MOST_DIGITS = 1 << 22, 62_500  # of all fractions, and of p and q: divisors are found in quadratic time
+MOST_TOGETHER = 1 << 31  # bits of all fractions over their common denominator
 INFINITE = float("inf")
 
 
@@ -61,6 +63,7 @@ class Cuts(Proof):
 
 def read_fractions(array: Array, count: int) -> Whole:
     """ "p/q" in hexadecimal digits, one a line, as many as there are cuts."""
+    demand(len(array) <= MOST_TEXT, f"fractions are longer than {MOST_TEXT} bytes")
     try:
         lines = array.tobytes().decode("ascii").split("\n") if len(array) else []
     except UnicodeDecodeError:
@@ -70,7 +73,10 @@ def read_fractions(array: Array, count: int) -> Whole:
         all(re.fullmatch("-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines), "fractions are not written as p/q"
     )
     pairs = [line.split("/") for line in lines]
-    return common([Fraction(int(p, 16), int(q, 16)) for p, q in pairs], MOST_BITS)
+    longest = max((len(each.lstrip("-")) for pair in pairs for each in pair), default=0)
+    demand(longest <= MOST_DIGITS, f"a fraction has more than {MOST_DIGITS} digits")
+    found = [Fraction(int(p, 16), int(q, 16)) for p, q in pairs]
+    return common(found, min(MOST_BITS, MOST_TOGETHER // max(len(found), 1)))
 
 
 def simplex(program: Program) -> Whole | None:

@@ -45,11 +45,15 @@ class ProgramProof(Proof):
     }  # fmt: skip
 
     @classmethod
+    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+        return header["formulation"]["settings"]["conclusion"] == "optimal"
+
+    @classmethod
     def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
         for part, key in (("formulation", "name"), ("problem", "output")):
             named = (header[part][key], header[part]["version"])
             demand(named == ("program", 1), f"its {part} is {str(named)[:60]}, not a program")
-        given = settled(cls, header["formulation"]["settings"], True)
+        given = settled(cls, header["formulation"]["settings"])
         own, rest = ({}, {})
         for name, array in arrays.items():
             (own if name.startswith("data_") else rest)[name.removeprefix("data_")] = array

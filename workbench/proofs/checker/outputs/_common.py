@@ -32,7 +32,7 @@ def read_weights(fields: Fields, n: int) -> Array:
 def read_classes(fields: Fields) -> int:
     """The number of classes."""
     classes = fields.get("classes")
-    distinct = classes.ndim == 1 and len(set(classes.tolist())) == len(classes) >= 2
+    distinct = classes.ndim == 1 and (classes == classes).all() and len(set(classes.tolist())) == len(classes) >= 2
     demand(distinct, f"{fields.of}classes are not two or more different labels")
     return len(classes)
 

@@ -56,7 +56,7 @@ class Pairwise(Structure):
         self.pairs, self.count_unit = pairs.values, pairs.unit
         self.width, self.blocks = int(self.sizes.max()), self.k
         self.dim = self.k * self.p + (int(self.kinds.max()) + 1) * self.q
-        self.weights, loss = read_weights(fields, self.n), str(fields.get("loss")[()])
+        self.weights, loss = read_weights(fields, self.n), fields.word("loss")
         demand(loss in ("hamming", "hamming-normalised"), f"{fields.of}loss is none that is known")
         self.divisors = self.sizes.astype(object) if loss == "hamming-normalised" else zeros(self.n) + 1
         self.truth = np.full((self.n, self.width), -1, np.int64)

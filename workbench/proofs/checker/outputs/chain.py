@@ -37,7 +37,7 @@ class Chain(Labelled):
         self.width, self.blocks, self.dim = int(self.lengths.max()), self.k, self.k * (self.p + self.k)
         self.X, self.cost = read_rows(fields, len(self.labels), self.p), exact(read_cost(fields, self.k))
         self.weights, self.owner = read_weights(fields, self.n), np.repeat(np.arange(self.n), self.lengths)
-        loss = str(fields.get("loss")[()])
+        loss = fields.word("loss")
         demand(loss in ("hamming", "hamming-normalised"), f"{fields.of}loss is none that is known")
         self.divisors = self.lengths.astype(object) if loss == "hamming-normalised" else zeros(self.n) + 1
         self.truth = np.full((self.n, self.width), -1, np.int64)

@@ -28,11 +28,11 @@ class Graph(Pairwise):
     shares: Array | None = None
 
     def __init__(self, fields: Fields):
-        super().__init__(fields)
-        self.asked = str(fields.get("oracle")[()])
+        self.asked = fields.word("oracle")
         if self.asked not in ("exact", "enclosed"):
             known = ["graph with the oracle exact or enclosed"]
             raise Unknown("output structure", f"graph with the oracle {self.asked}", self.version, known)
+        super().__init__(fields)
         demand((self.features >= 0).all(), f"{fields.of}pairs: a feature is negative")
         self.signed = np.arange(self.dim) >= self.k * self.p
 

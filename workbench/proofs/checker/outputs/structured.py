@@ -22,7 +22,7 @@ class Listed(Structure):
     blocks = 1
 
     def __init__(self, fields: Fields):
-        if not fields.get("listed").all():
+        if not fields.typed("listed", "|b1", ()).all():
             raise Unknown("output structure", "structured whose outputs are not listed", 1, ["structured"])
         self.dim, self.owners = fields.number("n_features", 1), fields.ints("owners", None, within=(0, 1 << 40))
         rows, losses = len(self.owners), fields.floats("losses", len(self.owners), least=0.0)
