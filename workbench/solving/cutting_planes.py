@@ -74,9 +74,7 @@ def generate(
         fresh = run.separate(query)
         if run.reached:
             break
-        if fresh or not run.rounds:
-            run.solve()
-        elif not run.refine():
+        if not (run.solve() if fresh or not run.rounds else run.refine()):
             run.state.status = "stalled"
             break
         if run.reached:
@@ -164,8 +162,8 @@ class Generation:
         left = self.state.upper - self.state.lower
         return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
-    def solve(self) -> None:
-        """Solve the master and update the lower bound."""
+    def solve(self) -> bool:
+        """Solve the master and update the lower bound; False if the last heir failed, so that there is no more to gain."""
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
         with self.mastering:
@@ -173,17 +171,20 @@ class Generation:
         self.state.said = answer.status
         if answer.stopped:  # the bounds so far stay
             self.clock.deadline = self.clock.seconds
-            return
+            return True
         self.family.check(self.held, answer)
         if np.isfinite(answer.theta).all():
             self.accept(answer)
         elif self.succeed():
-            self.solve()
+            return self.solve()
+        elif self.rounds and len(self.state.masters) > 1:
+            return False
         else:
             raise BackendFailed(
                 f"{self.master.name} returned no weights in round {self.rounds + 1} "
                 f"({answer.status}); try another backend."
             )
+        return True
 
     def succeed(self) -> bool:
         """Give the rows to the next master in line, if there is one."""
@@ -220,8 +221,7 @@ class Generation:
         if self.tolerance <= TIGHTEST and not self.succeed():
             return False
         self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
-        self.solve()
-        return True
+        return self.solve()
 
     def prune(self) -> None:
         """Drop rows that are idle for two rounds, if the lower bound rose; a row that came back stays."""
