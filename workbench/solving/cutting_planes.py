@@ -163,7 +163,7 @@ class Generation:
         return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
     def solve(self) -> bool:
-        """Solve the master and update the lower bound; False if the last heir failed, so that there is no more to gain."""
+        """Solve the master and update the lower bound; False if the last heir of a master failed."""
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
         with self.mastering:
