@@ -1,4 +1,4 @@
-# Everything happens in .venv; `make run` and `make test` need nothing but Python ≥ 3.11 and make.
+# All commands use .venv; `make run` and `make test` need only Python ≥ 3.11 and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ $(VENV)/installed: pyproject.toml
 run: $(VENV)/installed  ## install everything, then solve, cross-check and draw
 	$(BIN)/cutbench demo --out $(OUT)
 
-quick: $(VENV)/installed  ## the tests that a change needs, in less than 90 seconds
+quick: $(VENV)/installed  ## the tests of the wings that a change touches, in less than 90 seconds
 	$(BIN)/python tests/support/quick.py
 
 test: $(VENV)/installed  ## the whole test suite
@@ -25,22 +25,22 @@ test: $(VENV)/installed  ## the whole test suite
 check: $(VENV)/installed  ## style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
-bench: $(VENV)/installed  ## side-by-side speed, as ratios
+bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz mutation wheels bench  ## what takes hours; `make -k nightly` goes on after a failure
+nightly: fuzz mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
-fuzz: $(VENV)/installed  ## the property tests, on 2,000 new examples each
+fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
 
-mutation: $(VENV)/installed  ## faults planted in the modules that prove: does a test fail?
+mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, and expect a test to fail
 	$(BIN)/python tests/nightly/mutation.py
 
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'
 	touch $@
 
-wheels: $(VENV)/nightly  ## the wheel, built, installed and used on every Python of PYTHONS
+wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)
 
 clean:

@@ -236,7 +236,7 @@ def summed(rows: list[dict[str, Any]], folds: int, gap: float) -> dict[str, Any]
     table = []
     for name, size in dict.fromkeys((row["problem"], row["size"]) for row in rows):
         made = any(row["generated"] for row in rows if row["problem"] == name)
-        line: dict[str, Any] = {"problem": name, "generated": made, "size": size}
+        line: dict[str, Any] = {"problem": name, "generated": int(made), "size": size}
         for method in METHODS:
             errors = np.array(
                 [r["error"] for r in rows if (r["problem"], r["size"], r["method"]) == (name, size, method)]
@@ -299,7 +299,7 @@ def claims(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def arrays_of(table: list[dict[str, Any]]) -> dict[str, Any]:
     """The table as the figure draws it."""
-    return {key: np.array([line[key] for line in table]) for key in table[0] if key not in ("winner", "generated")}
+    return {key: np.array([line[key] for line in table]) for key in table[0] if key != "winner"}
 
 
 NAMES = {"continuum": continuum}

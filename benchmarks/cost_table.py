@@ -32,7 +32,7 @@ from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.kappa_difficulty import KappaDifficulty
-from workbench.objectives.costs import classes_of, reachable
+from workbench.objectives.factorings import classes_of, reachable
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file
 from workbench.solving.majorize import alternate

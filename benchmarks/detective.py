@@ -316,7 +316,7 @@ def lam(family: str) -> float:
 
 def excess(theta: Floats, reference: Any) -> float:
     bounds = bounds_for(reference.formulation, reference.problem)
-    return bounds.gap(bounds.upper(theta), reference.upper)
+    return bounds.relative(bounds.upper(theta), reference.upper)
 
 
 def convention(family: str, name: str, rng: np.random.Generator) -> Planted:

@@ -42,8 +42,8 @@ FAULTS = ("accepted_false", "disagreements", "crashes", "hangs")
 
 def forgeries(n: int = 10_000, seed: int = 0, only: str = "", edits: str = "") -> Iterator[dict[str, Any]]:
     """At least n forgeries over all pairs (`only`: those with this text in them): what is accepted, false, disputed."""
-    checked_whole("n", n, 1)
-    checked_whole("seed", seed, 0)
+    checked_whole(1, n=n)
+    checked_whole(0, seed=seed)
     known = [kind for kind in EDITS if edits in kind]
     if not known:
         raise BadInput(f"No edit contains {edits!r}; write for example edits=weight.")

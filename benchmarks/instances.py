@@ -158,7 +158,7 @@ def checked(given: Instance) -> Check:
         lower, upper = exact_optimum(rules, certificate)
     value, low, high, _, backend = enumeration(bounds, abs(solution.upper) or 1.0)
     gap = float(rules.gap(upper, lower))
-    difference = max(abs(bounds.gap(value, float(end))) for end in (lower, upper))
+    difference = max(abs(bounds.relative(value, float(end))) for end in (lower, upper))
     if not max(solution.lower, certificate.lower) <= lower <= upper <= min(solution.upper, certificate.upper):
         fault = f"exact bounds [{float(lower)!r}, {float(upper)!r}] leave [{solution.lower!r}, {solution.upper!r}]"
     elif not (low <= upper and lower <= high):

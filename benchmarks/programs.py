@@ -37,7 +37,7 @@ def programs(
 
     exact, bounded, …  rows of each kind;  median_seconds, worst_seconds : CPU
     irreducible : infeasible rows whose contradiction is proven irreducible;  published_wrong : their names
-    solved_BACKEND : how many programs with an optimum it calls solved at its default tolerance, for `backends` asked for
+    solved_BACKEND : of programs with an optimum, how many it calls solved at its default tolerance (for `backends`)
     boasts_BACKEND, worst_BACKEND : of these, how many are off by more than 1e-6 (relative to max(1, |optimum|)), and
     the largest such error
     """

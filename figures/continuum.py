@@ -17,11 +17,12 @@ TITLES = {"words": "words (chains)", "letters": "their letters alone", "digits":
 def measure(n: int = 400, folds: int = 2, gap: float = 1e-3) -> dict[str, np.ndarray]:
     """One row per problem and number of samples, n at most (`cutbench bench continuum` has them all).
 
-    problem, size;  generative, crf, margin, perceptron : mean errors;  …_interval : two standard errors
+    problem, size;  generated : 1 for made-up data
+    generative, crf, margin, perceptron : mean errors;  …_interval : two standard errors
     """
     *_, record = wb.registry("benchmark").get("continuum")(folds=folds, most=n, gap=gap)
     table = record["table"]
-    return {key: np.array([line[key] for line in table]) for key in table[0] if key not in ("winner", "generated")}
+    return {key: np.array([line[key] for line in table]) for key in table[0] if key != "winner"}
 
 
 @wb.pictures.styled
@@ -33,7 +34,7 @@ def draw(arrays):
         -(-len(names) // columns),
         columns,
         (7.2, 2.4 * -(-len(names) // columns) + 0.7),
-        f"Joint likelihood leads in {few} of {len(names)} data sets with the fewest samples, in {many} with the most",
+        f"Joint likelihood leads on {few} of {len(names)} data sets with few samples, on {many} with many",
         "Share of wrong labels on data held out; bars: two standard errors over folds. Same features, same data; λ, "
         "prior and passes by inner validation.",
     )
@@ -42,7 +43,10 @@ def draw(arrays):
         for (method, words), style in zip(METHODS.items(), wb.pictures.STYLES, strict=False):
             sizes, errors, spread = (arrays[key][mine] for key in ("size", method, f"{method}_interval"))
             axis.errorbar(sizes, errors, yerr=spread, label=words, elinewidth=0.8, capsize=2, **style.line())
-        axis.set(xscale="log", title=TITLES[name], ylim=(0, None))
+        made = " — MADE-UP DATA" if (arrays["generated"][mine] > 0).any() else ""
+        axis.set(xscale="log", title=TITLES[name] + made, ylim=(0, None))
+        axis.minorticks_off()
+        axis.set_xticks(sizes, [str(size) for size in sizes])
         axis.set_ylabel("wrong labels")
         axis.set_xlabel("words learned from" if name == "words" else "samples learned from")
     axes[0, 0].legend()

@@ -3,7 +3,8 @@
     x = [e_rater, e_task, 1],      score of label c = α_{rater, c} + β_{task, c} + γ_c
 
 face-sentiment (4 classes) and bluebird (2) are real; simulated ratings are drawn as workbench/dyads/pairs.py says.
-Its certified optimum is the linear row's reference in `cutbench bench dyadic-table`, whose other rows are bilinear.
+`cutbench bench dyadic-table` compares the risk of the linear learner on bluebird with the certified optimum of this
+problem.
 """
 
 from __future__ import annotations

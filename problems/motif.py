@@ -5,8 +5,8 @@
     decoys       each negative sequence, with probability `decoys`, holds the motif with its letters shuffled: the right
                  letters in the wrong order
 
-Which places were planted is kept in `truth`, so that a learner's positions can be compared; `hide` removes them from
-what formulations see. latent-ssvm never looks at them.
+The planted places are kept in `truth`, for comparison with the positions that a learner finds; `hide` removes them from
+the problem. latent-ssvm never reads them.
 """
 
 from __future__ import annotations

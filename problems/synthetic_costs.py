@@ -11,10 +11,10 @@ nor 2 from 3: to confuse these is as hard as can be, and other confusions grow h
     plus-rare         0.1    4: −3
     plus-many-rare    0.1    4: −3    5: −3.2    6: −3.4
 
-What is known of the suite leaves open how many copies there are, s beside rare labels, and their weights. 25 copies
-and weights 0 are choices made here, and so is s = 0.1: with s = 1 a label of bias −3 would be drawn once in a thousand
-times. `copies` and `scale` set others. A label that is never drawn stays a class all the same. split=test has
-other labels at the same inputs, from the same model.
+The source leaves open the number of copies, s in the suites with rare labels, and the weights of rare labels. 25
+copies, weights 0 and s = 0.1 are choices made here: with s = 1 a label of bias −3 would be drawn once in a thousand
+times. `copies` and `scale` change these choices. A label that is never drawn remains a class. split=test has other
+labels at the same inputs, from the same model.
 """
 
 from __future__ import annotations

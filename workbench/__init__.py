@@ -40,8 +40,8 @@ _HOMES = {
     "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",
     "split_tracks": "outputs.flow",
-    "baseline_counts": "objectives.costs",
-    "Classes": "objectives.costs",
+    "baseline_counts": "objectives.factorings",
+    "Classes": "objectives.factorings",
     "alternation": "solving.branch_and_bound",
     "Dyads": "dyads.pairs",
     "Dyadic": "dyads.dyadic",
@@ -70,6 +70,8 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return public_names()
     if name in _HOMES:
         return getattr(import_module(f"workbench.{_HOMES[name]}"), name)
     if name in _MODULES:
@@ -82,3 +84,17 @@ def __getattr__(name: str) -> Any:
                 if getattr(item, "__name__", None) == name:
                     return item
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *public_names()])
+
+
+def public_names() -> list[str]:
+    """All public names: functions, modules, and the classes of the registries."""
+    from workbench.registries import registry
+
+    kinds = ("output", "formulation", "solver", "learner")
+    items = [item for kind in kinds for _, item in registry(kind).items()]
+    classes = {item.__name__ for item in items if isinstance(item, type)}
+    return sorted({*_HOMES, *_MODULES, *classes})

@@ -219,8 +219,8 @@ ARTICLE |= {f"{kind} or none": f"{words} or none" for kind, words in ARTICLE.ite
 def settings_of(obj: Any) -> dict[str, Setting]:
     """The settings of a function or class, from the type hints of its signature.
 
-    A parameter of another type (an array, say) is no setting: only Python code can give it. Of a union with such types
-    the one part that a text can write is the setting.
+    A parameter of another type, such as an array, is no setting: only Python code can pass one. Of a union with such
+    types the one part that a text can write is the setting.
     """
     try:
         own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields' hints, inherited ones too

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ SMALL = {
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
     "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
     "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
@@ -32,6 +35,7 @@ SMALL = {
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
     "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 2.0},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
+    "forgeries": {"n": 20, "only": "multiclass:soft", "edits": "weight"},
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},
     "detective": {"seeds": 1, "only": "no projection,no intercept", "family": "costs"},
     "second-catalogue": {"only": "ridge,logistic-labels"},
@@ -39,6 +43,8 @@ SMALL = {
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
+    "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
+    "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
@@ -48,7 +54,7 @@ WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
     "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
-    "dyadic-table": {"rows", "steps", "active", "bounds", *DYADIC},
+    "dyadic-table": {"rows", "steps", "active", "bounds", "certified", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
     "vowpal-wabbit": {"vowpal_wabbit", "rows"},
     "masters": {
@@ -94,6 +100,10 @@ KEYS = {
         *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
         *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
     },
+    "forgeries": {
+        *("tried", "proven", "accepted_false", "disagreements", "crashes", "hangs", "unjudged"),
+        *("failed", "statements", "seconds", "findings", "rows"),
+    },
     "second-catalogue": {"faults", "harmful", "sound_runs", "worst_sound", "rows"},
     "selection": {
         *("searches", "proven", "slowest_cpu", "early_gap", "instances", "search_agreed", "scip_agreed"),
@@ -116,8 +126,11 @@ KEYS = {
         *("large_seconds", "large_gap", "large_detections", "large_arcs", "rows"),
     },
     "cost-table": {"rows", "findings", "seconds", "failed"},
+    "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
+    "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
+    "program-families": {"instances", "exact", "false", "wide", "failed", "rows"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 
@@ -127,6 +140,8 @@ def test_a_benchmark_returns_its_keys(name, monkeypatch):
     benchmark = registry("benchmark").get(name)
     assert name in SMALL, "give the new benchmark small settings and its keys here"
     assert SMALL[name].keys() <= settings_of(benchmark).keys()
+    if name == "programs" and not Path(os.environ.get("CUTBENCH_DATA", "nowhere"), "programs").is_dir():
+        pytest.skip("CUTBENCH_DATA names no folder with `programs`")
     options = [word for key, value in SMALL[name].items() for word in ("--set", f"{key}={value}")]
     done = CliRunner().invoke(cli, ["bench", name, *options, "--json"])
     assert done.exit_code == 0, done.stderr or done.exception

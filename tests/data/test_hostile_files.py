@@ -222,7 +222,7 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "vw: not UTF-8": ("a.vw", b"1 |a \xff\n", "is not UTF-8"),
     "vw: escape in a label": ("a.vw", "\x1b[31m |a f\nb |a g\n", "unprintable characters"),
     # names of files
-    "name: another format": ("a.xlsx", "PK", "is no data file known here"),
+    "name: another format": ("a.xlsx", "PK", "is in no known format"),
     "name: terminal escape": ("\x1b[31mred.csv", "", "\\x1b[31mred.csv holds no samples"),
     "name: newline": ("a\nb.csv", "", "a b.csv holds no samples"),
     "name: markup": ("[bold]<script>alert(1)<script>.csv", "", "<script>alert(1)<script>.csv holds no samples"),
@@ -321,7 +321,8 @@ def test_the_label_column_and_the_classes_are_said():
     written("coded.csv", CODED)
     record, says = told("solve", "coded.csv", "soft-margin", "--out", "last")
     expected = (
-        "coded.csv: 3 samples, 2 inputs; labels from column petals, the last: 3, 4 (others: --set label=species, say)."
+        "coded.csv: 3 samples, 2 inputs; labels from column petals, the last: 3, 4 "
+        "(choose others by --set label=species)."
     )
     assert says == f"cutbench: {expected}\n"
     assert record["dim"] == 2 * 2

@@ -181,7 +181,7 @@ FAULTY = {
     ("a.svm", "1 1:2\n1 2:1\n"): "All labels are 1",
     ("a.npz", b"not a zip"): "not an npz file",
     ("a.npz", b""): "not an npz file",
-    ("a.parquet", "x"): "no data file known here",
+    ("a.parquet", "x"): "is in no known format",
 }
 
 

@@ -193,7 +193,7 @@ def test_a_planted_wrong_step_is_noticed():
     ("arguments", "message"),
     [
         ((np.eye(2), [1]), "y has shape"),
-        ((np.eye(2), ["a", "b"]), "are not numbers"),
+        ((np.eye(2), ["a", "b"]), "ragged or not numbers"),
         ((np.eye(2), [1, np.nan]), "target of sample 1 is nan"),
         ((np.eye(2), [1, -1], [0, 0]), "not all zero"),
     ],

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.command.cli import cli
 from workbench.errors import CutbenchError
-from workbench.objectives.costs import classes_of
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
+from workbench.objectives.factorings import classes_of
 from workbench.solving import routes
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request
@@ -303,7 +303,7 @@ def test_programs_beyond_floats_are_not_sold_as_solved(tmp_path):
     words = [*WORDS, "--set", "starts=1", "--set", "C=1e100", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 3
-    assert "stalled: the backend can give no more digits" in done.stderr
+    assert "stalled: the backend gains no more digits" in done.stderr
     assert "1 of 1 convex programs missed the gap asked for, the worst has" in done.stdout
     shown = CliRunner().invoke(cli, ["verify", str(tmp_path)])
     assert (
@@ -404,7 +404,7 @@ def test_certificates_sharpened_by_fractions_are_so_again(tmp_path):
 def test_a_smaller_gap_is_another_run(tmp_path):
     form, make = JOURNALLED["latent"]
     wb.solve(form, make(), gap=1e-6, max_rounds=1, journal=tmp_path)
-    with pytest.raises(wb.BadInput, match="were solved to a gap of 1e-06; for a smaller one"):
+    with pytest.raises(wb.BadInput, match="were solved to a gap of 1e-06; for a smaller gap"):
         wb.solve(form, make(), gap=1e-8, journal=Journal.resume(tmp_path))
     assert wb.solve(form, make(), gap=1e-5, journal=Journal.resume(tmp_path)).status == "stationary"
 

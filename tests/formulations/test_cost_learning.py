@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.contracts import Cuts
-from workbench.objectives.costs import COUNTS, FACTORINGS, classes_of, error_counts, label_counts, reachable
+from workbench.objectives.factorings import COUNTS, FACTORINGS, classes_of, error_counts, label_counts, reachable
 from workbench.proofs.bounds import Bounds
 
 seeds = st.integers(0, 2**32 - 1)
@@ -91,6 +91,23 @@ def test_normalized_costs_are_one_minus_the_share_of_errors(backend):
     assert (v < 1e-6).sum() >= 2
     assert ((v > 0.05) & (v < 0.95)).sum() >= 4
     assert (v[q > n + 1e-6] < 1e-6).all()
+
+
+@pytest.mark.parametrize("seed", [6, 8])
+def test_derivatives_of_tied_sequences_are_not_opposite(seed):
+    """Observation 3 of the source would make 2q_S whole where 0 < v_S; the counts of the tied sequences enclose q_S."""
+    problem = clouds(seed, n=24, spread=0.8)
+    solution = wb.solve(wb.NormalizedCostLearning(lam2=0.3, factoring="ordered"), problem, gap=1e-12)
+    v, q, certificate = solution.theta["v"], dual_counts(solution), solution.certificate
+    oracle = solution.formulation.oracle(problem)
+    cuts = oracle.rows(certificate.samples, certificate.witnesses)[0].toarray()[:, -len(v) :]
+    tied, most, least = certificate.weights > 1e-6, np.zeros(len(v)), np.zeros(len(v))
+    for i in range(problem.n_samples):
+        own = cuts[tied & (certificate.samples == i)]
+        most, least = most + own.max(axis=0), least + own.min(axis=0)
+    assert (least <= q + 1e-3).all()
+    assert (q <= most + 1e-3).all()
+    assert (abs(2 * q - np.round(2 * q))[v > 0.05] > 0.02).any()
 
 
 def test_simplex_costs_sit_where_errors_are_fewest():

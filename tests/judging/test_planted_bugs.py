@@ -231,6 +231,15 @@ def test_no_problem_is_used_twice():
     assert "many classes" not in hard_cases("linear")
 
 
+@pytest.mark.parametrize("family", ["multiclass", "costs"])
+@pytest.mark.parametrize("case", ["tiny", "duplicates", "many classes"])
+def test_every_label_occurs(family, case):
+    """A learner that takes every label to occur is no sound one where one does not."""
+    for seed in range(20):
+        problem = drawn(family, seed, case)[0]
+        assert set(problem.labels.tolist()) == set(range(len(problem.classes)))
+
+
 @pytest.mark.parametrize("case", HARD)
 def test_hard_cases_are_what_their_names_say(case):
     usual, (hard, lam, passes) = drawn("multiclass", 0)[0], drawn("multiclass", 0, case)
@@ -243,6 +252,7 @@ def test_hard_cases_are_what_their_names_say(case):
         assert np.ptp(np.log(ratios)) > 1
     if case == "tiny":
         assert 3 <= hard.n_samples <= 5
+        assert drawn("costs", 801000, "tiny")[0].n_samples <= 5
     if case == "many classes":
         assert len(hard.classes) == MANY["multiclass"]
     if case == "duplicates":
@@ -272,6 +282,18 @@ HARDEST = [
 def test_hard_problems_raise_no_alarm(family, method, case):
     run = Bench(family, 1, case).run(method)
     assert run.verdict not in ("disagrees", "failed"), (run.excess, run.reason)
+
+
+# Sound runs that were accused once, by their history up to their budget: slow on badly scaled columns, not wrong.
+SLOW = [("linear", 5, "saga"), ("chain", 4, "saga"), ("chain", 11, "saga")]
+SLOW += [("costs", 4, "adagrad"), ("costs", 5, "adagrad"), ("shares", 16, "adagrad")]
+
+
+@pytest.mark.parametrize(("family", "seed", "method"), SLOW)
+def test_slow_sound_runs_have_not_converged(family, seed, method):
+    run = Bench(family, seed, "scaled").run(method)
+    assert run.verdict == "not converged", run.reason
+    assert "run it longer" in run.reason
 
 
 def test_the_command_counts():

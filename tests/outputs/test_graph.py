@@ -197,6 +197,15 @@ def test_learned_pictures_are_proven_in_whole_numbers_and_beat_single_pixels(tmp
     assert solution.train_error < (noisy != problem.labels).mean() * 100
 
 
+@pytest.mark.parametrize("kind", [Graph, Tree])
+def test_cutting_planes_equal_the_compact_program(kind):
+    for seed in range(6):
+        problem = kind.random(np.random.default_rng(seed), 4, 4, 2 + (kind is Tree))
+        cuts, compact = (wb.solve(wb.SoftMargin(lam=0.5, declare=d), problem, gap=1e-9) for d in ("cuts", "compact"))
+        assert compact.upper == pytest.approx(cuts.upper, rel=1e-8, abs=1e-10)
+        assert compact.gap < 1e-6, "the peeled labellings prove the compact program's value"
+
+
 # ── more than two labels ──────────────────────────────────────────────────────────────────────────
 
 

@@ -381,6 +381,19 @@ def test_decimals_are_what_python_prints():
 # ── programs that nobody here wrote ───────────────────────────────────────────────────────────────
 
 
+LONG = {"QFORPLAN", "QISRAEL", "QGROW7", "CVXQP1_S", "CVXQP3_S", "bnl1", "DUAL1", "DUAL4", "PRIMAL1", "mondou2"}
+FILES = sorted(path for path in DATA.glob("*/*.*") if path.name.split(".")[0] not in LONG)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="CUTBENCH_DATA names no folder with `programs`")
+def test_two_checkers_agree_on_the_collections(tmp_path):
+    """As decimals; benchmarks/programs.py has the long ones and the floats."""
+    kinds = {path: certified(prove_program(program_in(path)[0], "decimal"), tmp_path).kind for path in FILES}
+    for path, kind in kinds.items():
+        expected = {"lp": "optimal", "qp": "optimal", "infeasible": "infeasible"}[path.parent.name]
+        assert kind == ("nonconvex" if path.name == "VALUES.mat" else expected), path.name
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="CUTBENCH_DATA names no folder with `programs`")
 @pytest.mark.parametrize(
     ("name", "optimum"),

@@ -47,6 +47,8 @@ def test_a_search_is_known_to_the_public_door_and_to_races():
     form = wb.SelfPaced(10.0, 1.0)
     best = wb.solve(form, problem, gap=1e-6)
     assert wb.Bounds(form, problem).upper(best.theta_flat) >= best.lower
+    with pytest.raises(MissingCapability, match=r"proven\(tree, upper\)"):
+        wb.Bounds(form, problem).lower(None, None)
     track = wb.race(form, problem, ["solve"], gap=1e-3, seconds=5)["solve"]
     assert track.laps
     assert all(gap >= 0 for _, gap in track.laps)

@@ -156,3 +156,8 @@ def checked_learned(w: ArrayLike, d: int) -> Floats:
     if checked.shape != (d,) or not np.isfinite(checked).all():
         raise BadInput(f"The learned weights have shape {checked.shape}, or are not finite; give {d} numbers.")
     return checked
+
+
+def summed(index: Ints, values: Floats | None, size: int) -> Floats:
+    """The sums (size,) of the values with the same index."""
+    return np.bincount(index, values, size).astype(float, copy=False)

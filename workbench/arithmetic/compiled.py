@@ -5,7 +5,7 @@ typed by `types.FunctionType` are plain pointers: with explicit signatures the m
 types alone, numba's disk cache finds it, and a second process starts in milliseconds. Never
 `fastmath`: the compiled arithmetic is the interpreted one, to the last bit.
 
-What is compiled may call nothing but its arguments, builtins and numpy; no other Python function.
+A compiled function may call its arguments, builtins and numpy, and no other Python function.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 For a Gram matrix M and right side b: with C = M⁻¹ mod p, the digits d_t = C r_t mod p of the p-adic
 solution follow from r_0 = b, r_{t+1} = (r_t − M d_t)/p, each an exact float64 product of pieces. Once
 pᵗ is large enough all entries are fractions y/q with one denominator q (rational reconstruction,
-Wang 1981). Nothing is taken on trust: M y = q b is checked in whole numbers.
+Wang 1981). The answer is checked: M y = q b in whole numbers.
 
 Elimination goes without pivoting: of a Gram matrix the leading minors vanish exactly from the first
 row on that depends on those before it, so the same sweep finds dependent rows.

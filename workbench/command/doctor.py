@@ -18,7 +18,7 @@ EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def examine() -> dict[str, Any]:
-    """Everything `doctor` reports; `ok` says whether the core works."""
+    """The record of `doctor`; `ok` says whether the core works."""
     found = packages()
     trials = backends()
     core = all(each["version"] for each in found if not each["extra"] and not each["elsewhere"])
@@ -101,13 +101,13 @@ def backends() -> list[dict[str, Any]]:
 
 
 def data_folder() -> dict[str, Any]:
-    """The folder CUTBENCH_DATA names, and whether it is there."""
+    """The folder that CUTBENCH_DATA names, and whether this folder exists."""
     folder = os.environ.get("CUTBENCH_DATA")
     return {"folder": folder, "found": bool(folder) and Path(folder or "").is_dir()}
 
 
 def remedies(report: dict[str, Any]) -> list[str]:
-    """One sentence for each thing that does not work."""
+    """One sentence with a remedy for everything that does not work."""
     missing = [each for each in report["packages"] if not each["version"]]
     lines = [
         f"{each['name']} is missing; pip install {each['name']}."
@@ -115,9 +115,9 @@ def remedies(report: dict[str, Any]) -> list[str]:
         if not each["extra"] and not each["elsewhere"]
     ]
     if not report["numba_cache"]["writable"]:
-        lines.append(f"{report['numba_cache']['folder']} is not writable; set NUMBA_CACHE_DIR to a folder that is.")
+        lines.append(f"{report['numba_cache']['folder']} is not writable; set NUMBA_CACHE_DIR to a writable folder.")
     if report["data"]["folder"] and not report["data"]["found"]:
-        lines.append(f"CUTBENCH_DATA names {report['data']['folder']}, which is no folder; correct it.")
+        lines.append(f"CUTBENCH_DATA names {report['data']['folder']}, which is no folder; correct CUTBENCH_DATA.")
     if not any(each["status"] == "optimal" for each in report["backends"]):
         lines.append("No backend solved two samples; pip install clarabel.")
     return lines

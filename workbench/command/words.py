@@ -35,7 +35,7 @@ def json_option(command: Callable) -> Callable:
 
 
 def data_option(command: Callable) -> Callable:
-    """--data DIR: where loaders look first; the same as $CUTBENCH_DATA."""
+    """--data DIR: the folder in which loaders look first, as $CUTBENCH_DATA."""
 
     def remember(context: click.Context, option: click.Parameter, folder: str | None) -> None:
         if folder is not None:
@@ -79,7 +79,7 @@ def problem_of(data: Any, name: str) -> Any:
     if not isinstance(data, Problem):
         raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
     if isinstance(data, Multiclass) and data.reading:
-        click.echo(f"cutbench: {data.reading}", err=True)  # a label column guessed wrong is seen at once
+        click.echo(f"cutbench: {data.reading}", err=True)  # so that the user sees a wrong guess of the labels
     return data
 
 

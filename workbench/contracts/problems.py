@@ -9,7 +9,7 @@ Letters: n samples, d features, m rows of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,9 @@ class Problem(Protocol):
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
     exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
-    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, where it is known better
-        than by `terms`; its losses are exact)
-    conditions : sentences that proofs about the problem take for granted (optional)
+    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, for a problem that has a
+        better bound than by `terms`; the losses of such a problem are exact)
+    conditions : sentences that proofs about the problem assume (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -79,34 +79,34 @@ class Problem(Protocol):
 
 @runtime_checkable
 class Recording(Protocol):
-    """A problem whose outputs are objects: their rows are numbers (m, 1) that mean something to this problem only.
+    """A problem whose outputs are objects of the user; a row (m, 1) is the number of an object in this problem alone.
 
-    A certificate's arrays are those of `packed`, which counts outputs anew; `recalled` finds them here again.
-    origin : the problem file and its settings, where other processes can build the problem; or None
-    conditions : what proofs take for granted, as of `Problem`
+    A certificate holds the arrays of `packed`, which numbers the outputs anew; `recalled` translates the numbers back.
+    origin : the problem file and its settings, from which other processes can build the problem; or None
+    conditions : the sentences that proofs assume, as of `Problem`
     """
 
     origin: tuple[str, dict[str, object]] | None
     conditions: list[str]
 
     def vet(self) -> None:
-        """Try the functions that the problem is made of; `BadInput` if they are at fault."""
+        """Try the user's functions that make up the problem; `BadInput` for a fault in one of them."""
         ...
 
     def recorded(self, rows: Ints) -> dict[str, NDArray]:
-        """What a file keeps of outputs."""
+        """The arrays from which `admitted` rebuilds these outputs, for a file."""
         ...
 
     def admitted(self, arrays: dict[str, NDArray]) -> Ints:
-        """The numbers here of outputs that a file kept."""
+        """The numbers of the outputs in a file's arrays, in this problem."""
         ...
 
     def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
-        """The arrays of a certificate, and its witnesses as these count them."""
+        """The arrays of a certificate, and the witnesses in the numbering of these arrays."""
         ...
 
     def recalled(self, file: object, witnesses: Ints) -> Ints:
-        """The witnesses of a certificate, whose problem is `file`, as this problem counts them."""
+        """The witnesses of a certificate with the problem `file`, in the numbering of this problem."""
         ...
 
 
@@ -194,6 +194,15 @@ class Marginals(Protocol):
         ...
 
 
+@runtime_checkable
+class Predicting(Protocol):
+    """A problem that predicts outputs of new inputs, in the user's own form: rows, sequences, objects."""
+
+    def predict(self, w: Floats, inputs: Any, *bias: Floats) -> Any:  # of the user's own kind
+        """The outputs of new inputs by the weights w and, of formulations with a bias, by `bias`."""
+        ...
+
+
 class LogPartition(NamedTuple):
     """log Σ_y exp⟨w, φ(x_i, y)⟩ (n,) written out: the least `values` under `constraints` are these."""
 
@@ -242,3 +251,27 @@ class Kernelled(Protocol):
     """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
     def kernel(self, augment: bool = True) -> Kernel: ...
+
+
+@runtime_checkable
+class Exact(Protocol):
+    """A problem with the same features, losses and maxima in rational arithmetic."""
+
+    def exact(self) -> Any:  # an `ExactOutputs` of arithmetic/rationals.py, a wing above; None where there is none
+        ...
+
+
+@runtime_checkable
+class Missing(Protocol):
+    """A problem whose argmax may end below the maximum, by a known amount."""
+
+    def missed(self, theta: Floats) -> Floats:
+        """A bound (n,) on the maximum of each sample less the value that `argmax` finds."""
+        ...
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """A problem that admits only w_j ≥ 0 for the features j of the mask `signed` (d,)."""
+
+    signed: NDArray[np.bool_]

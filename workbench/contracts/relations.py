@@ -23,13 +23,13 @@ class Change(NamedTuple):
 Row = dict[str, Change | None]
 
 SAME = Change()
-MEANS = dict.fromkeys(("duplicate", "split", "permute", "rename", "rotate"), SAME)
+MEANS: Row = dict.fromkeys(("duplicate", "split", "permute", "rename", "rotate"), SAME)
 SCALED = Change({"lam": 2.0}, 0.0, -1.0)  # φ → cφ: λ → c²λ, w → w/c
 DEARER = Change({"lam": -1.0}, 1.0, 1.0)  # ℓ → cℓ under margin rescaling: λ → λ/c, w → cw, F → cF
 DEARER_SLACK = Change({"lam": 1.0}, 1.0)  # ℓ → cℓ under slack rescaling: λ → cλ, w → w, F → cF
-OF_MEANS: Row = MEANS | {"features": SCALED, "loss": SAME}  # r + a mean of terms that do not depend on ℓ
-OF_MARGINS: Row = MEANS | {"features": SCALED, "loss": DEARER}
-OF_SLACKS: Row = MEANS | {"features": SCALED, "loss": DEARER_SLACK}
+OF_MEANS: Row = {**MEANS, "features": SCALED, "loss": SAME}  # r + a mean of terms that do not depend on ℓ
+OF_MARGINS: Row = {**MEANS, "features": SCALED, "loss": DEARER}
+OF_SLACKS: Row = {**MEANS, "features": SCALED, "loss": DEARER_SLACK}
 OF_SUMS: Row = {  # r and sums over samples
     "duplicate": Change({"lam1": 1.0, "lam2": 1.0}, 1.0),
     "split": SAME,

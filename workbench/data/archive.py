@@ -1,9 +1,9 @@
-"""npz archives, read with suspicion: sizes are checked before memory is taken, and nothing is ever unpickled.
+"""Readers of npz archives that check sizes before they take memory, and never unpickle.
 
 An npz file is a zip archive of npy members, each a short header (type, order, shape) and the entries. A header may
-claim more than there is, an archive of a few kilobytes may unpack to terabytes, a member may hold pickled objects,
-which run code when they are read: all three are refused from the headers alone. Members' names are compared, never
-used as paths.
+promise more entries than the member holds, an archive of a few kilobytes may unpack to terabytes, and a member may hold
+pickled objects, which run code when they are read: all three are refused from the headers alone. The names of members
+are compared, never used as paths.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 
 def arrays_in(path: Path, wanted: Collection[str]) -> dict[str, NDArray]:
-    """The wanted arrays of an archive as far as it has them.
+    """Those of the wanted arrays that the archive has.
 
-    Raises ValueError, which says what is wrong without naming the file.
+    Raises ValueError; the message describes the fault without the name of the file.
     """
     with faults(), zipfile.ZipFile(path) as archive:
         members = [each for each in archive.infolist() if name_of(each) in wanted]
@@ -51,20 +51,20 @@ def array_in(path: Path) -> NDArray:
 
 @contextmanager
 def faults() -> Iterator[None]:
-    """Whatever zipfile, its decompressors and NumPy raise on damaged bytes, as ValueError in one line."""
+    """Turn every error of zipfile, its decompressors and NumPy on damaged bytes into a ValueError of one line."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None:  # the file cannot be opened, rather than not be understood
+        if error.errno is not None:  # the file cannot be opened
             raise
         raise ValueError(str(error) or "truncated") from None
-    except Exception as error:  # each raises what it likes: BadZipFile, zlib.error, TokenError, RuntimeError, …
+    except Exception as error:  # among them BadZipFile, zlib.error, TokenError, RuntimeError, …
         text = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(text or ("truncated" if isinstance(error, EOFError) else type(error).__name__)) from None
 
 
 def checked_size(size: int) -> None:
-    """ValueError for what unpacks to more than a quarter of the memory."""
+    """ValueError for an archive that unpacks to more than a quarter of the memory."""
     if size > memory() // 4:
         raise ValueError(f"it unpacks to {size / 2**30:.3g} GiB, more than a quarter of this machine's memory")
 
@@ -74,7 +74,7 @@ def name_of(entry: zipfile.ZipInfo) -> str:
 
 
 def member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
-    """One array, read only if the header says nothing dangerous and the entries are as many as the header says."""
+    """One array, read only if the header is harmless and promises as many entries as there are."""
     with archive.open(entry) as file:
         checked_header(file, name_of(entry), entry.file_size)
     with archive.open(entry) as file:
@@ -82,7 +82,7 @@ def member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray:
 
 
 def checked_header(file: IO[bytes], name: str, size: int) -> None:
-    """ValueError unless the npy header promises plain entries, and as many as there are in `size` bytes."""
+    """ValueError unless the npy header promises plain entries, as many as `size` bytes hold."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"the array {name} is of npy format {version[0]}.{version[1]}, of records")
@@ -96,7 +96,7 @@ def checked_header(file: IO[bytes], name: str, size: int) -> None:
 
 
 def memory() -> int:
-    """Bytes of this machine's memory; 8 GiB where the system does not tell."""
+    """The bytes of this machine's memory; 8 GiB where the system gives no number."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

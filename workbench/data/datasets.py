@@ -1,10 +1,10 @@
-"""The data sets by name (`wb.datasets`): each has a file in `sets/`, and `store` says where the data are looked for.
+"""The data sets by name (`wb.datasets`): each has a file in `sets/`; `store` defines where the loaders look.
 
 ocr_letters()    handwritten words, letter by letter
-hansards()       English–French sentence pairs with word links; made_bitext() where they are not at hand
-reuters()        newswire stories with one of eight topics; made_stories() where they are not at hand
+hansards()       English–French sentence pairs with word links; made_bitext() generates a substitute
+reuters()        newswire stories with one of eight topics; made_stories() generates a substitute
 promoters()      promoters of E. coli and other stretches of DNA
-ratings()        who judged what how: face sentiment, bluebird, Book-Crossing
+ratings()        labels that raters gave to items: face sentiment, bluebird, Book-Crossing
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     frame, id, left, top, width, height, confidence [, …]       one box a line; pixels; frames count from 1
 
-A detector's file has id −1 (`det.txt`), an annotator's the object's number (`gt.txt`), whose boxes of confidence 0 do
-not count. What follows the confidence (class, visibility, positions in the world) is not read.
+A detector's file (`det.txt`) has the id −1, an annotator's file (`gt.txt`) the number of the object; its boxes of
+confidence 0 do not count. Further columns (class, visibility, positions in the world) are not read.
 
     overlap(a, b)      |a ∩ b| / |a ∪ b| of boxes, in [0, 1]
     identified(…)      which object each detection shows: the matching of a frame with the greatest overlaps
@@ -29,23 +29,23 @@ NOBODY = -1
 
 
 class Boxes(NamedTuple):
-    """V boxes in the order of frames: frames (V,), ids (V,), −1 for nobody's, boxes (V, 4), confidences (V,)."""
+    """V boxes in the order of frames: frames (V,), ids (V,), −1 for no object, boxes (V, 4), confidences (V,)."""
 
     frames: Ints
     ids: Ints
     boxes: Floats  # left, top, width, height
     confidences: Floats
 
-    def take(self, which: Any) -> Boxes:
+    def take(self, which: NDArray) -> Boxes:
         return Boxes(*(each[which] for each in self))
 
 
 def read(path: str | Path) -> Boxes:
-    """The boxes of a file, by frame and otherwise in the order of its lines.
+    """The boxes of a file, ordered by frame, within a frame by line.
 
     Raises
     ------
-    BadInput : no such file, or a line that is no box; the sentence names file and line
+    BadInput : the file is missing, or a line is no box; the sentence names file and line
     """
     path = Path(path)
     try:
@@ -84,7 +84,7 @@ def parsed(line: str, place: str) -> list[float]:
 
 
 def write(path: str | Path, boxes: Boxes) -> None:
-    """The file that `read` reads back, numbers in full."""
+    """Write the boxes to a file, from which `read` gives the same numbers."""
     rows = zip(boxes.frames, boxes.ids, boxes.boxes.tolist(), boxes.confidences.tolist(), strict=True)
     lines = (f"{f},{i},{','.join(map(repr, box))},{c!r},-1,-1,-1\n" for f, i, box, c in rows)
     Path(path).write_text("".join(lines), encoding="utf-8")
@@ -98,9 +98,9 @@ def overlap(a: Floats, b: Floats) -> Floats:
 
 
 def identified(detections: Boxes, truth: Boxes, least: float = 0.5) -> Ints:
-    """(V,) the id of the object that each detection shows, −1 if it shows none.
+    """(V,) the id of the object that each detection shows, −1 for none.
 
-    Frame by frame: the one-to-one assignment of greatest total overlap among pairs that overlap by `least` or more.
+    Frame by frame, the one-to-one assignment of greatest total overlap among pairs that overlap by `least` or more.
     """
     found = np.full(len(detections.frames), NOBODY, np.int64)
     counted = truth.take(truth.confidences != 0)
@@ -114,7 +114,7 @@ def identified(detections: Boxes, truth: Boxes, least: float = 0.5) -> Ints:
 
 
 def measures(truth: list[Boxes], tracked: list[Boxes], least: float = 0.5) -> dict[str, float]:
-    """MOTA, IDF1 and switches over sequences taken together; `tracked` holds the boxes on tracks, ids their tracks.
+    """MOTA, IDF1 and switches over all sequences; `tracked` holds the boxes on tracks, with the tracks as ids.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def measures(truth: list[Boxes], tracked: list[Boxes], least: float = 0.5) -> di
     return {"mota": float(overall["mota"]), "idf1": float(overall["idf1"]), "switches": int(overall["num_switches"])}
 
 
-def accumulated(motmetrics: Any, truth: Boxes, tracked: Boxes, least: float) -> Any:
-    """One sequence's frames as py-motmetrics takes them: distances 1 − overlap, none where it is below `least`."""
+def accumulated(motmetrics: Any, truth: Boxes, tracked: Boxes, least: float) -> Any:  # py-motmetrics has no types
+    """The accumulator of py-motmetrics for one sequence: distances 1 − overlap, NaN for an overlap below `least`."""
     accumulator = motmetrics.MOTAccumulator(auto_id=False)
     counted = truth.take(truth.confidences != 0)
     for frame in np.union1d(counted.frames, tracked.frames).tolist():

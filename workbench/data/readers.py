@@ -5,19 +5,18 @@
     .npz                          arrays X (n, p), dense or sparse, and y (n,) (tables/archived.py)
     .vw                           `label importance |namespace name:value …` a line (dyads/vowpal.py)
 
-Labels that are all whole numbers become integers. Where the labels of a CSV or npz file stand is said to the user
-(`reading`), who can choose by the setting `label`. For `predict` labels may be missing: a file with as many columns
-as the weights were learned on has none. svmlight always has a first column; labels unknown to the weights (0 for all,
-say) stand for missing ones.
+Labels that are all whole numbers become integers. A message says which column of a CSV or array of an npz was read as
+labels (`reading`); the user can choose another by the setting `label`. For `predict` labels may be missing: a file with
+as many columns as the weights have inputs has no labels. svmlight always has a first column; labels unknown to the
+weights, such as 0 for all, stand for missing labels.
 
-How a file names its columns travels with what was learned from it: whether svmlight's indices count from 0 or 1,
-and the names in a CSV's header. The file to predict is read by the same index, and its columns, if they have names,
-are matched by name.
+The weights keep how their file named its columns: whether svmlight's indices count from 0 or 1, and the names in a
+CSV's header. A file to predict is read with the same first index; columns with names are matched by name.
 
-Vowpal Wabbit's text names its features: each (namespace, name) is a column, in order of first appearance, and a
-constant 1 is the last one, as VW adds it. Labels that are all −1 or 1, or numbers not all whole, are targets of linear
-scores (`Linear`); other labels are classes (`Multiclass`). Importances are sample weights. Weights learned from such
-a file do not keep the names, so `predict` does not read it.
+Vowpal Wabbit's text names its features: each (namespace, name) is a column, in order of first appearance, and the last
+column is the constant 1, as in VW. Labels that are all −1 or 1, or numbers not all whole, are targets of linear
+scores (`Linear`); other labels are classes (`Multiclass`). Importances are sample weights. Weights from such a file
+do not keep the names, so `predict` does not read this format.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     ".csv": separated.read,
     ".npz": archived.read,
 }
-LABELLED = (".csv", ".npz")  # formats whose labels may stand in several places
+LABELLED = (".csv", ".npz")  # formats in which the user can choose the labels
 NAMED = ".vw"
-SHOWN = 8  # classes that are named to the user
+SHOWN = 8  # classes that a message names, at most
 
 
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
-    """What builds the problem of a file's samples and labels; its setting, if the format has one, is `label`."""
+    """The function that builds the problem of a data file; formats with a choice of labels have the setting `label`."""
     path = Path(path)
 
     def plain() -> Multiclass | Linear:
@@ -62,10 +61,10 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
 
 
 def table_problem(path: Path, label: str | None) -> Multiclass:
-    """Classes by a table's inputs; `label` says where the labels stand."""
+    """The `Multiclass` problem of a table; `label` names the column or the array of labels."""
     table = read(path, label=label)
     if table.y is None:
-        raise BadInput(f"{path} holds no labels; add a column of them.")
+        raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
         found = Multiclass(table.X, table.y)
     except BadInput as error:
@@ -78,8 +77,8 @@ def table_problem(path: Path, label: str | None) -> Multiclass:
 def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None, label: str | None = None) -> Table:
     """The samples and labels of a data file.
 
-    n_inputs : how many inputs the weights know, which tells whether labels are there
-    columns : those of the file from which the weights were learned
+    n_inputs : the number of inputs of the weights, from which a file without labels is recognised
+    columns : the columns of the file from which the weights were learned
     label : the column of a CSV, or the array of an npz, that holds the labels
 
     Raises
@@ -96,14 +95,14 @@ def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None,
     if suffix == NAMED:
         raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(FORMATS)}.")
     if suffix not in FORMATS:
-        raise BadInput(f"{path} is no data file known here; use one of {', '.join((*FORMATS, NAMED))}.")
+        raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED))}.")
     try:
         return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label)))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
 
 
-# ── what is said to the user ──────────────────────────────────────────────────────────────────────
+# ── messages to the user ──────────────────────────────────────────────────────────────────────────
 
 
 def counted(problem: Multiclass) -> str:
@@ -111,18 +110,18 @@ def counted(problem: Multiclass) -> str:
 
 
 def listed(problem: Multiclass) -> str:
-    """The classes, the first of many."""
+    """The classes in words, of many the first."""
     classes = [str(each)[:30] for each in problem.classes[:SHOWN].tolist()]
     more = f", … ({len(problem.classes)} classes)" if len(problem.classes) > SHOWN else ""
     return ", ".join(classes) + more
 
 
 def advice(path: Path, table: Table, label: str | None) -> str:
-    """How to choose another column, where the user has not chosen."""
+    """How to choose other labels, if the user has not chosen."""
     if label is not None or path.suffix.lower() != ".csv":
         return ""
     name = table.columns[0] if isinstance(table.columns, list) else "1"
-    return f" (others: --set label={name}, say)"
+    return f" (choose others by --set label={name})"
 
 
 # ── Vowpal Wabbit ─────────────────────────────────────────────────────────────────────────────────

@@ -1,16 +1,16 @@
-"""Where the data sets come from: found in a folder, else fetched once from their source and checked by digest.
+"""The store of data sets: a file in a folder of the user, else fetched once from its source and checked by digest.
 
-A file is looked for, in this order, in
+`load` looks, in this order, in
 
-    1. the folder that the caller names (`--data`); then it must be there
+    1. the folder that the caller names (`--data`), which must then hold the file
     2. the folder in the environment variable CUTBENCH_DATA
     3. the cache: `cutbench/` in the user's cache folder (XDG_CACHE_HOME, ~/Library/Caches, %LOCALAPPDATA%)
-    4. its public source, over the network; what arrives is parsed, its *content* compared with a pinned
+    4. the public source, over the network; the download is parsed, its *content* compared with a pinned
        SHA-256, and only then moved into the cache, in one step
 
 Files in the user's own folders are checked for shape and range, so other data in the same format
-work; what came over the network must have the pinned content, now and at every later reading. The
-digest is taken of the arrays, not of the file: the archive at the source may be packed in any way.
+work; a download must have the pinned content, now and at every later reading. The
+digest is that of the arrays, not of the file, since the source may pack its archive in any way.
 Nothing is ever unpickled.
 """
 
@@ -44,14 +44,14 @@ BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.erro
 
 
 class MissingData(BadInput):
-    """A data file that is neither in a folder nor to be had from its source; the message says where to put it."""
+    """A data file that is in no folder and could not be fetched; the message says where to put the file."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A data set's file names with their readers (the first is the cache's), its origin, its content's digest.
+    """A data set: file names with their readers (the first is the cache's), origin, and digest of the content.
 
-    pack : arrays → arrays of fixed types in a fixed order, which are what the digest is taken of
+    pack : arrays → arrays of fixed types in a fixed order, from which the digest is computed
     """
 
     readers: Mapping[str, Reader]
@@ -61,7 +61,7 @@ class Source:
 
 
 def load(source: Source, folder: str | Path | None = None) -> dict[str, NDArray]:
-    """The arrays of a data set, see the module's docstring for where they are looked for.
+    """The arrays of a data set, from the first of the places in the module's docstring.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def cache_folder() -> Path:
 
 
 def read(path: Path, reader: Reader, name: str | None = None) -> dict[str, NDArray]:
-    """What the reader makes of the file; `BadInput` names it, or what `name` calls it."""
+    """The arrays that the reader finds in the file; a `BadInput` names the file, by `name` if given."""
     try:
         return reader(path)
     except BadInput:
@@ -111,13 +111,13 @@ def pinned(arrays: dict[str, NDArray], source: Source, path: Path | str) -> dict
     if found != source.digest:
         raise BadInput(
             f"{path} does not hold the expected data (content SHA-256 {found[:12]}… instead of "
-            f"{source.digest[:12]}…); delete it, or put a trusted copy into a folder and name that in {VARIABLE}."
+            f"{source.digest[:12]}…); delete the file, or put a trusted copy into the folder of {VARIABLE}."
         )
     return arrays
 
 
 def fetched(source: Source, kept: Path) -> dict[str, NDArray]:
-    """Download, parse, verify, then keep: `kept` appears complete or not at all."""
+    """Download, parse, verify, then store: the file `kept` appears complete or not at all."""
     name = source.url.rsplit("/", 1)[-1]
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -127,20 +127,20 @@ def fetched(source: Source, kept: Path) -> dict[str, NDArray]:
                 shutil.copyfileobj(answer, file)
             arrays = pinned(read(raw, source.readers[name], source.url), source, source.url)
             with packed.open("wb") as file:
-                packed_arrays = source.pack(arrays)  # none of which is called allow_pickle
+                packed_arrays = source.pack(arrays)  # no array is called allow_pickle
                 np.savez_compressed(file, **packed_arrays)  # pyright: ignore[reportArgumentType]
             os.replace(packed, kept)
     except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise MissingData(
             f"{source.url} could not be fetched ({reason}); put {' or '.join(source.readers)} into a folder and "
-            f"name it with --data or {VARIABLE}, or into {kept.parent}."
+            f"name the folder with --data or {VARIABLE}, or into {kept.parent}."
         ) from None
     return arrays
 
 
 def content_digest(arrays: Mapping[str, NDArray]) -> str:
-    """SHA-256 of names, types, shapes and little-endian entries, in the order given."""
+    """SHA-256 of names, types, shapes and little-endian entries, in the order of the arrays."""
     digest = hashlib.sha256()
     for name, array in arrays.items():
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
@@ -153,7 +153,7 @@ def content_digest(arrays: Mapping[str, NDArray]) -> str:
 
 
 def read_lines(check: Callable[[str], object]) -> Reader:
-    """A reader of UTF-8 text, each line of which passes `check`; single spaces between its words are kept."""
+    """A reader of UTF-8 text that checks each line by `check`, with single spaces between words."""
 
     def reader(path: Path) -> dict[str, NDArray]:
         lines = [" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -178,5 +178,5 @@ def read_packed_lines(path: Path) -> dict[str, NDArray]:
 
 
 def lines_of(arrays: Mapping[str, NDArray]) -> list[str]:
-    """The lines that `read_lines` or `read_packed_lines` read."""
+    """The lines in the arrays of `read_lines` or `read_packed_lines`."""
     return arrays["text"].tobytes().decode().split("\n")

@@ -14,11 +14,12 @@ dyads with vectors of their own. There v moves with −s, which swaps its U and 
 V = V_u + U_v and twice the |x|². All nodes share the scores, so the prediction is their argmax.
 **One against all** updates each label's score towards ±1.
 
-*Symmetry.* From zero, a + 1 = b + 1 is the hyperdiagonal, which no flow leaves. A row of A or B is perturbed, by
-`spread` times a normal number of its own (seeded), when it is visited first; rows never visited stay 0.
+*Symmetry.* At the start A = B = 0, so ã = b̃: the hyperdiagonal, which no flow leaves. On the first visit a row of A
+or B is perturbed by `spread` times a seeded normal number; rows that are never visited stay 0.
 
-*Shrinkage.* λ/2(‖A‖² + ‖B‖² + ‖w‖²) adds the flow A' = −λA between visits, exactly e^{−λη} a visit; a row catches up
-when it is visited next. The flows of both follow λ/2 ‖·‖² + (1/n) Σ h_i ℓ_i, the risk that dyads/nuclear.py bounds.
+*Shrinkage.* λ/2(‖A‖² + ‖B‖² + ‖w‖²) adds the flow A' = −λA between visits, that is a factor e^{−λη} a visit; a row
+takes the factors that are due at its next visit. Both flows together follow λ/2 ‖·‖² + (1/n) Σ h_i ℓ_i, the risk that
+dyads/nuclear.py bounds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class State(NamedTuple):
 
 
 def sweep(step, first, second, pairs: Pairs, order, state: State) -> None:
-    """Visits the pairs in `order`: looks at all labels, then lets them meet; `step` is a flow with two helpers."""
+    """Visits the pairs in `order`: scores all labels, then plays the tournament or updates each; `step` is a
+    flow with two helpers.
+    """
     ends, at, values, linear_ends, linear_at, linear, sizes, labels, importance = pairs
     latent, weights, seen, linear_seen, clock, numbers, count, alone = state
     k, lam = latent.shape[1], numbers[2]

@@ -16,8 +16,8 @@ F is nondecreasing in p, so |F| falls along the way and F never changes sign: no
     hinged      the flow of the hinge    flow     the flow of any convex loss, from its slope F
     TRAVEL      closed forms of p − p(T) for linear models      elapsed   ∫ ds/F, the time that a stretch takes
 
-All are scalar functions of floats in numba's subset. What one of them needs of another it takes as an argument,
-so that the same text runs interpreted and compiled (arithmetic/compiled.py); `machine` compiles the lot.
+All are scalar functions of floats in numba's subset. A function that calls another takes that function as an argument,
+so that the same text runs interpreted and compiled (arithmetic/compiled.py); `machine` compiles all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What formulations of one vector w with a squared norm have in common.
 
-min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n, or weight_i / Σ weights, if not said otherwise
+min over w   λ/2 ‖w‖² + Σ_i p_i h_i(w)          p_i = 1/n or weight_i / Σ weights by default
 """
 
 from __future__ import annotations

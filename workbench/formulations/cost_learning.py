@@ -19,8 +19,9 @@ and at an optimum  (1) v_S > 0 ⇒ q_S is least;   (10) v_S = (1 − q_S/n_S)₊
 P_y = Σ p_i over the samples that hold label y: changing one y to k in each of them gives
 b_k − b_y ≤ U/P_y + 2ρ max‖φ‖. A label k that no sample holds may be raised to min_y b_y − 2ρ max‖φ‖ − K T max v
 without ever being chosen, T the longest sample. So all differences of some optimal b are at most
-β = U/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. U is F(0, 0, v) at one v before anything
-better is proven. The conjugate pays β‖Σ α(l(y) − l(y_i))‖₁ for what `Bounds.balanced` leaves of that sum, 10⁻¹⁵.
+β = U/min P_y + 4ρ max‖φ‖ + K T max v, and Σ b = 0 puts it into |b| ≤ β. At first U is F(0, 0, v) at one v;
+proven upper bounds replace it. The conjugate pays β‖Σ α(l(y) − l(y_i))‖₁ for what `Bounds.balanced` leaves of that sum,
+10⁻¹⁵.
 
 The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F(w, b, v; Kλ₂, λ₁, 1): K is unnecessary.
 """
@@ -35,11 +36,11 @@ import numpy as np
 
 from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
 from workbench.errors import BadInput, checked_positive
-from workbench.objectives.costs import (
+from workbench.objectives.costs import LearnedCost
+from workbench.objectives.factorings import (
     COUNTS,
     Classes,
     Factors,
-    LearnedCost,
     checked_factoring,
     classes_of,
     label_counts,
@@ -76,7 +77,7 @@ class CostSettings:
 
 @dataclass(frozen=True)
 class CostLearning(CostSettings):
-    """What both objectives share."""
+    """The regularizer of w, the box of b, and the CVXPY declaration, common to objectives (1) and (10)."""
 
     def blocks(self, problem: Any) -> Blocks:
         d, k, m = self.oracle(problem).sizes

@@ -9,7 +9,7 @@ On `multiclass` this is multinomial logistic regression. Its dual is over one di
     max over q   Σ_i p_i H(q_i) − ‖Σ_i p_i E_{q_i} ψ_i‖²/(2λ),       H entropy, ψ_i(y) = φ(x_i, y_i) − φ(x_i, y),
 
 and the model's own distributions at any w give the value F(w) − ‖∇F(w)‖²/(2λ) (docs/mathematics.md §4),
-so a certificate needs w and nothing else. No loss appears: labels are predicted by the highest score.
+so a certificate needs w alone. The task loss does not enter F; predictions are the labels of highest score.
 
 The declaration is an exponential-cone program (ECOS, CLARABEL, SCS): all outputs written out, or one
 message per position and label for chains.

@@ -2,7 +2,7 @@
 
     min over (w, b)   λ₂‖w‖² + λ₁‖w‖₁ + Σ_i max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩
 
-(docs/mathematics.md §5). v = 1 for every class is the margin-rescaled SVM that cost learning is compared with.
+(docs/mathematics.md §5). v = 1 for every class is the margin-rescaled SVM, the baseline of cost learning.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import numpy as np
 from workbench.contracts import Blocks, Prices, Row
 from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
-from workbench.objectives.costs import FixedCost, folds_of, label_counts
+from workbench.objectives.costs import FixedCost
+from workbench.objectives.factorings import folds_of, label_counts
 from workbench.objectives.regularizers import ElasticNet, Stacked
 
 
 @dataclass(frozen=True)
 class FixedCostLearning(CostLearning):
-    """Fixed cost weights v, one per error class (1 by default); without part `left_out` of `parts` if there are any."""
+    """Fixed cost weights v, one per error class (1 by default); with parts > 0, without the samples of part
+    `left_out`.
+    """
 
     v: tuple[float, ...] | None = None
     parts: int = 0

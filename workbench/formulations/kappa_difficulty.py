@@ -4,8 +4,8 @@
     v ← step(D(w, b), v)
 
 for a measure D of how hard each error class is and a step that turns it into costs on the simplex
-(objectives/difficulty.py): the source's 3 steps × 3 measures, and its two further leads as measures. There is
-no joint objective, hence no certificate of the whole; each inner program has one.
+(objectives/difficulty.py): the source's 3 steps × 3 measures, and two measures that the source suggests. The
+alternation has no joint objective, hence no certificate as a whole; each inner program has a certificate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from workbench.contracts import Blocks, Floats, Row
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
-from workbench.objectives.costs import reachable
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
+from workbench.objectives.factorings import reachable
 
 Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
 Step = Literal["cosine", "dot", "inverted"]
@@ -28,7 +28,7 @@ Step = Literal["cosine", "dot", "inverted"]
 
 @dataclass(frozen=True)
 class KappaDifficulty(CostSettings):
-    """Cost weights follow a measure of difficulty; alternates until they settle or repeat."""
+    """Cost weights set by a measure of difficulty; the alternation ends when the weights settle or repeat."""
 
     difficulty: Difficulty = "kappa"
     step_rule: Step = "cosine"

@@ -10,9 +10,9 @@ F is a difference of convex functions. At fixed states h the second maximum is b
 z running over the rivals (ŷ, ĥ), ŷ ≠ y_i, with equality at w if h = argmax: a majorant. (The usual one has ŷ = y_i
 among its z as well; it is tight at the same w but lies above this one.) CCCP minimises F(·; h) (`completed-ssvm`,
 certified), then sets h to the argmax, and again. F never rises; the loop in solving/majorize.py holds it to that. The
-end is stationary: no states are better than h for the w that h leads to. That proves nothing about min F, hence several
-seeded starts: the best states for random weights. (Random states say nothing that a window of a negative sample would
-not contradict, and w = 0 is where they lead.)
+end is stationary: for the w that h leads to, no states are better than h. A stationary end proves nothing about min F,
+hence several seeded starts, each from the best states for random weights. (Random states are contradicted by some
+window of every negative sample, and lead to w = 0.)
 
 min F itself is a mixed-integer program, one binary u_ih a state (`mixed_program`):
 
@@ -44,7 +44,7 @@ KEPT = "give a 1 for each sample that is kept and a 0 for the others"
 
 @dataclass(frozen=True)
 class Completion(MarginRescaling):
-    """The hinge of a completed problem; what is predicted does not know the states."""
+    """The hinge of a completed problem; predictions are those of the problem whose states are hidden."""
 
     hidden: Any
 
@@ -54,9 +54,11 @@ class Completion(MarginRescaling):
 
 @dataclass(frozen=True)
 class CompletedSSVM:
-    """F(w; h) at the hidden `states` h, over the samples that are `kept`; unless given, as the data have them, and all.
+    """F(w; h) at the hidden `states` h, over the samples that are `kept`; by default the states of the data, and all
+    samples.
 
-    Prices are s_i v_i/(Σs/C) with v_i = 1 for a sample that is kept, else 0; somebody with weight must be.
+    Prices are s_i v_i/(Σs/C) with v_i = 1 for a sample that is kept, else 0; at least one sample of positive weight
+    must be kept.
     """
 
     C: float = 10.0
@@ -116,7 +118,7 @@ def whole(name: str, values: Any, fix: str) -> tuple[int, ...]:
 
 
 def shown(values: Any) -> str:
-    """What was given, in so many letters as a sentence can hold."""
+    """The given values as text, shortened to what fits into a sentence."""
     text = " ".join(repr(values).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
 
@@ -166,7 +168,7 @@ class Restarted:
 class LatentSSVM(Restarted):
     """Latent structural SVM by CCCP; slack costs `C` = C > 0.
 
-    It begins from the best states for random weights, drawn by `start_seed`, `starts` times, and tells the best end.
+    CCCP runs `starts` times from the best states for random weights (seed `start_seed`); the solution is the best end.
     """
 
     C: float = 10.0

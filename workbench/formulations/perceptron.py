@@ -4,13 +4,13 @@ The perceptron (solvers/perceptron.py) is a subgradient method on
 
     (1/n) Σ_i [max_y ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩]
 
-(docs/mathematics.md §4; the lecture's soft-margin problem with λ = 0, ℓ = 0). Its minimum is 0, attained
-at w = 0, so that objective judges nobody. What a perceptron is judged by is whether the data are
-separable, and how well:
+(docs/mathematics.md §4; the lecture's soft-margin problem with λ = 0, ℓ = 0). The minimum of this
+objective is 0, attained at w = 0, so the objective cannot tell a good perceptron from a bad one. The reference is
+instead the separator of greatest margin:
 
     u = argmin ½‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ 1  for all i and y ≠ y_i
 
-the hard margin at unit losses. 1/‖u‖ is the margin of the data, and a perceptron makes at most R²‖u‖²
+that is, the hard margin at unit losses. 1/‖u‖ is the margin of the data, and a perceptron makes at most R²‖u‖²
 mistakes, R = max ‖ψ_i(y)‖ (Novikoff 1962; Collins 2002, Theorem 1). Data that no w separates are
 refused with a Farkas ray (`NotSeparable`); regret against soft-margin weights then takes u's place.
 """

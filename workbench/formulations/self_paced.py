@@ -1,4 +1,4 @@
-"""Self-paced selection (Kumar, Packer & Koller 2010; docs/mathematics.md §6): w, and which samples to learn it from.
+"""Self-paced selection (Kumar, Packer & Koller 2010; docs/mathematics.md §6): weights, and the samples to learn from.
 
     min over w, v ∈ {0, 1}ⁿ   ½‖w‖² + (C/n) Σ_i v_i ξ_i(w) + (1/K) Σ_i (1 − v_i)
 
@@ -33,7 +33,7 @@ from workbench.objectives.regularizers import SquaredNorm
 
 @dataclass(frozen=True)
 class SelfPaced:
-    """Soft margins on the samples worth it: slack costs `C` = C > 0, leaving a sample out 1/`K`, K > 0."""
+    """Soft margins on selected samples: slack costs `C` = C > 0, leaving a sample out 1/`K`, K > 0."""
 
     C: float = 10.0
     K: float = 1.0

@@ -1,8 +1,8 @@
 """Self-paced learning of latent structural SVMs (Kumar, Packer & Koller 2010; docs/mathematics.md §6).
 
-Same F(w) as `latent-ssvm`; what differs is the way there. Each round solves a convex program (`completed-ssvm`) over
-the samples that are easy enough, and a step of the state follows: of the states h, the selection v and the thresholds
-κ = 1/K (objectives/pacing.py).
+The objective F(w) is that of `latent-ssvm`; the order in which samples enter differs. Each round solves a convex
+program (`completed-ssvm`) over the samples that are easy enough, and then updates the states h, the selection v and the
+thresholds κ = 1/K (objectives/pacing.py).
 
     warm-up   two rounds of CCCP on all samples give w₀; K₀ lets half of the samples enter
     stage t   h ← argmax, κ ← μκ until h or v has changed, v by the criterion;
@@ -13,9 +13,9 @@ A(w, v) = ½‖w‖² + Σ v_i c_i ξ_i + Σ (1 − v_i) s_i/K is least over v a
 program's optimum, so A never rises within a stage; the loop asserts this descent. Uncertainty and novelty are no terms
 of A, and v is frozen within their stages. Of a sample of weight 0 nothing is ever asked: v_i = 1 and h_i stay.
 
-*It ends.* A stage that changes neither h nor v would repeat the round before, so thresholds grow until one does, in as
-many steps as that takes: stages are counted by what they change, and a small μ admits sample after sample. If nobody
-more can enter (infinite novelty), or after MOST_STAGES, all do. A selection that would be empty ends its stage.
+*Termination.* A stage that changes neither h nor v would repeat the round before, so thresholds grow by factors μ until
+h or v changes; only such changes count as stages, and a small μ admits sample after sample. All samples enter when no
+further sample can (infinite novelty), or after MOST_STAGES stages. An empty selection ends its stage.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Pace(NamedTuple):
 class SelfPacedLatent(Restarted):
     """Easy samples first, by shares of `slack`, `uncertainty` and `novelty`; thresholds grow by `mu` a stage.
 
-    Shares are relative, and slack's is 1 unless given: novelty=1 mixes both halves, novelty=1 with slack=0 is novelty
-    alone.
+    Shares are relative, and the share of slack is 1 unless given: novelty=1 mixes slack and novelty in equal shares,
+    novelty=1 with slack=0 takes novelty alone.
 
     combine : mix or all, see objectives/pacing.py;  steepness : k of the uncertainty's σ
     tolerance : relative decrease of A below which a stage ends
@@ -172,7 +172,7 @@ class SelfPacedLatent(Restarted):
 
 
 def selection(problem: Any, enters: NDArray[np.bool_]) -> Ints:
-    """v (n,): 1 for a sample that enters, and for every sample of weight 0, which no count knows."""
+    """v (n,): 1 for a sample that enters, and 1 for every sample of weight 0, which enters no count."""
     return np.where(problem.weights > 0, enters, 1).astype(np.int64)
 
 

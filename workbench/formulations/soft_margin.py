@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import OF_MARGINS, OF_SLACKS, Compact, Row
+from workbench.contracts import OF_MARGINS, OF_SLACKS, Compact, Row, Signed
 from workbench.errors import MissingCapability
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -67,8 +67,7 @@ class SoftMargin(Ridge):
 
 def signs(problem: Any, w: Any) -> list[Any]:
     """w_j ≥ 0 where the problem says so."""
-    signed = getattr(problem, "signed", None)
-    return [] if signed is None else [w[np.flatnonzero(signed)] >= 0]
+    return [w[np.flatnonzero(problem.signed)] >= 0] if isinstance(problem, Signed) else []
 
 
 NAMES = {"soft-margin": SoftMargin}

@@ -23,13 +23,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.judging.reference import Formulation
-from workbench.registries import build, dashed, is_path, load_user_file, registry
+from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry
 
 TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
 
@@ -39,11 +40,13 @@ class Learner:
     """A learner by name: a solver of ours, a function `fit`, or an object with a method of that name.
 
     file : the user's Python file that defines it under this name, if one does
+    settings : texts key=value with which it was made
     """
 
     name: str
     thing: Any  # a user's object
     file: str = ""
+    settings: tuple[str, ...] = ()  # as `key=value`, with which the thing was made
 
     @property
     def ours(self) -> bool:
@@ -64,19 +67,40 @@ class Learner:
         return next((name for name in TOLERANCES if name in known), "")
 
 
-def learners_named(words: Sequence[str]) -> list[Learner]:
-    """The learners of these names and paths of Python files; a file may hold several."""
-    solvers, learners, found = registry("solver"), registry("learner"), {}
+def learners_named(words: Sequence[str], settings: Sequence[str] = ()) -> list[Learner]:
+    """The learners of these names and paths of Python files; a file may hold several.
+
+    settings : texts NAME.key=value, settings of the learner of that name
+    """
+    solvers, learners, found = registry("solver"), registry("learner"), dict[str, Learner]()
+    own = settings_by_name(settings)
     for word in words:
         if is_path(word):
             file = str(Path(word).resolve())
-            found |= {name: Learner(name, able(made(each), word), file) for name, each in user_learners(word).items()}
+            for name, each in user_learners(word).items():
+                given = own.pop(name, ())
+                found[name] = Learner(name, able(made(each, given), word), file, given)
             continue
         name = dashed(word)
         if name not in solvers.objects and name not in learners.objects:
             raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
-        found[name] = Learner(name, made((solvers if name in solvers.objects else learners).get(name)))
+        given = own.pop(name, ())
+        thing = made((solvers if name in solvers.objects else learners).get(name), given)
+        found[name] = Learner(name, thing, settings=given)
+    if own:
+        raise UnknownName("learner among those to check", next(iter(own)), found)
     return list(found.values())
+
+
+def settings_by_name(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Texts NAME.key=value as the texts key=value of each name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, dot, rest = text.partition(".")
+        if not dot or not name or "=" not in rest or "=" in name:
+            raise BadInput(f"The setting {text!r} is not of the form NAME.key=value; e.g. adagrad.step=0.1.")
+        found[dashed(name)] = (*found.get(dashed(name), ()), rest)
+    return found
 
 
 def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
@@ -92,8 +116,11 @@ def user_learners(path: str) -> dict[str, Any]:
     return load_user_file(path, "learner", "fit")
 
 
-def made(thing: Any) -> Any:  # a user's object or class
-    return build(thing, {}) if inspect.isclass(thing) else thing
+def made(thing: Any, settings: Sequence[str] = ()) -> Any:
+    """A class built, with settings given as key=value; a function with those settings bound."""
+    if inspect.isclass(thing):
+        return build(thing, parse_settings(settings, thing)[0])
+    return partial(thing, **parse_settings(settings, thing)[0]) if settings else thing
 
 
 def able(thing: Any, place: str = "What was given") -> Any:  # a user's object

@@ -48,7 +48,8 @@ class RemoteStand(Stand):
         super().__init__(learner, reference, limit, patience)
         thing = ["file", learner.file, learner.name] if learner.file else address(learner)
         form, data = reference.formulation, reference.problem
-        self.words = {"learner": thing, "formulation": [address(type(form)), written(form)]}
+        self.words = {"learner": thing, "settings": list(learner.settings)}
+        self.words["formulation"] = [address(type(form)), written(form)]
         self.words["problem"] = origin(data) if isinstance(data, Recording) else address(type(data))
         self.process, self.opened = process, False
 
@@ -126,7 +127,7 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
     if isinstance(thing, Learner):
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
-        thing = thing.thing
+        thing = getattr(thing.thing, "func", thing.thing)
     module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
     home = sys.modules.get(module)
     found: Any = home
@@ -176,7 +177,7 @@ def answer(numbers: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arr
     if do == "open":
         kind, settings = numbers["formulation"]
         problem, formulation = problem_at(*numbers["problem"], arrays), found_at(*kind)(**settings)
-        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"])))
+        learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"]), numbers["settings"]))
         reference = Reference(formulation, problem, np.zeros(0), np.inf, -np.inf, np.nan, missing=UNKNOWN)
         OPENED["stand"] = Stand(learner, reference)
         return {}, {}

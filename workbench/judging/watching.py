@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
+from workbench.judging.reference import reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.door import bounds_for
 from workbench.solving.solution import Solution
@@ -129,7 +131,8 @@ class Recorder:
         reports, causes = self.reports(), list[Cause]()
         found = crosscheck(reports, self.reference, tolerance)
         if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
-            found, causes = explained(found, [(each.passes, each.theta) for each in reports], self.reference)
+            run: Any = SimpleNamespace(reports=reports, longer=[])
+            found, causes = explained(found, run, reference_of(self.reference))
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
         return Judgement("watched", *told, runs, causes)

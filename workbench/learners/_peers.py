@@ -1,8 +1,8 @@
-"""What other people's learners share: their packages are optional, and their parameters are not ours.
+"""Learners of other packages: optional imports, and the mapping between their parameters and ours.
 
-Theirs all minimise a multiple of  μ/2 ‖w‖² + Σ_i p_i h_i(w)  with h_i a hinge or a negative log-likelihood; the
-functions here say whether a pair (formulation, problem) is of that kind, and hand over μ and p. Two classes:
-most packages then learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. At the optimum of
+Each of these learners minimises a multiple of  μ/2 ‖w‖² + Σ_i p_i h_i(w)  with h_i a hinge or a negative
+log-likelihood; the functions here say whether a pair (formulation, problem) is of this kind, and return μ and p. Two
+classes: most packages then learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. At the optimum of
 multiclass W_0 = −W_1, since ‖W‖² is least so for given c = W_1 − W_0; hence W = [−c/2; c/2] and
 
     μ/2 ‖W‖² = (μ/2)/2 ‖c‖²,      a vector's μ is half of the matrix'.

@@ -4,8 +4,8 @@
     once      v ← step(D(w, b), v)                                  (objectives/difficulty.py)
 
 F is the inner objective of the formulation kappa-difficulty; `budget` counts passes, each in a new random order.
-The metric G stays when v moves, since the features stay. What comes back is (w, b, v) as one array (d + k + m,).
-There is no joint objective. Two residuals judge the answer (judging/verdicts.py): F(w, b, v) less its certified
+The metric G stays when v moves, since the features stay. The learner returns (w, b, v) as one array (d + k + m,).
+There is no joint objective. Two residuals judge this answer (judging/verdicts.py): F(w, b, v) less its certified
 minimum over (w, b), and ‖v − step(D(w, b), v)‖ (docs/mathematics.md §5).
 """
 

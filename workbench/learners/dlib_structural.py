@@ -8,8 +8,8 @@ n counts the samples with p_i > 0. A hinge is positively homogeneous, so weights
 oracle is our compiled kernel, so any formulation by cuts with r = μ/2 ‖w‖² goes through: labels, chains, matchings.
 Slopes are handed over dense or sparse, whichever is shorter.
 
-`budget` counts passes: after `budget`·n questions to the oracle the run is stopped and the w of that question
-returned. It ends by itself at `epsilon`, a gap of the mean hinge, an absolute one. dlib has no seed.
+`budget` counts passes: after `budget`·n questions to the oracle the run is stopped and returns the w of the
+last question. Without a limit dlib ends at `epsilon`, an absolute gap of the mean hinge. dlib has no seed.
 """
 
 from __future__ import annotations

@@ -3,18 +3,18 @@
     theirs   min Σ_i h_i(w) + c₂ ‖w‖²           h_i the negative log-likelihood of sequence i, real-valued attributes
     ours     min λ/2 ‖w‖² + 1/n Σ_i h_i(w),     c₂ = λn/2, c₁ = 0;  n counts the samples, whose weights must be equal
 
-**What it leaves out.** By default CRFsuite has a weight for (attribute, label) and for (label, next label) only if the
+**Weights left out.** By default CRFsuite has a weight for (attribute, label) and for (label, next label) only if the
 two occur together in the training data, and if the values with which they do add up to feature.minfreq = 0 at least:
 pairs that never occur, and signed attributes that are negative on the whole. These weights stay at 0, where the optimum
 has most of them negative: an optimum over a subspace, hence another objective. The settings
 feature.possible_states, feature.possible_transitions and feature.minfreq = −10³⁰⁰ give every pair a weight.
-Two names, so that both can be judged:
+Two names, so that either behaviour can be judged:
 
     python-crfsuite        its defaults: above the optimum for good, wherever a pair is left out
     python-crfsuite-full   the three settings: reaches the optimum, if every label occurs
 
-`left_out` says which weights those are. A label that no sequence has is unknown to CRFsuite under either name.
-`budget` is its number of iterations. Its models are read through its own dump, which rounds to 1e-6.
+`left_out` lists the weights that CRFsuite leaves out. A label that no sequence has is unknown to CRFsuite under either
+name. `budget` is the number of iterations. Models are read from CRFsuite's own dump, which rounds to 1e-6.
 """
 
 from __future__ import annotations

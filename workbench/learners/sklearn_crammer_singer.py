@@ -3,12 +3,12 @@
     theirs   min ½‖W‖² + C Σ_i s_i max_y ([y ≠ y_i] + ⟨W_y − W_{y_i}, x_i⟩)         s_i sample weights
     ours     min μ/2 ‖W‖² + Σ_i p_i h_i(W),    C = 1/μ, s_i = p_i;  with p_i = 1/n the same as C = 1/(λn), s_i = 1
 
-fit_intercept=False, for liblinear would penalise the intercept. Two classes: it returns W_1 − W_0 (`_peers`). The
-dual is that of Crammer & Singer (2001); the method is Keerthi et al. (2008), *A sequential dual method for large
-scale multi-class linear SVMs*.
+fit_intercept=False, for liblinear would penalise the intercept. With two classes liblinear returns W_1 − W_0
+(`_peers`). The dual is that of Crammer & Singer (2001); the method is Keerthi et al. (2008), *A sequential dual method
+for large scale multi-class linear SVMs*.
 
-For this objective liblinear does not keep to max_iter, and ends by tol alone, the largest violation of the dual's
-conditions. So `budget` sets that: tol = max(1/budget², 10⁻⁷).
+For this objective liblinear ignores max_iter and ends by tol alone, the largest violation of the dual's optimality
+conditions. So `budget` sets the tolerance: tol = max(1/budget², 10⁻⁷).
 """
 
 from __future__ import annotations

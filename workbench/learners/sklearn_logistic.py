@@ -4,8 +4,8 @@
     ours     min μ/2 ‖W‖² + Σ_i p_i h_i(W),    C = 1/μ, s_i = p_i;  with p_i = 1/n the same as C = 1/(λn), s_i = 1
 
 fit_intercept=False, for our models have no coordinate that r leaves free; scikit-learn's intercept is not
-penalised. Two classes, and linear scores: it learns one vector c, of which μ is half (`_peers`). `budget` is
-SciPy's number of iterations.
+penalised. Two classes, and linear scores: scikit-learn learns one vector c, whose μ is half of ours (`_peers`).
+`budget` is SciPy's number of iterations.
 """
 
 from __future__ import annotations

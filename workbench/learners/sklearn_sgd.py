@@ -4,11 +4,12 @@
     ours     min μ/2 ‖c‖² + Σ_i p_i h_i(c),                     α = μ, s_i = n p_i
 
 n counts the samples with s_i > 0. fit_intercept=False: the intercept of SGDClassifier is not penalised and moves
-at a rate of its own. Multiclass problems of two classes: c = W_1 − W_0 and α is half of μ (`_peers`); of more
-classes it would learn one against the rest, another objective. `budget` counts passes, each in a new random order.
+at a rate of its own. Multiclass problems of two classes: c = W_1 − W_0 and α is half of μ (`_peers`); with more
+classes SGDClassifier learns one against the rest, another objective. `budget` counts passes, each in a new random
+order.
 
 Subgradient steps get to 1e-4 slowly: the excess of the average falls no faster than log t/t, and there is no dual
-to prove it with. docs/peers.md measures how far it is.
+that would prove a gap. docs/peers.md measures the excess.
 """
 
 from __future__ import annotations

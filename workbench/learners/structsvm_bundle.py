@@ -4,8 +4,8 @@
     ours     min μ/2 ‖w‖² + Σ_i p_i h_i(w)         λ = μ, L = Σ_i p_i h_i, by our oracle
 
 The package's own SoftMarginLoss, whose outputs are 0/1 programs, takes no part. `budget` is the number of rounds,
-each a pass over the samples. It ends by itself at an absolute gap of 1e-6 as it reckons it, and returns the last w,
-not the best. SCIP believes rows that are violated by less than 1e-6, so that is how exact w can be.
+each a pass over the samples. The method ends at an absolute gap of 1e-6 by its own account, and returns the last w,
+not the best. SCIP accepts rows that are violated by less than 1e-6, which limits the accuracy of w.
 """
 
 from __future__ import annotations

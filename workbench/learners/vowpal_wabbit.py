@@ -4,12 +4,13 @@
     ours     min μ/2 ‖w‖² + Σ_i p_i ℓ_i(⟨w, x_i⟩),             s_i = p_i/max p
              l₂ = μ/max p for logistic and hinge, l₂ = 2μ/max p for squared, where ours is ½(p − y)²
 
-Not by default as written, hence set: --holdout_off, else every tenth sample is left out when there are several
-passes; --noconstant; --min_prediction and --max_prediction, else predictions are clipped to the range of
-the targets, and what lies beyond costs nothing. Weights and inputs are 32-bit floats.
+VW's defaults minimise another objective, hence these options: --holdout_off, else every tenth sample is left out when
+there are several passes; --noconstant; --min_prediction and --max_prediction, else predictions are clipped to the range
+of the targets, and what lies beyond costs nothing. Weights and inputs are 32-bit floats.
 
-The hinge has no curvature, from which VW takes the length of its steps: how near it gets differs from problem to
-problem (docs/peers.md). Its online updates are not used: with --l2 they do not settle at this objective's optimum.
+VW takes the length of its steps from the curvature of the loss, and the hinge has none: how near VW gets to the optimum
+differs from problem to problem (docs/peers.md). VW's online updates are not used: with --l2 they do not converge to the
+optimum of this objective.
 `budget` is the number of passes over the data; VW takes about one an iteration.
 """
 

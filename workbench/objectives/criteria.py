@@ -1,10 +1,10 @@
-"""How hard a sample is: the other criteria of self-paced learning, besides novelty (docs/mathematics.md §6).
+"""How hard a sample is: slack and uncertainty, criteria of self-paced learning (docs/mathematics.md §6).
 
-    slack         f_i = (C/n) ξ_i(w),  what the sample costs; compared with 1/K, what leaving it out costs
+    slack         f_i = (C/n) ξ_i(w),  the cost of the sample, compared with 1/K, the charge for leaving the sample out
     uncertainty   u_i = −Σ_h p(h) log p(h),   p(h) ∝ σ(k⟨w, Φ(x_i, y_i, h)⟩),   σ(z) = 1/(1 + e^{−z})
 
-σ increases and u ≥ 0: the signs are those that the source means. With z_h the scores, log p is the log-softmax of
-log σ(k z_h) = −log(1 + e^{−k z_h}), so that scores of any size are taken, and 0 ≤ u_i ≤ log |H_i|.
+σ increases and u ≥ 0; the source prints both signs the other way round. With z_h the scores, log p is the log-softmax
+of log σ(k z_h) = −log(1 + e^{−k z_h}), which no score overflows, and 0 ≤ u_i ≤ log |H_i|.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ Difficulties D_S of the model's predictions ŷ, larger for harder classes:
     kappa               (P_S − P(B_S)) / (1 − P(B_S)), 0 if the denominator is 0
     non-generalisability  error rate of S on held-out samples − error rate of S on those learned from
     perceptron          Σ over errors in S of ⟨w, φ(ŷ) − φ(y)⟩, per error; 0 if there are none
-    stability           how much the error rate of S on a left-out fold changes when it is left out
-    separability        least mean hinge when only errors in S are to be avoided: 0 if they can be
+    stability           change of the error rate of S on a fold when that fold is left out of training
+    separability        least mean hinge when only errors in S cost: 0 if weights exist that avoid all of them
 
-P_S is the share of places with an error in S, and P(B_S) = Σ over (y, y′) in S of P(y) P̂(y′) what it would be if
-predictions did not look at the input. Cost steps v(D) on the simplex (`STEPS`):
+P_S is the share of places with an error in S, and P(B_S) = Σ over (y, y′) in S of P(y) P̂(y′) the same share
+for predictions that are independent of the input. Cost steps v(D) on the simplex (`STEPS`):
 
     dot        argmin ⟨v, D⟩: the vertex of least D
     cosine     argmin of the cosine of v and D: some D < 0 → (−D)₊/‖(−D)₊‖₁; else zeros → uniform on them;
@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints
-from workbench.objectives.costs import Classes, error_counts, folds_of, reachable
+from workbench.objectives.factorings import Classes, error_counts, folds_of, reachable
 
 FOLDS = 5
 
 
 class Model(NamedTuple):
-    """What difficulty is measured of: a problem, its classes, weights w, biases b and predictions (n, width)."""
+    """A model and its predictions: a problem, its error classes, weights w, biases b and predictions (n, width)."""
 
     problem: Any
     classes: Classes
@@ -96,7 +96,7 @@ def rates(model: Model, kept: Any) -> Floats:
 
 
 def non_generalisability(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
-    """The model was learned without fold 0 of FOLDS."""
+    """P_S on fold 0 of FOLDS, left out of training, less P_S on the other folds."""
     out = folds_of(model.problem, FOLDS) == 0
     return rates(model, out) - rates(model, ~out)
 
@@ -158,7 +158,7 @@ def cosine(D: Floats, v: Floats, live: Any) -> Floats:
 
 
 def inverted(D: Floats, v: Floats, live: Any) -> Floats:
-    """1 − v_S ∝ D_S as far as D ≤ 1 allows."""
+    """v_S = (1 − D_S)/(m − Σ D), D divided by its maximum where that exceeds 1; v stays where all D = 1."""
     D = D / max(1.0, float(D[live].max()))
     left = np.where(live, 1 - D, 0.0)
     return left / left.sum() if left.sum() > 0 else v

@@ -6,7 +6,8 @@ with a_z = Φ(x_i, y_i, h) − Φ(x_i, ŷ, ĥ): one least-distance program a hid
 
     min ½‖δ‖²  s.t.  Aδ ≥ b  (b = Δ − Aw),        dual  max over λ ≥ 0 of ⟨b, λ⟩ − ½‖Aᵀλ‖²,      δ = Aᵀλ.
 
-Nov_i = 0 exactly if the slack ξ_i is 0. formulations/_novelty.py declares it; here it is solved in batches.
+Nov_i = 0 exactly if the slack ξ_i is 0. formulations/_novelty.py declares this program in CVXPY; the functions below
+solve it in batches.
 
 *In floats* (`least_change`): the dual active-set method of Goldfarb & Idnani (1983) for the identity Hessian. The most
 violated row enters, others leave as their λ reaches 0, and D rises at each step, so a state h is given up as soon as
@@ -22,9 +23,9 @@ rows, `lower` is ⟨b, λ⟩²/(2‖Aᵀλ‖²), the best dual value of a multi
 which drops its row; at that optimum the most violated row enters. D rises strictly from optimum to optimum, so it ends:
 at the optimum, or at a λ ≥ 0 with Aᵀλ = 0 and ⟨b, λ⟩ > 0, which shows that no δ keeps the rows (Farkas).
 
-*Infinite* is also what is as good as that: every δ that keeps the rows is at least 1e14 times as long as the hardest
-row alone needs. Then ‖Aᵀλ‖ ≤ 1e-14 Σ λ_z‖a_z‖ for a λ ≥ 0, so that rows changed by 1e-14 of their length, less than
-rounding may have done, contradict each other.
+*Infinite* also stands for practically infinite values: every δ that keeps the rows is at least 1e14 times as long as
+the hardest row alone needs. Then ‖Aᵀλ‖ ≤ 1e-14 Σ λ_z‖a_z‖ for a λ ≥ 0, so that rows changed by 1e-14 of their length,
+less than rounding may have done, contradict each other.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     h_i(w) = log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩
     ∇h_i(w) = E_q φ(x_i, y) − φ(x_i, y_i),     q(y) ∝ exp⟨w, φ(x_i, y)⟩       (docs/mathematics.md §4)
 
-A `Likelihood` evaluates them; each output structure brings its own as `marginals()` (outputs/_marginals.py:
-labels, chains), and `Enumerated` lists all outputs of a structure that has none but few outputs.
+A `Likelihood` evaluates h_i and ∇h_i. An output structure brings a `Likelihood` as `marginals()`
+(outputs/_marginals.py: labels, chains); for a structure without `marginals`, `Enumerated` lists all outputs, if they
+are few.
 
-Rounding. All of them run the same recursion: T log-sum-exps over at most K numbers each, then
+Rounding. Every `Likelihood` runs the same recursion: T log-sum-exps over at most K numbers each, then
 probabilities from those, as products of T quotients. Assumed of the machine: exp and log are correct to
 ULPS units in the last place, a relative error of at most κu, κ = 2·ULPS. Let M bound every number in
 the recursion, S the error of the scores, u = 2⁻⁵³ and γ_k = ku/(1 − ku).

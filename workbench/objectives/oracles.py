@@ -19,7 +19,7 @@ from scipy import sparse
 
 from workbench.arithmetic.intervals import gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios
-from workbench.contracts import Floats, Ints, Kernel, Kernelled, RunnerUp, SlackArgmax
+from workbench.contracts import Exact, Floats, Ints, Kernel, Kernelled, Missing, RunnerUp, SlackArgmax
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
 
@@ -87,13 +87,13 @@ class MarginRescaling:
 
     def exact(self) -> ExactMargin | None:
         """The same cuts and maxima in rational arithmetic, where the output structure brings them."""
-        outputs = self.problem.exact() if hasattr(self.problem, "exact") else None
+        outputs = self.problem.exact() if isinstance(self.problem, Exact) else None
         return None if outputs is None else ExactMargin(outputs)
 
     def rounding(self, theta: Floats) -> Floats:
         """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
-        missed = self.problem.missed(theta) if hasattr(self.problem, "missed") else 0.0
+        missed = self.problem.missed(theta) if isinstance(self.problem, Missing) else 0.0
         return 2 * gamma(2 * self.problem.terms + 8) * size + missed
 
     def reach(self, samples: Ints) -> Floats:
@@ -132,7 +132,7 @@ class SlackRescaling(MarginRescaling):
         return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 
     def exact(self) -> ExactSlack | None:
-        return ExactSlack(self.problem.exact()) if hasattr(self.problem, "exact") else None
+        return ExactSlack(self.problem.exact()) if isinstance(self.problem, Exact) else None
 
     def rounding(self, theta: Floats) -> Floats:
         return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)
@@ -173,7 +173,7 @@ class UnitMargin(MarginRescaling):
         return np.zeros(len(samples))
 
     def exact(self) -> ExactUnit | None:
-        outputs = self.problem.exact() if hasattr(self.problem, "exact") else None
+        outputs = self.problem.exact() if isinstance(self.problem, Exact) else None
         return ExactUnit(outputs, self.problem.truth) if hasattr(outputs, "rival") else None
 
     def rounding(self, theta: Floats) -> Floats:

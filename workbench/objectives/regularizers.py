@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import Interval, positive
 from workbench.arithmetic.rationals import Ratios, joined
-from workbench.contracts import Floats, Ints, Shape
+from workbench.contracts import Floats, Ints, Shape, Signed
 from workbench.errors import MissingCapability
 
 NONE: Ints = np.empty(0, np.int64)
@@ -178,13 +178,12 @@ class SignedNorm(Regularizer):
 
 def norm_of(problem: Any, lam: float) -> SquaredNorm | SignedNorm:
     """λ/2 ‖w‖² over the weights that the problem admits: all, or those with w_j ≥ 0 where it is `signed` (d,)."""
-    signed = getattr(problem, "signed", None)
-    return SquaredNorm(lam) if signed is None else SignedNorm(lam, signed)
+    return SignedNorm(lam, problem.signed) if isinstance(problem, Signed) else SquaredNorm(lam)
 
 
 def unsigned(problem: Any) -> Any:
     """The problem, if it admits all weights."""
-    if getattr(problem, "signed", None) is None:
+    if not isinstance(problem, Signed):
         return problem
     raise MissingCapability(
         f"This takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."

@@ -1,4 +1,4 @@
-"""Objectives beside those of the registry, made of their parts: what a learner may minimise instead.
+"""Variants of the registered objectives, which a learner may minimise by mistake or by another convention.
 
     Rescaled, RescaledTerms   h'_i(w) = h_i(D w), D diagonal ≥ 0     D_j = 0 leaves a feature out, and
                                                                      λ/2 w_j² costs λ/2 (D w)_j²/D_j²
@@ -31,7 +31,7 @@ from workbench.objectives.regularizers import Regularizer, greatest
 
 @dataclass(frozen=True)
 class Sized:
-    """As large as what it asks."""
+    """An oracle of the same sizes as the oracle `inner` that it wraps."""
 
     inner: Any
 

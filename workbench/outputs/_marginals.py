@@ -4,9 +4,9 @@
     ForwardBackward  α_1(b) = θ_1(b),   α_t(b) = θ_t(b) + log Σ_a exp(α_{t−1}(a) + A_ab),
                      log Z = log Σ_b exp α_T(b),  θ_t(b) = ⟨W_b, x_t⟩                             O(T K²)
 
-Forward in logarithms: no score overflows, and none that matters is lost. Backward in probabilities:
-with the shares s_t(a | b) = exp(α_{t−1}(a) + A_ab)/Σ_a′ exp(α_{t−1}(a′) + A_a′b), which the forward pass
-has in hand,
+Forward in logarithms: no score overflows, and underflow loses only negligible terms. Backward in probabilities:
+with the shares s_t(a | b) = exp(α_{t−1}(a) + A_ab)/Σ_a′ exp(α_{t−1}(a′) + A_a′b), known from the forward
+pass,
 
     q_T(b) = exp(α_T(b) − log Z),     q_t(a, b) = s_t(a | b) q_t(b),     q_{t−1}(a) = Σ_b q_t(a, b):
 

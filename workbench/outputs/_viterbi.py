@@ -10,9 +10,9 @@ A batch of m sequences is stored as its letters one after the other: `scores` (N
                     V_t(b) = θ_t(b) + max(max_a V_{t−1}(a) + A_ab, [b ≠ y_t] (U_{t−1} + A_{y_{t−1} b}))   O(T K²)
     decode          the first two, in NumPy over all sequences at once: the route without numba
 
-Ties. All of them, and the kernel, choose the lowest last label, then, going backwards, the lowest
+Ties. All four loops, and the kernel, choose the lowest last label, then, going backwards, the lowest
 previous label; slack rescaling first chooses the lowest level e. No back-pointers are stored: the
-way back looks again for the label that attained the maximum, on the same numbers.
+backward pass searches again for the label that attained the maximum, on the same numbers.
 
 Plain loops within numba's subset; sums are taken in one fixed order, so a compiled and an
 interpreted call agree to the last bit. Source: Viterbi (1967); the level state is docs/mathematics.md §2's.

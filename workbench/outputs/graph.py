@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs._graph import kernels
+from workbench.outputs._graph import compact, kernels
 from workbench.outputs._graph import labels as labels_of
 from workbench.outputs._graph.exact import EnclosedExact, ExactGraph
 from workbench.outputs._graph.pairwise import Pairwise
@@ -146,6 +146,11 @@ class Graph(Pairwise):
             *(self.cost * float(augment), 1 / self.divisors, self.table, self.n_inputs, self.n_features),
         )
         return Kernel(data, kernels.cut_into, kernels.add_slope, kernels.slope_into, self.n_features)
+
+    def compact(self, w: Any) -> CompactHinge:
+        if self.n_classes > 2:
+            raise MissingCapability("Graphs of more than two labels have no compact form; use declare=cuts.")
+        return compact.graph(self, w)
 
     def exact(self) -> ExactGraph:
         """This problem in rational arithmetic."""

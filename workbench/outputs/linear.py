@@ -4,7 +4,7 @@ As an output structure a sample has two outputs with φ(x, −1) = 0, φ(x, +1) 
 
     ⟨w, ψ_i(y)⟩ = y_i p  for y ≠ y_i,      hinge (1 − y_i p)₊,      conditional likelihood log(1 + e^{−y_i p}).
 
-A real target counts by its sign (0 as positive), but for the squared loss, which takes it as the number it is.
+A real target counts by its sign (0 as positive), except in the squared loss, which uses the target itself.
 """
 
 from __future__ import annotations

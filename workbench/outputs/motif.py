@@ -5,11 +5,11 @@ h = 0 … T_i − m. With A (m, 4) for letters at places of the window and b (4)
 
     ⟨w, φ(x, −1)⟩ = Σ_t b[x_t],      ⟨w, φ(x, +1, h)⟩ = Σ_j A[j, x_{h+j}] + Σ_{t outside} b[x_t],      d = 4m + 4,
 
-so φ counts letters and every feature is a whole number. The background of the whole sequence is in all scores of a
-sample; what is computed is what a window adds to it, Σ_j A[j, x_{h+j}] − b[x_{h+j}]. The loss is 0/1 in the label and
-does not ask for the position, which is hidden as a rule: the problem is `Latent`. As long as positions are hidden,
-formulations that need them are refused. A `completed` problem has them, and its positive samples no other window:
-with their own label they have one output, so that the rivals are the outputs of the other label.
+so φ counts letters and every feature is a whole number. All scores of a sample contain the background of the whole
+sequence; only the gain of a window, Σ_j A[j, x_{h+j}] − b[x_{h+j}], is computed. The loss is 0/1 in the label and
+ignores the position, which is usually hidden: the problem is `Latent`. While positions are hidden, formulations that
+need positions are refused. In a `completed` problem positions are known, and a positive sample has no window but the
+given one: with its own label it has one output, so that the rivals are the outputs of the other label.
 
 The argmax looks at every window, O(T m) a sample. Ties go to (−1, none), then to the first window.
 """

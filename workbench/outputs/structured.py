@@ -338,6 +338,23 @@ class Structured(Rowed):
         rows = np.concatenate([np.arange(self.n_samples), self.admitted(file.recorded)])
         return rows[witnesses]
 
+    def renamed(self, file: Recorded, theta: Floats) -> Floats:
+        """θ (d,) of a certificate as weights of this problem: by the names of features, where these are dicts."""
+        if self.vocabulary is None:
+            if len(theta) != self.n_features:
+                raise BadInput(f"There are {len(theta)} weights for {self.n_features} features; use the same file.")
+            return theta
+        names = [*texts_of(file.held["names"]), *texts_of(file.recorded.get("recorded_names"))]
+        known = {text_of(name) or repr(name): column for name, column in self.vocabulary.items()}
+        w = np.zeros(self.n_features)
+        for name, weight in zip(names, theta.tolist(), strict=False):
+            column = known.get(name)
+            if column is None and weight and len(self.vocabulary) < self.n_features:
+                column = self.vocabulary.setdefault(read(name), len(self.vocabulary))
+            if column is not None:
+                w[column] = weight
+        return w
+
     def packed(self, formulation: Any, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
         """All that a certificate needs of this problem, and its witnesses (K, 1) by their numbers there.
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput
-from workbench.outputs._graph import kernels
+from workbench.outputs._graph import compact, kernels
 from workbench.outputs._graph.exact import ExactPairwise
 from workbench.outputs._graph.pairwise import Pairwise
 from workbench.outputs._graph.sums import TreeSums
@@ -98,6 +98,9 @@ class Tree(Pairwise):
     def exact(self) -> ExactPairwise:
         """This problem in rational arithmetic."""
         return ExactPairwise(self)
+
+    def compact(self, w: Any) -> CompactHinge:
+        return compact.tree(self, w)
 
     def marginals(self) -> TreeSums:
         """The likelihood of its labellings, by sum-product."""

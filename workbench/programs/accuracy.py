@@ -16,24 +16,18 @@ DEFAULTS = {"CLARABEL": 1e-8, "OSQP": 1e-5, "ECOS": 1e-8, "SCS": 1e-4, "PIQP": 1
 
 
 def accuracy(proof: Proof, time_limit: float | None = None) -> list[dict[str, Any]]:
-    """One row a backend: its word, whether that means solved, its value's error relative to max(1, |optimum|), the largest violation of a row.
+    """One row a backend: its word, whether that means solved, its value's error, the largest violation of a row.
 
-    The tolerance is the one that CVXPY sets or the solver's own default (`DEFAULTS`).
+    Errors are relative to max(1, |optimum|). The tolerance is the one that CVXPY sets, or the solver's own default
+    (`DEFAULTS`).
     """
     return [one(proof, name, time_limit) for name in BACKENDS if BACKENDS[name].installed]
 
 
 def one(proof: Proof, name: str, time_limit: float | None) -> dict[str, Any]:
     program, cone, began = proof.program, proof.program.cone, time.process_time()
-    row: dict[str, Any] = {
-        "backend": name,
-        "says": "",
-        "solved": False,
-        "value": None,
-        "error": None,
-        "violation": None,
-        "seconds": 0.0,
-    }
+    row: dict[str, Any] = {"backend": name, "says": "", "solved": False, "value": None, "error": None}
+    row |= {"violation": None, "seconds": 0.0}
     if reason := supports(BACKENDS[name], cone):
         return row | {"says": reason.partition(";")[0]}
     try:

@@ -168,7 +168,7 @@ class Search:
             return iter((*rays, self.between) if hopeless else (self.between, *rays))
         first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
         rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
-        slow = () if self.backend else (lambda: self.quadratic(ladder.LATER),)
+        slow = () if self.backend or first == self.linear else (lambda: self.quadratic(ladder.LATER),)
         return iter((first, *rays, *slow, self.between))
 
     @property
@@ -220,9 +220,8 @@ class Search:
         if (change := relaxed(self.e)) is None:
             return None
         remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
-        return self.among(np.flatnonzero(change.y.whole), remark) or self.concluded(
-            INFEASIBLE, remark=remark, y=change.y
-        )
+        few = self.among(np.flatnonzero(change.y.whole), remark)
+        return few or self.concluded(INFEASIBLE, remark=remark, y=change.y)
 
     def among(self, rows: Ints, remark: str = "") -> Proof | None:
         """An irreducible contradiction among these linear rows."""
@@ -254,6 +253,8 @@ class Search:
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
+        if self.program.linear:
+            why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 

@@ -32,7 +32,7 @@ from scipy import sparse
 from workbench.arithmetic.arrays import saved_rows
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, up
 from workbench.arithmetic.rationals import Ratios, ratios
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, Contradiction, MissingCapability
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.exact import above
@@ -155,6 +155,12 @@ class CappedBounds(Bounds):
         return lower, upper
 
     # ── below ──
+
+    def lower(self, cuts: Cuts, weights: Floats, upper: float = np.inf) -> float:
+        """No dual value of cuts bounds capped terms; raises `MissingCapability`."""
+        raise MissingCapability(
+            "The terms of a search are capped, so weights of cuts prove no lower bound; use proven(tree, upper)."
+        )
 
     def start_box(self, cutoff: float) -> tuple[Floats, Floats]:
         """The root's box, from ½‖w*‖² ≤ cutoff; (1, n) each."""

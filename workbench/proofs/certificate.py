@@ -190,9 +190,9 @@ def check_outputs(problem: Any, certificate: Certificate) -> bool:
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if hasattr(problem, "misplaced"):  # structures whose outputs are users' objects know these themselves
+    if hasattr(problem, "misplaced"):
         wrong = problem.misplaced(samples, witnesses)
-    elif (exact := problem.exact() if hasattr(problem, "exact") else None) is not None:
+    elif hasattr(problem, "exact") and (exact := problem.exact()) is not None:
         wrong = exact.fault(samples, witnesses)
     elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
         known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}

@@ -1,14 +1,14 @@
 """The loops of `dual_block`: a pool of cached cuts, sweeps over it, and the step in a plane.
 
 The cuts of one sample resemble one another: labellings of a word differ in a letter or two. So a cut
-keeps only how its slope differs from that of a **parent**, the nearest cut of its sample that was there
-before it (the truth's slope, zero, where that is nearer):
+stores only the difference between its slope and the slope of a **parent**, the nearest earlier cut of its
+sample (or the truth, whose slope is zero, if that is nearer):
 
     a_r = a_parent(r) + δ_r,     ⟨a_r, θ⟩ = ⟨a_parent(r), θ⟩ + ⟨δ_r, θ⟩
 
 One pass over the cuts of a sample, parents first, gives all their scores; one pass backwards, each cut
 handing its change of weight on to its parent, moves θ = −Σ β_r a_r/μ. Inner products ⟨a_r, a_s⟩ of cuts
-of one sample are kept, too: row r of their triangle when cut r arrives, by the same recursion.
+of one sample are stored as a triangle; row r is computed by the same recursion when cut r arrives.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument.
 """

@@ -20,9 +20,9 @@ every step. (k for the sum where k(y − 1) < 10⁻⁸, right to that share.) So
 depends on (`Kernel.reads_into`), however many weights there are; entries with a floor, a linear term or on
 the simplex, that is v, take their step at every visit.
 
-Reported: the last θ, or the mean of those at the ends of the passes 1, 2, …, T with weights 1, 2, …, T. In pass t
-η is `step`/t^`decay`: with decay=0 it is the method of the paper, whose steps fall like t^−½ with √G; with
-decay=½ they fall like 1/t, as strong convexity in w allows, and came out ahead (benchmarks/adagrad.py). The regret
+Reported: the last θ, or the mean of the θ at the ends of the passes 1, 2, …, T with weights 1, 2, …, T. In pass t
+η is `step`/t^`decay`: decay=0 is the method of the paper, whose steps fall like t^−½ with √G; with decay=½ steps
+fall like 1/t, as strong convexity in w allows, which was faster in benchmarks/adagrad.py. The regret
 of constant η is least at η = D/√2, D the greatest distance of a weight (Theorem 5): step is of the size of weights.
 """
 

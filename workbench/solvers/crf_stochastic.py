@@ -10,12 +10,12 @@ The direction is unbiased and its variance vanishes at the optimum, so a constan
 
     E‖w_k − w*‖² ≤ (1 − min(1/(4n), μ/(3L)))^k · (‖w_0 − w*‖² + (2n/(3L)) (F(w_0) − ⟨∇F(w*), w_0 − w*⟩ − F(w*))).
 
-The table starts at zero, which is no gradient, and L is estimated, so `rate` claims none of this.
+The table starts at zero, not at gradients, and L is estimated, so `rate` claims no such bound.
 
 *Step.* ∇h_i is Lipschitz with max_y ‖φ(x_i, y)‖² (a covariance), far above what is met. As Schmidt et al. (2015,
 §3.3) do for SAG, Λ estimates it from below: where h_i(w − ∇h_i/Λ) > h_i(w) − ‖∇h_i‖²/(2Λ), Λ is doubled, never
-past the proven bound; every visit it shrinks by 2^(−1/n). So a visit evaluates twice, and η = 1/(3Λ max n p_i + 3μ).
-Testing more rarely saves half of that and was unstable: Λ shrinks by half a pass while nobody looks.
+past the proven bound; every visit it shrinks by 2^(−1/n). A visit evaluates h_i twice, η = 1/(3Λ max n p_i + 3μ).
+Testing Λ on fewer visits saves half of the evaluations and was unstable: between two tests Λ shrinks too far.
 Reported: the last w.
 """
 

@@ -18,8 +18,8 @@ so its maximum over β + a u + c v solves two equations in scalar products of θ
 nonlinear conjugate gradients the pair carries the curvature seen so far. Weights that would turn negative
 are clipped, and a step is taken only if D rises by more than rounding could.
 
-**Forgetting.** Every `period` passes, cuts without weight for more than `patience` visits of the oracle
-leave, and the others move together in memory. β is left as it is, so D never falls.
+**Pruning.** Every `period` passes, cuts without weight for more than `patience` visits of the oracle are
+removed, and the remaining cuts are moved together in memory. β does not change, so D never falls.
 
 The report is the last θ. The duals handed over are the pool's witnesses and weights; `run` rebuilds the
 cuts from the data, so nothing computed here enters a bound. `solve` can begin with these passes, too.

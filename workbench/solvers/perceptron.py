@@ -1,6 +1,6 @@
 """The structured perceptron (Collins 2002, Figure 2) with Polyak averaging.
 
-A visit decodes z = argmax_y ⟨w, φ(x_i, y)⟩, without loss, and learns from a mistake:
+A visit decodes z = argmax_y ⟨w, φ(x_i, y)⟩, without loss, and moves w only on a mistake:
 
     z ≠ y_i:   w ← w + η ψ_i(z),      ψ_i(z) = φ(x_i, y_i) − φ(x_i, z)
 

@@ -41,6 +41,7 @@ def alternating(
     if journal and end.status != "limit" and not journal.finished:
         journal.append("end", {"status": end.status, "gap": max(entry["inner_gap"] for entry in end.history)})
     inner = end.inner
+    assert inner is not None  # every start makes a round
     about = {"formulation": type(formulation).__name__, "status": end.status}
     remark = "an alternation proves no optimum, so there is no fraction to look for"
     return Solution(

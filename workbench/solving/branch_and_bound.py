@@ -315,8 +315,9 @@ class Searching:
         scale = np.sqrt(2 * self.value / self.terms.dim)
         for start in [self.theta, *(scale * rng.normal(size=(STARTS, self.terms.dim)))]:
             self.improve(start)
-        box = self.bounds.start_box((1 + MARGIN) * self.cutoff)
-        self.explore(0, AGAIN, *(each[0].copy() for each in box), np.zeros(len(self.terms.cuts.offsets)), 0.0)
+        low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
+        weights = np.zeros(len(self.terms.cuts.offsets))
+        self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
         while self.open and self.open[0][0] < self.target and not self.stopped:
             bound, _, node = heapq.heappop(self.open)
             self.split(bound, node)

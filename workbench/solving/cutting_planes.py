@@ -16,7 +16,7 @@ With a journal (system/journal.py) each finished round is a line of kind `round`
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
 
     samples, witnesses         the atoms generated since the line before, numbered in the order of generation
-    recorded_…                 what these witnesses are, where outputs are objects of the user
+    recorded_…                 the outputs behind these witnesses, where outputs are objects of the user
     atoms, lengths             the rows generated since the line before: their atoms, one row after the other
     rows, multipliers, idle    the numbers of the master's rows; β; rounds without weight
     theta                      the master's θ
@@ -34,6 +34,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
@@ -73,9 +74,7 @@ def generate(
         fresh = run.separate(query)
         if run.reached:
             break
-        if fresh or not run.rounds:
-            run.solve()
-        elif not run.refine():
+        if not (run.solve() if fresh or not run.rounds else run.refine()):
             run.state.status = "stalled"
             break
         if run.reached:
@@ -163,8 +162,8 @@ class Generation:
         left = self.state.upper - self.state.lower
         return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
-    def solve(self) -> None:
-        """Solve the master and update the lower bound."""
+    def solve(self) -> bool:
+        """Solve the master and update the lower bound; False if the last heir of a master failed."""
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
         with self.mastering:
@@ -172,17 +171,20 @@ class Generation:
         self.state.said = answer.status
         if answer.stopped:  # the bounds so far stay
             self.clock.deadline = self.clock.seconds
-            return
+            return True
         self.family.check(self.held, answer)
         if np.isfinite(answer.theta).all():
             self.accept(answer)
         elif self.succeed():
-            self.solve()
+            return self.solve()
+        elif self.rounds and len(self.state.masters) > 1:
+            return False
         else:
             raise BackendFailed(
                 f"{self.master.name} returned no weights in round {self.rounds + 1} "
                 f"({answer.status}); try another backend."
             )
+        return True
 
     def succeed(self) -> bool:
         """Give the rows to the next master in line, if there is one."""
@@ -219,8 +221,7 @@ class Generation:
         if self.tolerance <= TIGHTEST and not self.succeed():
             return False
         self.tolerance, self.polished = max(self.tolerance * 1e-2, TIGHTEST), False
-        self.solve()
-        return True
+        return self.solve()
 
     def prune(self) -> None:
         """Drop rows that are idle for two rounds, if the lower bound rose; a row that came back stays."""
@@ -245,7 +246,7 @@ class Generation:
     def record(self, active: int) -> None:
         entry = self.entry(active)
         if self.journal:
-            self.checkpoint(entry)
+            self.checkpoint(self.journal, entry)
         self.state.record(entry, self.observe)
 
     def entry(self, active: int) -> Record:
@@ -257,7 +258,7 @@ class Generation:
         """The family as one that can be rebuilt, as every family of a run with a journal can."""
         return cast(RebuiltFamily, self.family)
 
-    def checkpoint(self, entry: Record) -> None:
+    def checkpoint(self, journal: Journal, entry: Record) -> None:
         """The round as a line of the journal; see the module's docstring."""
         state = {"tolerance": self.tolerance, "polished": self.polished, "masters": self.state.masters}
         state["cpu_seconds"] = self.clock.cpu_seconds
@@ -269,7 +270,7 @@ class Generation:
         if self.rose:
             arrays["support"] = np.flatnonzero(self.state.weights)
             arrays["weights"] = self.state.weights[arrays["support"]]
-        self.journal.append("round", entry | {"state": state}, **arrays)
+        journal.append("round", entry | {"state": state}, **arrays)
         self.fresh, self.journalled = [], self.journalled + len(arrays["samples"])
 
     def restore(self) -> None:
@@ -298,7 +299,7 @@ class Generation:
         self.state = Progress(self.best, self.theta, history=history, masters=state["masters"])
         self.state.upper = self.rebuilt.value(self.best)
         if "support" in last:
-            self.state.weights = np.bincount(last["support"], last["weights"], self.rebuilt.count)
+            self.state.weights = summed(last["support"], last["weights"], self.rebuilt.count)
             self.state.lower = self.family.lower(self.state.weights, None)
         self.state.before = history[-1]["seconds"], state["cpu_seconds"]
         self.clock.resume(*self.state.before, self.rounds)

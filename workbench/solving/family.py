@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.arrays import summed, taken
 from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
@@ -42,17 +42,17 @@ class CutFamily(Protocol):
     @property
     def negligible(self) -> float: ...
 
-    def feasible(self, theta: Floats) -> Floats:
+    def feasible(self, theta: Floats, /) -> Floats:
         """A point near θ, or θ itself, where the oracle may be asked."""
         ...
 
-    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, theta: Floats, /) -> tuple[float, list[Ints]]:
         """An upper bound at θ, and handles of the highest rows there."""
         ...
 
-    def rows(self, handles: list[Ints]) -> Rows: ...
+    def rows(self, handles: list[Ints], /) -> Rows: ...
 
-    def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
+    def weights(self, handles: list[Ints], multipliers: Floats, /) -> Floats:
         """Dual weights of cuts, from multipliers of rows."""
         ...
 
@@ -62,11 +62,11 @@ class CutFamily(Protocol):
 
     def gap(self, upper: float, lower: float) -> float: ...
 
-    def polish(self, handles: list[Ints], multipliers: Floats) -> MasterAnswer | None:
+    def polish(self, handles: list[Ints], multipliers: Floats, /) -> MasterAnswer | None:
         """A sharper θ and β from the rows that hold with equality, or None."""
         ...
 
-    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+    def check(self, handles: list[Ints], answer: MasterAnswer, /) -> None:
         """Raise if the rows contradict one another."""
         ...
 
@@ -79,7 +79,7 @@ class RebuiltFamily(CutFamily, Protocol):
         ...
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
-        """What a journal keeps of the cuts from number `since` on."""
+        """The arrays from which `rebuild` makes the cuts from number `since` on, for a journal."""
         ...
 
     def rebuild(self, arrays: dict[str, NDArray]) -> None:
@@ -180,7 +180,7 @@ class Family:
         return self.bounds.upper(theta)
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
-        """What `rebuild` needs of the atoms from number `since` on; outputs that are objects are recorded in full."""
+        """The arrays of the atoms from number `since` on, for `rebuild`; outputs that are objects in full."""
         problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
         more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
         return {"samples": samples, "witnesses": witnesses, **more}
@@ -215,7 +215,7 @@ class Family:
         flat = np.concatenate(atoms)
         spread = np.repeat(multipliers, [len(a) for a in atoms])
         share = self.share[self.position[self.cuts.samples[flat]]]
-        return self.bounds.balanced(self.cuts, np.bincount(flat, spread * share, len(self.cuts)))
+        return self.bounds.balanced(self.cuts, summed(flat, spread * share, len(self.cuts)))
 
     def polish(self, atoms: list[Ints], multipliers: Floats) -> MasterAnswer | None:
         """θ and β from the active-set finish, where r is a squared norm."""

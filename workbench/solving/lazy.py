@@ -14,13 +14,16 @@ a change of a cp.Parameter of the base, starts with these rows.
 
 *What the answer proves.* Leaving constraints out can only lower the minimum, so a dual value of the base with the rows
 so far is a lower bound. The dual value is the backend's, lowered by its dual residual and not enclosed (`lower_kind`
-is "numerical"), until the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
-nor families by more than `feasibility` gives the upper bound, which is as good as the oracles. So does `repair`, an
+is "numerical"), unless the last master is proven (solving/lazy_proof.py; "proven"). A point that violates neither base
+nor families by more than `feasibility` gives the upper bound, which is right if the oracles are. So does `repair`, an
 optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
 *Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
 Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
 """
+
+# CVXPY types its values as anything or None, and its constraints as bool.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 
@@ -68,8 +71,7 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
-        one = isinstance(self.variables, cp.Variable)
-        return (self.variables,) if one else tuple(self.variables)
+        return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 
 @dataclass
@@ -77,7 +79,7 @@ class LazySolution:
     """The outcome of `LazyProblem.solve`; the CVXPY variables hold the values of the answer.
 
     value : the objective at these values;  lower : a bound on the optimum, of kind `lower_kind`, numerical or proven
-    upper : a bound that is as good as the oracles, since only they say that nothing is violated
+    upper : a bound that is right if the oracles are, since they alone check that no row is violated
     violation : the largest violation that the oracles report there;  rows : the rows in the last master
     proof : the proof of a proven lower bound; `proof.save` writes a certificate, with the rows that the oracles gave
     """
@@ -159,7 +161,7 @@ class LazyProblem:
         floor : the objective's unit; an optimum of 0 has no relative gap, and with floor=0 such a run ends `stalled`
         repair : values of all oracles' variables, in order -> as many feasible values; with `repair` every round
             gives an upper bound
-        prove : replace the lower bound by a proven one where that is as close (solving/lazy_proof.py)
+        prove : replace the lower bound by a proven bound if the gap stays as small (solving/lazy_proof.py)
 
         Raises
         ------
@@ -237,7 +239,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: object, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
@@ -381,6 +383,7 @@ class LazyFamily:
     def assign_repaired(self) -> None:
         """Give the oracles' variables the values that `repair` returns."""
         members = [v for family in self.problem.lazy for v in family.members()]
+        assert self.repair is not None
         values = self.repair(*copies(members))
         values = [values] if len(members) == 1 and not isinstance(values, tuple | list) else list(values)
         if len(values) != len(members) or any(np.size(x) != v.size for x, v in zip(values, members, strict=True)):
@@ -403,7 +406,8 @@ class LazyFamily:
     def weights(self, handles: list[Ints], multipliers: Floats) -> Floats:
         return multipliers
 
-    def lower(self, weights: Floats, answer: MasterAnswer) -> float:
+    def lower(self, weights: Floats, answer: MasterAnswer | None) -> float:
+        assert answer is not None  # a LazyProblem keeps no journal
         value = answer.dual + self.offset
         self.negligible = min(max(abs(value), self.floor), 1.0) or 1.0
         return value

@@ -150,7 +150,7 @@ class Alternating:
         path.states.append(path.states[-1] if settled else state)
         self.rounds += 1
         if self.journal:
-            self.checkpoint(path)
+            self.checkpoint(self.journal, path, inner)
         if self.observe:
             self.observe(entry)
 
@@ -166,14 +166,12 @@ class Alternating:
         if path.status != "limit" and any(entry["unsolved"] for entry in repeated):
             path.status, path.cycle = "stalled", 0
 
-    def checkpoint(self, path: Alternation) -> None:
+    def checkpoint(self, journal: Journal, path: Alternation, solution: Solution) -> None:
         """The round as a line of the journal; see the module's docstring."""
         state = {"status": path.status, "cycle": path.cycle}
         state |= {"seconds": self.clock.seconds, "cpu_seconds": self.clock.cpu_seconds}
-        inner, arrays = path.inner.kept()
-        self.journal.append(
-            "round", path.history[-1] | {"state": state, "inner": inner}, state=path.states[-1], **arrays
-        )
+        inner, arrays = solution.kept()
+        journal.append("round", path.history[-1] | {"state": state, "inner": inner}, state=path.states[-1], **arrays)
 
     def restore(self, paths: list[Alternation]) -> dict[int, Entry]:
         """Bring each start to the end of its last line in the journal; these last lines by start."""

@@ -46,9 +46,10 @@ class Request:
 
     def group_count(self, n: int) -> int:
         """The number of groups that `groups` asks for among n samples."""
-        count = {None: n, "all": n, "one": 1}.get(self.groups, self.groups)
+        words: dict[Any, int] = {None: n, "all": n, "one": 1}
         try:
-            count = 0 if isinstance(count, bool | float) else int(count)
+            wanted = self.groups
+            count = words[wanted] if wanted in words else 0 if isinstance(wanted, bool | float) else int(wanted or 0)
         except (TypeError, ValueError):
             count = 0
         if count < 1:

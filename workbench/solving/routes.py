@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Labelled, Problem
+from workbench.contracts import Cuts, Declared, Enumerable, Floats, Labelled
 from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -35,6 +37,9 @@ from workbench.solving.request import Request
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
@@ -92,9 +97,10 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
 
 def labels_of(bounds: Bounds) -> float:
     """The number of outputs of a sample, if each output is a single label; else ∞."""
-    problem: Problem = bounds.problem
-    listed = isinstance(problem, Labelled) and isinstance(problem, Enumerable) and problem.width == 1
-    return len(problem.classes) if listed else np.inf
+    problem = bounds.problem
+    if isinstance(problem, Labelled) and isinstance(problem, Enumerable) and bounds.problem.width == 1:
+        return len(problem.classes)
+    return np.inf
 
 
 def named(master: str) -> str:
@@ -107,17 +113,24 @@ def compact(bounds: Bounds, request: Request) -> Outcome:
     clock = Clock()
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
     spent = clock.spent
-    chosen = find_backend(request.backend or "CLARABEL")
-    status = solve_cvxpy(program, chosen.name, time_limit=request.time_limit)
-    if w.value is None:
-        raise BackendFailed(f"{chosen.name} ended the compact program with {status!r}; try another backend.")
+    theta, status, backend = solved_whole(program, w, request.backend or "CLARABEL", request.time_limit)
     cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
     samples, witnesses, weights = atoms()
-    mu = np.bincount(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
-    theta = np.asarray(w.value, float)
+    mu = summed(cuts.add(samples, witnesses, bounds.oracle.rows), weights, len(cuts))
     state = Progress(theta, theta, mu, bounds.upper(theta), bounds.lower(cuts, mu), "stalled", said=status)
     only_round(bounds, state, len(cuts), clock.seconds - spent[0])
-    return Outcome(state, cuts, named(chosen.name), "compact", *spent)
+    return Outcome(state, cuts, backend, "compact", *spent)
+
+
+def solved_whole(
+    program: cp.Problem, variable: cp.Variable, name: str, time_limit: float | None
+) -> tuple[Floats, str, str]:
+    """θ, CVXPY's status, and the backend with its version, of a program that the backend solves as a whole."""
+    chosen = find_backend(name)
+    status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
+    if variable.value is None:
+        raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
+    return np.asarray(variable.value, float), status, named(chosen.name)
 
 
 def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
@@ -126,15 +139,12 @@ def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
     clock = Clock()
     program, variable = bounds.formulation.program(bounds.problem)
     spent = clock.spent
-    chosen = find_backend(request.backend)
-    status = solve_cvxpy(program, chosen.name, time_limit=request.time_limit)
-    if variable.value is None:
-        raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
-    theta = np.asarray(variable.value, float)
+    name = str(request.backend)  # `route_for` comes here only with a name
+    theta, status, backend = solved_whole(program, variable, name, request.time_limit)
     lower, upper = bounds.ends(*bounds.enclosed(theta))
     state = Progress(theta, theta, upper=upper, lower=lower, status="stalled", said=status)
     only_round(bounds, state, 0, clock.seconds - spent[0])
-    return Outcome(state, no_cuts(bounds), named(chosen.name), "declared", *spent)
+    return Outcome(state, no_cuts(bounds), backend, "declared", *spent)
 
 
 def descent(bounds: SmoothBounds, request: Request) -> Outcome:

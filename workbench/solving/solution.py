@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Cuts, Floats, Formulation, Problem
+from workbench.contracts import Cuts, Floats, Formulation, Predicting, Problem
+from workbench.errors import MissingCapability
 from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
@@ -56,11 +57,18 @@ class Solution:
 
     @property
     def theta(self) -> dict[str, Floats]:
-        return self.formulation.blocks(self.problem).split(self.theta_flat)
+        return self.certificate.formulation.blocks(self.certificate.problem).split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
         return self.problem.oracle_kind
+
+    def predict(self, inputs: Any) -> Any:  # of the user's own kind
+        """The predictions of θ for new inputs, in the form that the problem's own `predict` takes: rows, objects, …"""
+        if not isinstance(self.problem, Predicting):
+            raise MissingCapability(f"{type(self.problem).__name__} predicts no new inputs; define a method predict.")
+        parts = self.theta
+        return self.problem.predict(parts["w"], inputs, *([parts["b"]] if "b" in parts else []))
 
     def __repr__(self) -> str:
         return (

@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import (
     Cuts,
     Floats,
@@ -37,7 +38,6 @@ from workbench.contracts import (
     Problem,
     Solver,
     State,
-    Terms,
     Trace,
 )
 from workbench.errors import BadInput, MissingCapability
@@ -148,7 +148,7 @@ def compilable(kernel: Kernel, wanted: bool | None) -> bool:
 
 def visitor(
     solver: Solver, kernel: Kernel, width: int, prices: Floats, state: State, compiled: bool
-) -> Callable[[Ints, Ints, Floats], None]:
+) -> Callable[[Ints, Ints, Floats], object]:
     """visit(order, witnesses, steps): the solver's sweep over a chunk, which writes the log of a solver with a log."""
     if own := solver.visitor(kernel, prices, state, compiled):
         return lambda order, witnesses, steps: own(order)
@@ -286,15 +286,17 @@ class Replay(Ledger):
 class Handed(Ledger):
     """The duals that a solver hands over, as cuts rebuilt from the data."""
 
-    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats]]):
+    def __init__(self, bounds: Bounds, duals: Callable[[], tuple[Ints, Ints, Floats] | None]):
         self.bounds, self.duals = bounds, duals
 
     def grade(self, theta: Floats) -> tuple[float, float]:
         """As `Replay.grade`, of the duals that the solver has now."""
-        samples, witnesses, weights = self.duals()
+        handed = self.duals()
+        assert handed is not None  # a solver that keeps its cuts always does
+        samples, witnesses, weights = handed
         cuts = Cuts(self.bounds.oracle.dim, self.bounds.oracle.width)
         ids = cuts.add(samples, witnesses, self.bounds.oracle.rows)
-        return graded(self.bounds, cuts, np.bincount(ids, weights, len(cuts)), theta)
+        return graded(self.bounds, cuts, summed(ids, weights, len(cuts)), theta)
 
 
 def graded(bounds: Bounds, cuts: Cuts, mu: Floats, theta: Floats) -> tuple[float, float]:
@@ -318,7 +320,7 @@ class MistakeReplay(Ledger):
     iterate the step of update t, for the average that step times the share of visits after t.
     """
 
-    def __init__(self, oracle: Oracle, share: Callable[[Ints, int], Floats], truth: Ints):
+    def __init__(self, oracle: Oracle, share: Callable[[Ints, int], Floats | None], truth: Ints):
         self.oracle, self.share, self.truth = oracle, share, truth
         self.cuts, self.visits = Cuts(oracle.dim, oracle.width), 0
         self.updates: list[tuple[Ints, Ints]] = []  # (visit, atom) of each chunk's mistakes
@@ -343,8 +345,10 @@ class MistakeReplay(Ledger):
         return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
 
 
-def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle | Terms, state: State, compiled: bool) -> Ledger | None:
+def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle, state: State, compiled: bool) -> Ledger | None:
     """The ledger that the solver's log or duals allow, or None."""
+    if isinstance(bounds, SmoothBounds):  # θ alone proves the lower bound
+        return None
     if solver.duals(state) is not None:
         return Handed(bounds, lambda: solver.duals(state))
     if solver.dual:

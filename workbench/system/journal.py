@@ -1,9 +1,9 @@
-"""The journal of a run: what it has finished, kept on disk as it goes, so that it survives being killed.
+"""The journal of a run: finished work, written to disk round by round, so that a killed run can be continued.
 
     RUN/journal/lines.jsonl    one JSON object a line, appended and never changed
     RUN/journal/arrays.npy     the lines' arrays, each line's as one piece of npy arrays, appended likewise
 
-The first line says what the run is, and with which schema; the others what it did, in order:
+The first line holds the settings of the run and the schema; each further line holds one step, in order:
 
     {"kind": "settings", "format": "cutbench-journal-1", …, "check": "…"}
     {"kind": KIND, NUMBERS…, "arrays": {"names": […], "at": BYTE, "bytes": COUNT, "sha256": "…"}, "check": "…"}
@@ -18,7 +18,7 @@ as Python's `json` writes them: all digits, and `Infinity` where one is infinite
                which say what it holds
     end        the run is finished: `status`, and the numbers of its last round
 
-Other loops append kinds of their own; nothing here knows them. A reader takes numbers and arrays as a
+Other loops append kinds of their own, which this file does not interpret. A reader takes numbers and arrays as a
 start, never as a proof: bounds are recomputed from the data.
 
 **Order of writing.** A piece is written and synced before the line that names it is written and synced.

@@ -6,7 +6,7 @@
 `work(numbers, arrays) -> (numbers, arrays)` is a function of a module; it is imported there by its name, and
 called once for each question. Questions and answers go through a pipe as npz files, each behind its length;
 `numbers` is whatever JSON can say. The limit is an alarm of the operating system, which kills native code too, and
-goes off even if we are gone by then. What the work prints goes to stderr, and its stdin is empty.
+goes off even after the asking process has ended. The output of the work goes to stderr; its stdin is empty.
 """
 
 from __future__ import annotations

@@ -154,6 +154,14 @@ def theta_of_another(rng: Any, f: Forgery) -> None:
     f.arrays["theta"] = pick(rng, f.others).arrays["theta"].copy()
 
 
+@edit
+def numbers_of_mixed_sizes(rng: Any, f: Forgery) -> None:
+    """Numbers of very different sizes, for arithmetic that takes sums apart or rounds somewhere."""
+    array = f.arrays[pick(rng, {"theta", "weights", "data_data", "data_cost", "data_targets"} & set(f.arrays))]
+    array *= 2.0 ** rng.integers(-40, 20, array.shape)
+    f.sign()
+
+
 # ── the claim ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -206,6 +214,7 @@ def fractions_edited(rng: Any, f: Forgery) -> None:
     more = b"%x" % abs(int(above, 16) + 1)
     ways = (more + b"/" + below, b"-" + lines[at], above + b"/0", above, b"", lines[at].upper(), b"0x" + lines[at])
     ways += (lines[at] + b"\n1/1", b"+" + lines[at], b" " + lines[at], b"0/1", above + b"/-" + below, b"0" + lines[at])
+    ways += (b"1" * 10**6 + b"/" + b"3" * 10**6, above + b"0" * 10**5 + b"/" + below + b"0" * 10**5)
     lines[at] = pick(rng, ways)
     f.arrays["fractions"] = np.frombuffer(b"\n".join(lines), np.uint8)
 

@@ -79,6 +79,15 @@ def _float(text):
     return value
 
 
+def _whole(text):
+    value = int(text)
+    try:
+        need(int(float(value)) == value, f"the whole number {text[:40]} is no float64")
+    except OverflowError:
+        raise Malformed(f"the whole number {text[:40]} is too great for a float64") from None
+    return value
+
+
 def _word(word):
     need(word != "NaN", "NaN stands in the JSON")
     return math.inf if word == "Infinity" else -math.inf
@@ -102,7 +111,7 @@ def read_json(path):
     need(path.stat().st_size <= JSON_BYTES, f"{path} is too long")
     try:
         text = path.read_bytes().decode("utf-8")
-        record = json.loads(text, object_pairs_hook=_unique, parse_float=_float, parse_constant=_word)
+        record = json.loads(text, object_pairs_hook=_unique, parse_float=_float, parse_int=_whole, parse_constant=_word)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValueError) as error:
         raise Malformed(f"{path} is no JSON: {error}") from None
     need(isinstance(record, dict), f"{path} is no object")
@@ -179,9 +188,6 @@ def _kinds(record):
     for part, words in ((proof, "the proof"), (formulation, "the formulation"), (problem, "the output structure")):
         _version(part, words)
     need(proof["kind"] in PROOFS, f"the kind of proof is none of {PROOFS}")
-    need(record["oracle"] in ("exact", "enclosed", "under", "relaxed"), "oracle is an unknown word")
-    if record["oracle"] in ("under", "relaxed"):
-        raise Unknown(f"a {record['oracle']} oracle")
 
 
 def _from_first(record):
@@ -208,20 +214,19 @@ def _from_first(record):
 
 # ---------------------------------------------------------------------------------------------- STEM.npz
 
-FREE = ("data_classes", "data_loss", "data_oracle")
+TYPES = dict.fromkeys(("data_loss", "data_oracle"), "<U[0-9]{1,4}")
+TYPES |= {"data_listed": r"\|b1", "data_classes": r"<f[48]|\|[iub]1|<[iu][248]|\|S[0-9]{1,4}|<U[0-9]{1,4}"}
 
 
 def _dtype(name, description):
     need(isinstance(description, str), f"{name} has a structured type")
-    if name in FREE:
-        need(re.fullmatch(r"[<>|=]?([US][0-9]{1,9}|[iuf][0-9]{1,2}|b1)", description), f"{name} has type {description}")
-    else:
-        need(description in ("<f8", "<i8", "|u1"), f"{name} has type {description}")
+    allowed = TYPES.get(name, r"<f8|<i8|\|u1")
+    need(re.fullmatch(allowed, description), f"{name} has type {description}")
     try:
         dtype = np.dtype(description)
     except TypeError as error:
         raise Malformed(f"{name} has an unknown type: {error}") from None
-    need(not dtype.hasobject, f"{name} holds objects")
+    need(dtype.str == description and 0 < dtype.itemsize <= 4096, f"{name} has type {description}")
     return dtype
 
 
@@ -246,6 +251,10 @@ def _array(name, data):
     dtype = _dtype(name, found["descr"])
     need(math.prod(shape) * dtype.itemsize == len(data) - start - length, f"the bytes of {name} are not its shape's")
     flat = np.frombuffer(data, dtype, math.prod(shape), start + length) if dtype.itemsize else np.zeros(shape, dtype)
+    if dtype.kind == "U":
+        points = flat.view("<u4")
+        fits = ((points < 0xD800) | (points > 0xDFFF)) & (points <= 0x10FFFF)
+        need(bool(fits.all()), f"{name} holds what is no character")
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
@@ -256,6 +265,7 @@ def read_arrays(path):
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             names = [member.filename for member in members]
+            need(len(names) <= 64, "the archive has more than 64 members")
             need(len(set(names)) == len(names), "a name stands twice in the archive")
             need(sum(member.file_size for member in members) <= ARRAY_BYTES, "the arrays are too great")
             for member in members:
@@ -288,12 +298,13 @@ def digest(arrays):
 def read_fractions(array, n_cuts):
     """The Fractions of `fractions`, one per cut."""
     need(array.dtype == np.uint8 and array.ndim == 1, "fractions are no bytes")
+    need(array.size <= 1 << 22, "fractions are too long")
     text = array.tobytes()
     lines = text.split(b"\n") if text else []
     need(len(lines) == n_cuts, f"fractions has {len(lines)} lines for {n_cuts} cuts")
     found = []
     for line in lines:
-        need(re.fullmatch(rb"-?[0-9a-f]+/[0-9a-f]+", line), "a line of fractions is no p/q")
+        need(re.fullmatch(rb"-?[0-9a-f]{1,62500}/[0-9a-f]{1,62500}", line), "a line of fractions is no p/q")
         above, below = (int(part, 16) for part in line.split(b"/"))
         need(below != 0, "a denominator is 0")
         found.append(Fraction(above, below))

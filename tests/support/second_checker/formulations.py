@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from .files import Unknown, is_number, need
-from .networks import Flow, Graph, Tree
+from .networks import Flow, Graph, Structured, Tree
 from .reader import Reader
 from .structures import Chain, Linear, Matching, Motif, Multiclass, Sequences, dot, value
 
@@ -35,6 +35,7 @@ STRUCTURES = {
     "tree": Tree,
     "flow": Flow,
     "graph": Graph,
+    "structured": Structured,
 }
 COSTS = ("fixed-cost", "simplex-cost-learning", "normalized-cost-learning")
 WORDS = {
@@ -104,19 +105,25 @@ class Program:
         if self.states is None:
             return None
         need(output == "motif", "states are for motif only")
-        need(isinstance(self.states, list) and all(map(is_whole, self.states)), "states are no whole numbers")
+        need(
+            isinstance(self.states, list) and all(is_whole(h) and abs(h) < 1 << 53 for h in self.states),
+            "states are no whole numbers",
+        )
         return self.states
 
     def check_pair(self, output):
         need(self.name != "weighted-risk" or output == "linear", "weighted-risk is for linear only")
         need(self.name not in COSTS or output in ("multiclass", "chain"), "costs are for multiclass and chain")
-        need(self.name != "perceptron" or output not in ("tree", "flow", "graph"), "perceptron has no such runner-up")
+        need(
+            self.name != "perceptron" or output not in ("tree", "flow", "graph"),
+            "perceptron has no such runner-up",
+        )
         need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
-        if output == "graph" and self.data.oracle in ("under", "relaxed"):
+        if output == "graph" and self.data.oracle not in ("exact", "enclosed"):
             raise Unknown(f"a {self.data.oracle} oracle")
         if self.settings.get("rescaling") != "slack":
             return
-        need(output in ("multiclass", "linear", "chain"), f"slack is not defined for {output}")
+        need(output in ("multiclass", "linear", "chain", "structured"), f"slack is not defined for {output}")
         self.kind = "slack"
         if output == "chain":
             cost = self.data.cost
@@ -242,7 +249,7 @@ class CostProgram(Program):
     def read_fixed(self):
         v, parts, left = (self.settings[key] for key in ("v", "parts", "left_out"))
         self.v = [Fraction(1)] * self.m if v is None else numbers(v, self.m, "v")
-        need(is_whole(parts) and is_whole(left), "parts or left_out is no whole number")
+        need(is_whole(parts) and is_whole(left) and parts < 1 << 53, "parts or left_out is no whole number")
         need(parts == left == 0 or (parts > 1 and 0 <= left < parts), "parts and left_out do not fit")
         if parts:
             part = np.random.default_rng(parts).permutation(np.array([i % parts for i in range(self.n)]))

@@ -1,9 +1,9 @@
-"""The output structures `tree`, `graph` and `flow` (§3), every maximum by listing all outputs."""
+"""The output structures `tree`, `graph`, `flow` and `structured` (§3), every maximum by listing all outputs."""
 
 import itertools
 from fractions import Fraction
 
-from .files import need
+from .files import Unknown, need
 from .structures import Sequences, Structure, dot
 
 
@@ -78,7 +78,6 @@ class Graph(Networks):
     def read_rest(self, read):
         need(all(x >= 0 for own in self.edges for _, _, row in own for x in row), "a pair's feature is negative")
         self.oracle = read.array("oracle", None, ()).item()
-        need(self.oracle in ("exact", "enclosed", "under", "relaxed"), "oracle is an unknown word")
         self.shares = None
         if self.oracle == "enclosed":
             shares = read.hint("shares", (sum(map(len, self.edges)), self.k))
@@ -187,3 +186,43 @@ class Flow(Structure):
     def loss(self, i, z):
         arcs, true = ({arc for arc in self.parts(i, y) if arc[0] in ("detection", "link")} for y in (z, self.true[i]))
         return Fraction(self.extra * len(arcs - true) + self.lost * len(true - arcs))
+
+
+class Structured(Structure):
+    """Outputs are rows of X, each with an owner and a loss; rows 0 … n−1 are the true ones."""
+
+    width = 1
+
+    def __init__(self, read):
+        self.dim, self.rows = read.rows("n_features")
+        self.losses = read.floats("losses", (len(self.rows),), 0)
+        self.weights = read.weights(None)
+        self.n = len(self.weights)
+        owners = read.whole("owners", (len(self.rows),), 0, self.n - 1)
+        need(owners[: self.n] == list(range(self.n)), "the first rows are not the true outputs")
+        need(not any(self.losses[: self.n]), "a true output has a loss")
+        for name in ("source", "names"):
+            read.array(name, "|u1", (None,))
+        if not read.array("listed", "|b1", ()).item():
+            raise Unknown("a structure that is not listed")
+        self.own = [[] for _ in range(self.n)]
+        for row, owner in enumerate(owners):
+            self.own[owner].append((row,))
+
+    def truth(self, i):
+        return (i,)
+
+    def is_output(self, i, z):
+        return z in self.own[i]
+
+    def count(self, i):
+        return len(self.own[i])
+
+    def outputs(self, i):
+        return iter(self.own[i])
+
+    def features(self, i, z):
+        return self.rows[z[0]]
+
+    def loss(self, i, z):
+        return self.losses[z[0]]

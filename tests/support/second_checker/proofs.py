@@ -155,7 +155,7 @@ def tangent(problem, arrays):
         if width <= Fraction(1, 1 << 110) * min(abs(low), abs(high)) or bits >= 4096:
             break
         bits *= 2
-    start = around(problem, problem.start(), bits)[0][0]
+    start = around(problem, problem.start(), bits)[0][1]
     return Ends(low, high, high, start)
 
 

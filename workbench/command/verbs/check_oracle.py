@@ -1,8 +1,8 @@
 """Check features, loss and argmax of PROBLEM.
 
-The argmax is asked at weights of many kinds and held against every output that is known to be one. A fault is
-certain: the sentence names the sample and what shows the fault. No fault is no proof, unless the problem lists its
-candidates.
+The argmax is asked at weights of many kinds, and its answer is compared with every known output. A fault is
+certain: the sentence names the sample and the evidence. Without a fault the functions may still be wrong, unless the
+problem lists its candidates.
 
     cutbench check-oracle ./mine.py
     cutbench check-oracle ./mine.py --seconds 60 --json
@@ -23,8 +23,8 @@ from workbench.registries import build, parse_settings
 @verb(__doc__)
 @click.argument("problem")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem.")
-@click.option("--seconds", default=10.0, show_default=True, help="How long to look.")
-@click.option("--patience", default=10.0, show_default=True, metavar="S", help="A call that takes longer hangs.")
+@click.option("--seconds", default=10.0, show_default=True, help="Seconds of trials.")
+@click.option("--patience", default=10.0, show_default=True, metavar="S", help="Longer calls count as hung.")
 @click.option("--seed", default=0, show_default=True, help="Seed of weights and samples.")
 @data_option
 @json_option
@@ -38,18 +38,18 @@ def command(problem: str, settings: tuple[str, ...], seconds: float, patience: f
 
 
 def tried(problem: str, settings: tuple[str, ...], seconds: float, patience: float, seed: int) -> dict[str, Any]:
-    """The record of `--json`; a problem that cannot be built for its own fault has that fault."""
+    """The record of `--json`; a problem that fails while it is built has that fault."""
     from workbench.data.loading import load_problem
     from workbench.judging.oracle_check import check
     from workbench.system.alarm import Late, alarm
 
     source = load_problem(problem)
-    given = parse_settings(settings, source)[0]
+    values = parse_settings(settings, source)[0]
     try:
         with alarm(6 * patience):
-            data = problem_of(build(source, given), problem)
+            data = problem_of(build(source, values), problem)
     except Late:
-        raise BadInput(f"{problem} was not built within {6 * patience:g} s; look at its features and loss.") from None
+        raise BadInput(f"{problem} was not built within {6 * patience:g} s; check features and loss.") from None
     report = check(data, seconds, seed, patience)
     return {
         "ok": report.ok,

@@ -28,6 +28,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @verb(__doc__)
 @pair_arguments
 @click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of our solvers that fit]")
+@click.option("--learner-set", multiple=True, metavar="NAME.KEY=VALUE", help="A setting of one of these learners.")
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
@@ -44,12 +45,13 @@ def command(
     formulation: str,
     settings: tuple[str, ...],
     learners: str | None,
+    learner_set: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
     data, form, source = pair(problem, formulation, settings)
-    chosen = learners_of(learners, form, data)
+    chosen = learners_of(learners, form, data, learner_set)
     gap, judging = budget(**options)
     folder = None if out is None else terminal.usable_folder(out)
     reference, facts = reference_of(form, data, gap, chosen, {"name": problem, "settings": source})
@@ -69,16 +71,16 @@ def command(
     return verdicts_code(record, len(chosen))
 
 
-def learners_of(words: str | None, form: Any, data: Any) -> Sequence[Any]:
+def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ...] = ()) -> Sequence[Any]:
     """The learners that --learners names; without the option all of our solvers that fit."""
     from workbench.judging.learners import fitting, learners_named
 
     if words is None:
-        return fitting(form, data)
+        return learners_named([each.name for each in fitting(form, data)], settings)
     names = list(filter(None, map(str.strip, words.split(","))))
     if not names:
         raise BadInput("--learners names no learner; write for example --learners subgradient,bcfw.")
-    return learners_named(names)
+    return learners_named(names, settings)
 
 
 def budget(

@@ -1,4 +1,4 @@
-"""Find a smallest set of constraints that no point satisfies together.
+"""Find an irreducible set of constraints that contradict one another.
 
 FILE is read as by `cutbench prove`. Prints the constraints by name, whether each is proven necessary, and the least
 change of right-hand sides that would make them agree. Exit code 0 if they are proven to contradict one another, 1 if
@@ -32,13 +32,13 @@ def command(file: str, reading: str | None, backend: str | None, as_json: bool) 
         program, own = program_in(file)
         conflict = infeasible(program, reading or own, backend)
     if conflict is None:
-        told: dict[str, Any] = {"kind": "feasible", "proven": True, "because": [], "irreducible": None}
+        fields: dict[str, Any] = {"kind": "feasible", "proven": True, "because": [], "irreducible": None}
     else:
         parts = {"multipliers": conflict.multipliers, "changes": conflict.changes}
-        told = {"kind": "infeasible", "proven": True, "because": conflict.names, "irreducible": conflict.irreducible}
-        told |= {**parts, "program_sha256": conflict.proof.program.sha256, "reading": conflict.proof.reading}
+        fields = {"kind": "infeasible", "proven": True, "because": conflict.names, "irreducible": conflict.irreducible}
+        fields |= {**parts, "program_sha256": conflict.proof.program.sha256, "reading": conflict.proof.reading}
     if as_json:
-        terminal.emit(told)
+        terminal.emit(fields)
     else:
         click.echo("The program has a solution; nothing contradicts anything." if conflict is None else str(conflict))
     return 1 if conflict is None else 0

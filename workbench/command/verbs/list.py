@@ -1,6 +1,6 @@
-"""Show all names and what fits what.
+"""Show all names, and which of them fit together.
 
-With NAME its settings, defaults and formula.
+With NAME: the settings, defaults and formula of that name.
 
     cutbench list soft-margin
 """
@@ -40,7 +40,7 @@ def command(name: str | None, as_json: bool) -> int:
 
 
 def entry(kind: str, name: str, obj: Any) -> dict[str, Any]:
-    """What `list` says about one name; the formula is the docstring of the file that registers the name."""
+    """The record of one name; the formula is the docstring of the file that registers the name."""
     formula = inspect.getdoc(registry(kind).modules[name]) or ""
     thing = getattr(obj, "draw", obj)  # a figure is what draws it
     own = inspect.getdoc(thing) if inspect.isclass(thing) or inspect.isroutine(thing) else None
@@ -71,5 +71,5 @@ def print_registries(entries: list[dict[str, Any]], pairs: Sequence[Any]) -> Non
     rows = []
     for pair in pairs:
         takes = ", ".join(name for name, why in pair.solvers.items() if why is None)
-        rows.append([pair.output, pair.formulation, pair.why or f"solve; {takes or 'no learner of ours'}"])
+        rows.append([pair.output, pair.formulation, pair.why or f"solve; {takes or 'no solver of ours'}"])
     terminal.table(["output", "formulation", "what works"], rows)

@@ -1,37 +1,53 @@
-"""Predict for a data file with certified weights.
+"""Predict with certified weights.
 
-RESULT is a certificate, DATA a svmlight, CSV or npz file. Columns with names are matched by name,
-svmlight's indices count from 0 or 1 as in the file learned from. Prints one output a line; if the
-file holds labels too, the share of wrong ones goes to stderr.
+RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
+indices count from 0 or 1 as in the file that the weights were learned from. For any structure DATA may also be a
+PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Prints one
+output a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
+    cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.words import certificate_path, json_option, verb
-from workbench.errors import MissingCapability
+from workbench.command.words import certificate_path, json_option, problem_of, verb
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput, MissingCapability
+from workbench.registries import build, is_path, parse_settings
 
 
 @verb(__doc__)
 @click.argument("result")
 @click.argument("data")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem DATA.")
 @json_option
-def command(result: str, data: str, as_json: bool) -> int:
-    from workbench.data.readers import read
+def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) -> int:
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
 
     path = certificate_path(result)
     certificate, _ = load(path)
+    if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
+        return of_table(certificate, data, as_json)
+    if is_path(data) and Path(data).suffix not in (".py", ".npz"):
+        raise MissingCapability(
+            f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
+        )
+    return of_problem(certificate, data, settings, as_json)
+
+
+def of_table(certificate: Any, data: str, as_json: bool) -> int:
+    """Predict and print the labels of the rows of a data file."""
+    from workbench.data.readers import read
+
     problem = certificate.problem
-    if not isinstance(problem, Multiclass):
-        raise MissingCapability(f"{path} is about {type(problem).__name__} outputs; predict reads tables only.")
     table = read(data, problem.n_inputs, problem.columns)
     parts = certificate.formulation.blocks(problem).split(certificate.theta)
     predictions = problem.predict(parts["w"], table.X, parts.get("b"))
@@ -44,15 +60,52 @@ def command(result: str, data: str, as_json: bool) -> int:
     return 0
 
 
+def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    """Predict and print the outputs of a problem of the certificate's kind, in the problem's own words."""
+    import numpy as np
+
+    from workbench.contracts import SmoothForm
+
+    source = load_problem(data)
+    with terminal.stdout_kept():
+        problem = problem_of(build(source, parse_settings(settings, source)[0]), data)
+        theta = weights_for(certificate, problem, data)
+        every = np.arange(problem.n_samples)
+        form = certificate.formulation
+        view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
+        outputs = view.decode(theta, every)
+        loss = float(problem.loss(every, outputs).mean())
+        named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
+    if as_json:
+        terminal.emit({"n_samples": len(named), "predictions": named, "loss": loss})
+    else:
+        click.echo("\n".join(named))
+        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {data}", err=True)
+    return 0
+
+
+def weights_for(certificate: Any, problem: Any, data: str) -> Any:
+    """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
+    held = certificate.problem
+    if hasattr(problem, "renamed") and hasattr(held, "complete"):
+        return problem.renamed(held, certificate.theta)
+    if type(held) is not type(problem) or certificate.formulation.blocks(problem).dim != len(certificate.theta):
+        raise BadInput(
+            f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
+            f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
+        )
+    return certificate.theta
+
+
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
-    """The share of wrong predictions; None without labels, or with labels the weights do not know."""
+    """The share of wrong predictions; None without labels, or with labels unknown to the weights."""
     if labels is None or len(labels) != len(predictions) or not set(labels.tolist()) <= set(classes.tolist()):
         return None
     return float((predictions != labels).mean())
 
 
 def compare(error: float | None, count: int, labels: Any, classes: Any, data: str) -> None:
-    """One line on stderr about the labels in the file: the share of wrong predictions, or why there is none."""
+    """One line on stderr: the share of labels in the file that differ, or why the labels were not compared."""
     if error is not None:
         click.echo(f"{100 * error:.2f} % of {count} differ from the labels in {data}", err=True)
     elif labels is not None and len(given := set(labels.tolist())) > 1:  # one label for all stands for none

@@ -1,4 +1,4 @@
-"""Prove a certificate again without any solver, and say what is proven and what is not.
+"""Prove a certificate again, without any solver, and print what is proven.
 
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. Every number is recomputed from the data
 in the certificate, over whole numbers. --data compares these data with yours, --expect the settings. A certificate

@@ -1,6 +1,6 @@
 """English–French sentence pairs with sure and possible word links: 447 pairs from the Canadian Hansards.
 
-The test set of the NAACL 2003 shared task (Mihalcea & Pedersen), as kept in https://github.com/neulab/awesome-align.
+The test set of the NAACL 2003 shared task (Mihalcea & Pedersen), from https://github.com/neulab/awesome-align.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Bitext(NamedTuple):
 def hansards(folder: str | Path | None = None) -> Bitext:
     """The Hansards pairs from `enfr.src-tgt` and `enfr.gold`, in the folder or in `hansards` below it.
 
-    A line of the first is `english words ||| french words`, a line of the second `3-1 16p21 …`, English
-    word, - for sure or p for possible, French word, counted from 1. Errors as `store.load`.
+    A line of `enfr.src-tgt` is `english words ||| french words`, a line of `enfr.gold` `3-1 16p21 …`: English word,
+    - for sure or p for possible, French word, counted from 1. Errors as `store.load`.
     """
     sentences, links = (store.lines_of(store.load(source, folder)) for source in (PAIRS, LINKS))
     if len(sentences) != len(links):
@@ -60,7 +60,7 @@ def hansards(folder: str | Path | None = None) -> Bitext:
 
 
 def made_bitext(n: int, seed: int = 0) -> Bitext:
-    """n made-up sentence pairs of 2 to 9 words, where the Hansards are not at hand.
+    """n generated sentence pairs of 2 to 9 words, as a substitute for the Hansards.
 
     200 words of one language, rarer and rarer, have one partner each in the other, a third of them with
     the same beginning. The other sentence leaves a word out in one case of eight, swaps neighbours in
@@ -101,7 +101,7 @@ def sides(line: str) -> tuple[list[str], list[str]]:
 
 
 def link(text: str) -> tuple[str, str, str]:
-    """(English word, - or p, French word) of a link as it is written, or ValueError."""
+    """(English word, - or p, French word) of a link in the file's notation, or ValueError."""
     matched = LINK.fullmatch(text)
     if matched is None:
         raise ValueError(f"has {text!r}, which is neither j-k nor jpk with words counted from 1")
@@ -109,7 +109,7 @@ def link(text: str) -> tuple[str, str, str]:
 
 
 def once_each(line: str) -> list[tuple[int, int]]:
-    """The pairs of words that a line links, none twice, or ValueError."""
+    """The linked pairs of words of a line, or ValueError, also for a pair that occurs twice."""
     pairs = [(int(j), int(k)) for j, _, k in map(link, line.split())]
     if len(set(pairs)) < len(pairs):
         raise ValueError("links two words twice")

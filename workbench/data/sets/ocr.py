@@ -19,7 +19,7 @@ PIXELS = 16 * 8
 
 
 class Letters(NamedTuple):
-    """Handwritten words, their letters one after the other.
+    """Handwritten words, as their letters one after the other.
 
     pixels : (N, 128) of 0 and 1, 16 rows of 8;  labels : (N,) 0–25 for a–z;
     lengths : (n,) letters of each word, N in all;  folds : (n,) the fold 0–9 of each word
@@ -93,7 +93,7 @@ def whole(name: str, array: NDArray) -> NDArray[np.int64]:
 
 
 def checked_letters(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
-    """The arrays if they fit one another, else ValueError (`read` names the file)."""
+    """The arrays if their shapes fit together, else ValueError (`read` names the file)."""
     pixels, labels, lengths, folds = (arrays[name] for name in Letters._fields)
     if pixels.shape != (len(labels), PIXELS) or lengths.sum() != len(labels) or len(folds) != len(lengths):
         sizes = f"{pixels.shape} pixels, {len(labels)} labels, {lengths.sum()} letters in {len(lengths)} words"
@@ -104,7 +104,7 @@ def checked_letters(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
 
 
 def pack_letters(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
-    """As `ocr_letters.npz` holds them: packed bits and one byte a number."""
+    """The arrays in the form of `ocr_letters.npz`: packed bits and one byte a number."""
     small = {name: arrays[name].astype(np.uint8) for name in ("labels", "lengths", "folds")}
     return {"pixels": np.packbits(arrays["pixels"], axis=1), **small}
 

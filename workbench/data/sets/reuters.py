@@ -1,6 +1,6 @@
 """Newswire stories with one of eight topics: the R8 part of Reuters-21578 as prepared by A. Cardoso-Cachopo (2007).
 
-5,485 stories to learn from and 2,189 to test on, as kept in https://github.com/Maryam-ask/NLP_PFAI_Assignment.
+5,485 stories to learn from and 2,189 to test on, from https://github.com/Maryam-ask/NLP_PFAI_Assignment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from workbench.data import store
 from workbench.errors import BadInput
 
-HEADING = "Class\tExample"  # what the public files begin with
+HEADING = "Class\tExample"  # the first line of the public files
 
 
 class Stories(NamedTuple):
@@ -37,9 +37,9 @@ def reuters(split: str = "train", folder: str | Path | None = None) -> Stories:
 
 
 def made_stories(n: int, seed: int = 0, labels: int = 5, words: int = 400) -> Stories:
-    """n made-up stories of 5 to 40 words, where Reuters is not at hand; topics are rarer and rarer.
+    """n generated stories of 5 to 40 words, as a substitute for Reuters; each topic is rarer than the one before.
 
-    Words are drawn by Zipf's law; each topic makes a tenth of them, its own, ten times as likely.
+    Words are drawn by Zipf's law; each topic makes a tenth of the words ten times as likely.
     """
     rng = np.random.default_rng(seed)
     syllables = np.array([a + b for a in "bdfgklmnprst" for b in "aeiou"])

@@ -1,8 +1,8 @@
 """npz: arrays X (n, p) and y (n,) by np.savez; or a sparse X as scipy.sparse.save_npz writes X, with labels beside X.
 
 A sparse X is the arrays `data`, `indices`, `indptr`, `shape` (CSR; CSC if `format` says csc), or `data`, `row`, `col`,
-`shape` (COO). Labels are the array y, labels or label, or the one that the user names. Since save_npz takes one matrix
-and nothing else, the labels of NAME.npz may also stand in NAME.labels.npy, written by np.save. Pickled objects are
+`shape` (COO). Labels are the array y, labels or label, or the array that the user names. Since save_npz takes no more
+than one matrix, the labels of NAME.npz may also stand in NAME.labels.npy, written by np.save. Pickled objects are
 refused.
 """
 
@@ -24,7 +24,7 @@ LABELS = ("y", "labels", "label")
 
 
 def read(path: Path, asked: Asked) -> Table:
-    """The arrays as they are, a sparse matrix checked before SciPy sees its indices."""
+    """The samples and labels of an archive; a sparse matrix is checked before SciPy sees its indices."""
     try:
         arrays = arrays_in(path, {*INPUTS, *LABELS, *filter(None, [asked.label])})
         names = names_in(path)

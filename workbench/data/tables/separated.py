@@ -43,7 +43,7 @@ class Sheet(NamedTuple):
         return f"column {self.header[column]}" if self.header else self.names[column]
 
     def word(self, column: int) -> str:
-        """What the setting `label` calls the column."""
+        """The column's name in the setting `label`."""
         return self.header[column] if self.header else str(column + 1)
 
     def of_words(self, column: int) -> bool:
@@ -102,10 +102,10 @@ def sheet_of(path: Path) -> Sheet:
 
 
 def split(path: Path, lines: list[str]) -> list[tuple[int, list[str]]]:
-    """(line number, cells) of every line that is not blank, by the separator that the first line holds.
+    """(line number, cells) of every line that is not blank, by the separator in the first line.
 
-    Where two separators would both give lines of equal width, as in `1,5;2,5`, the file is refused: a wrong guess
-    would learn from other numbers.
+    If two separators both give lines of equal width, as in `1,5;2,5`, the file is refused, since a wrong guess would
+    change the numbers.
     """
     first = next((line for line in lines if line.strip()), "")
     found: dict[str, list[tuple[int, list[str]]]] = {}
@@ -147,7 +147,7 @@ def finite_cell(sheet: Sheet, line: int, column: int, cell: str) -> float:
 
 
 def label_column(sheet: Sheet, asked: Asked) -> int | None:
-    """Which column holds the labels; None if the file has as many columns as there are inputs."""
+    """The column of the labels; None if the file has as many columns as inputs."""
     if asked.label is not None:
         return chosen_column(sheet, asked.label)
     named = [j for name in LABEL_NAMES for j, column in enumerate(sheet.header or []) if column.lower() == name]

@@ -1,4 +1,4 @@
-"""What every format of tables gives, what a reader may be asked, and how cells become numbers and labels."""
+"""`Table`, the result of every reader of tables, `Asked`, the options of a reader, and the reading of cells."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Columns = int | list[str] | None
 class Table(NamedTuple):
     """Samples X (n, p), dense or sparse, their labels y (n,) or None if the file has none, and its columns.
 
-    columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None if they have none
-    label : where the labels stand, in words such as `column species`
+    columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None without names
+    label : the place of the labels in words, such as `column species`
     """
 
     X: ArrayLike | sparse.sparray
@@ -33,11 +33,11 @@ class Table(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a reader is asked for besides the samples.
+    """The options of a reader.
 
-    n_inputs : how many inputs the weights know, which tells whether labels are there
-    columns : those of the file from which the weights were learned
-    label : the user's word for where the labels stand
+    n_inputs : the number of inputs of the weights, from which a file without labels is recognised
+    columns : the columns of the file from which the weights were learned
+    label : the user's word for the column or array of labels
     """
 
     n_inputs: int | None = None
@@ -46,15 +46,15 @@ class Asked(NamedTuple):
 
 
 def tidied(labels: NDArray) -> NDArray:
-    """Labels as integers if all are whole numbers, else as they are."""
-    given = [as_number(each) for each in labels.tolist()] if labels.dtype.kind == "U" else labels.tolist()
-    if not all(each is not None and math.isfinite(each) and each == each // 1 and abs(each) < 2**53 for each in given):
+    """The labels as integers if all are whole numbers, else unchanged."""
+    values = [as_number(each) for each in labels.tolist()] if labels.dtype.kind == "U" else labels.tolist()
+    if not all(each is not None and math.isfinite(each) and each == each // 1 and abs(each) < 2**53 for each in values):
         return labels
-    return np.array(given).astype(np.int64)
+    return np.array(values).astype(np.int64)
 
 
 def checked_names(path: Path, table: Table) -> Table:
-    """The table, unless a label or a column's name has unprintable characters, which would play tricks when shown."""
+    """The table, unless a label or a column's name has unprintable characters, which could steer a terminal."""
     names = table.columns if isinstance(table.columns, list) else []
     words = table.y.ravel().tolist() if table.y is not None and table.y.dtype.kind == "U" else []
     for what, texts in (("name of input", names), ("label of sample", words)):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from workbench.contracts import Floats, Problem
+from workbench.contracts import Floats, Ints, Labelled, Problem
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -156,15 +156,25 @@ def scaled(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def tiny(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Three to five of its samples, the last one with them."""
-    n = problem.n_samples
-    return taken(problem, np.append(rng.permutation(n - 1)[: int(rng.integers(2, 5))], n - 1))
+    """Three to five of its samples, the last one with them; more where that many labels are to occur."""
+    some = rng.permutation(problem.n_samples - 1)[: int(rng.integers(2, 5))]
+    return taken(problem, np.append(covering(problem, some), problem.n_samples - 1))
 
 
 def duplicates(problem: Problem, rng: np.random.Generator) -> Problem:
-    """A third of its samples, each three times, and the last one."""
+    """A third of its samples, each three times, and the last one; every label among them."""
     n = problem.n_samples
-    return taken(problem, np.append(np.tile(rng.permutation(n - 1)[: n // 3], 3), n - 1))
+    some = covering(problem, rng.permutation(n - 1)[: n // 3])
+    return taken(problem, np.append(np.tile(some, 3), n - 1))
+
+
+def covering(problem: Problem, samples: Ints) -> Ints:
+    """The samples, some replaced by one of each label: the plain learners take every label to occur."""
+    if problem.width > 1 or not isinstance(problem, Labelled):
+        return samples
+    first = [int(np.flatnonzero(problem.labels == label)[0]) for label in range(len(problem.classes))]
+    others = [each for each in samples.tolist() if each not in first]
+    return np.array([*first, *others[: max(len(samples) - len(first), 0)]])
 
 
 def collinear(problem: Problem, rng: np.random.Generator) -> Problem:

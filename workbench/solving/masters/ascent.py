@@ -251,8 +251,8 @@ def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[GroupedRows, Floa
     beta[order[starts[:-1][empty]]] = prices[empty]
     corners = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
     index = rows.slopes.indptr.astype(np.int64), rows.slopes.indices.astype(np.int64)
-    held = *index, rows.slopes.data, rows.offsets
-    return GroupedRows(*held, order, starts, prices, corners[:-1], np.empty(corners[-1])), beta
+    values: Floats = np.asarray(rows.slopes.data, float)
+    return GroupedRows(*index, values, rows.offsets, order, starts, prices, corners[:-1], np.empty(corners[-1])), beta
 
 
 def compiled() -> tuple[Callable[..., None], Callable[..., float], Callable[..., None], Callable[..., Floats]]:

@@ -45,13 +45,13 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     blocks = fits["ascent"] and quadratic and every
     fits["dual-block"] = blocks and DualBlock().misfit(bounds.formulation, bounds.problem) is None
     given = find_backend(name) if name else None
-    if kind is None and given is None:
+    if kind is None and given:
+        kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
+    elif kind is None:
         long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
         kind = "gram" if quadratic else "compiled"
         if fits["ascent"] and available() and (quadratic or long):
             kind = "dual-block" if long and fits["dual-block"] else "ascent"
-    elif kind is None:
-        kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
@@ -73,6 +73,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     """
     bounds = family.bounds
     if kind == "gram":
+        assert backend is not None  # `choose` gives one
         return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
         master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
@@ -85,6 +86,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         return master
     from workbench.solving.masters.declared import CompiledBase, LazyCuts
 
+    assert backend is not None  # `choose` gives one
     cuts = LazyCuts(family.prices)
     return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)
 

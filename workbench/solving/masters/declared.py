@@ -14,17 +14,21 @@ and a row  ⟨a, θ⟩ + o ≤ ξ_g  (or ≤ 0)  is spliced in behind the base's
     WrittenCuts   all given rows as one stacked CVXPY constraint: the fully written program
 """
 
+# CVXPY types comparisons as bool, SciPy the parts of a sparse matrix as any array.
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 from scipy import sparse
 
 from workbench.backends import ConeProgram
-from workbench.contracts import CutForm, Enumerable, Floats, Ints, Rows, enumerated
+from workbench.contracts import CutForm, Floats, Ints, Rows, enumerated
 from workbench.errors import MissingCapability
 
 
@@ -70,7 +74,10 @@ class WrittenCuts(LazyCuts):
         return self.constraints
 
 
-def written(formulation: CutForm, problem: Enumerable) -> tuple[cp.Problem, WrittenCuts]:
+def written(
+    formulation: CutForm,
+    problem: Any,  # a `Problem` that is `Enumerable`
+) -> tuple[cp.Problem, WrittenCuts]:
     """The program with every cut of every output in one stacked constraint (enumerable outputs only).
 
     Samples of weight 0 are left out: at price ∞ their cuts would be constraints like those of other samples.

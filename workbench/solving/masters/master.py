@@ -69,8 +69,9 @@ class Master:
         return Rows(self._slopes.view, self._offsets.view, self._groups.view)
 
     def append(self, rows: Rows) -> None:
-        for store, part in zip((self._slopes, self._offsets, self._groups), rows, strict=True):
-            store.extend(part)
+        self._slopes.extend(rows.slopes)
+        self._offsets.extend(rows.offsets)
+        self._groups.extend(rows.groups)
 
     def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
         """θ and β over the rows so far.
@@ -248,6 +249,6 @@ def numerical_dual(program: ConeProgram, answer: Answer) -> float:
 
 def products(rows: sparse.csr_array, new: sparse.csr_array) -> Floats:
     """All inner products rows · newᵀ, dense (R, m); dense arithmetic where the rows are dense."""
-    if new.nnz > 0.1 * np.prod(new.shape):
+    if new.nnz > 0.1 * new.shape[0] * new.shape[1]:
         return rows @ new.toarray().T
-    return (rows @ sparse.csr_array(new.T)).toarray()
+    return sparse.csr_array(rows @ sparse.csr_array(new.T)).toarray()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Floats, Ints
 from workbench.solvers.dual_block import DualBlock
@@ -51,7 +52,7 @@ class Passes:
         """θ, the atoms with weight, and the weights of all atoms of the family."""
         samples, witnesses, weights = self.solver.duals(self.state)
         ids = self.family.cuts.add(samples, witnesses, self.family.bounds.oracle.rows)
-        return self.solver.report(self.state), ids, np.bincount(ids, weights, len(self.family.cuts))
+        return self.solver.report(self.state), ids, summed(ids, weights, len(self.family.cuts))
 
     def stands(self, gaps: list[tuple[int, float]]) -> bool:
         """Whether the gap stands still; see the class's docstring."""

@@ -30,9 +30,7 @@ class Listed(Structure):
         self.n = len(fields.get("weights"))
         self.weights, self.truth = read_weights(fields, self.n), np.arange(self.n)[:, None]
         first = self.n <= rows and (self.owners[: self.n] == np.arange(self.n)).all() and not losses[: self.n].any()
-        demand(
-            first and (self.owners < self.n).all(), "its first rows are not the true outputs, in order, without loss"
-        )
+        demand(first and (self.owners < self.n).all(), "its first rows are not the true outputs in order")
         order = np.argsort(self.owners, kind="stable")
         self.rows = np.split(order, np.flatnonzero(np.diff(self.owners[order])) + 1)
         for told in ("source", "names"):  # where the features come from; nothing rests on these
