@@ -117,7 +117,8 @@ GOOD = {
     "two N.mps": (MPS.replace(" N cost", " N cost\n N other").replace(" y low 1", " y low 1 other 3"), 6),
     "curved.mps": (ADDED.format("BOUNDS\n FR b x\nQUADOBJ\n x x 2\n x y 1\n y y 4"), 20),
     "spaces.mps": (
-        "NAME          T\nROWS\n N  COST\n G  THE ROW\nCOLUMNS\n    THE COL   COST               3.0   THE ROW            2.0\n"
+        "NAME          T\nROWS\n N  COST\n G  THE ROW\nCOLUMNS\n"
+        "    THE COL   COST               3.0   THE ROW            2.0\n"
         "RHS\n    R S       THE ROW            1.0\nENDATA\n",
         Fraction(3, 2),
     ),

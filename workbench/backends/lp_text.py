@@ -190,9 +190,9 @@ def row(tokens: Tokens, facts: Facts) -> None:
 
 def bound(tokens: Tokens, facts: Facts) -> None:
     """number ≤ name ≤ number, or either half, or `name free`."""
-    low = None
+    low: tuple[float, str] | None = None
     if tokens.peek()[0] != "name" or tokens.peek()[1].lower() in ENDLESS_WORDS:
-        low = tokens.value(), {"<": ">", ">": "<", "=": "="}.get(SIDES.get(tokens.take("sign"), ""))
+        low = tokens.value(), {"<": ">", ">": "<", "=": "="}.get(SIDES.get(tokens.take("sign"), ""), "")
     name = tokens.take("name")
     facts.names[name] = None
     ends = facts.bounds.setdefault(name, [None, None])
@@ -200,12 +200,13 @@ def bound(tokens: Tokens, facts: Facts) -> None:
         tokens.left.pop()
         ends[:] = -inf, inf
         return
-    given = [low] if low else []
+    given = [] if low is None else [low]
     if tokens.peek()[1] in SIDES:
-        given.append((tokens.take("sign"), tokens.value())[::-1])
+        sign = tokens.take("sign")
+        given.append((tokens.value(), sign))
     if not given:
         raise Unclear(f"{name} in the bounds has none")
     for value, sign in given:
-        side = SIDES.get(sign or "")
+        side = SIDES.get(sign)
         for k, here in ((0, side in (">", "=")), (1, side in ("<", "="))):
             ends[k] = value if here else ends[k]

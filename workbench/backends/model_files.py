@@ -5,13 +5,17 @@ minimise (or maximise)  ½xᵀPx + cᵀx + constant   subject to   row_lower ≤
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from workbench.backends.second_reading import compare, facts_of, text_of
+from workbench.backends.lp_text import lp_facts
+from workbench.backends.mps_text import mps_facts
+from workbench.backends.second_reading import Facts, Unclear, compare
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 
@@ -72,3 +76,23 @@ def read_model(path: Path) -> Model:
     found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
     compare(path, found, facts_of(path))
     return found
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, plain or gzipped."""
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no text in UTF-8; save it as one.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{path} cannot be unpacked ({error}); check the file.") from None
+
+
+def facts_of(path: Path) -> Facts:
+    """What the text of a file says, or `BadInput` with the place that is unclear."""
+    reader = lp_facts if path.name.lower().removesuffix(".gz").endswith(".lp") else mps_facts
+    try:
+        return reader(text_of(path))
+    except Unclear as fault:
+        raise BadInput(f"{path} is unclear: {fault}; correct the file.") from None

@@ -154,6 +154,8 @@ def one_set(table: Table, section: str, name: str) -> None:
 
 def bound(table: Table, kind: str, *words: str) -> None:
     kind, facts = kind.upper(), table.facts
+    if not words:
+        raise IndexError(kind)
     if kind in VALUELESS:
         name = words[-1] if len(words) < 3 else words[1]
         ends = VALUELESS[kind]

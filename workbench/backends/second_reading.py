@@ -9,8 +9,6 @@ another program. So each text is read here as well, into the same few facts, and
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -57,29 +55,6 @@ class Facts:
 
 def endless(value: float) -> float:
     return value if abs(value) < ENDLESS else inf if value > 0 else -inf
-
-
-def text_of(path: Path) -> str:
-    """The text of a file, plain or gzipped."""
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode()
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is no text in UTF-8; save it as one.") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"{path} cannot be unpacked ({error}); check the file.") from None
-
-
-def facts_of(path: Path) -> Facts:
-    """What the text of a file says, or `BadInput` with the place that is unclear."""
-    from workbench.backends.lp_text import lp_facts
-    from workbench.backends.mps_text import mps_facts
-
-    reader = lp_facts if path.name.lower().removesuffix(".gz").endswith(".lp") else mps_facts
-    try:
-        return reader(text_of(path))
-    except Unclear as fault:
-        raise BadInput(f"{path} is unclear: {fault}; correct the file.") from None
 
 
 def compare(path: Path, model: Any, facts: Facts) -> None:
