@@ -1,16 +1,21 @@
-"""Model files in MPS, QPS and LP format, by HiGHS's reader.
+"""Model files in MPS, QPS and LP format, by HiGHS's reader, where a second reading agrees (second_reading.py).
 
 minimise (or maximise)  ½xᵀPx + cᵀx + constant   subject to   row_lower ≤ A x ≤ row_upper,  lower ≤ x ≤ upper
 """
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from workbench.backends.lp_text import lp_facts
+from workbench.backends.mps_text import mps_facts
+from workbench.backends.second_reading import Facts, Unclear, compare
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 
@@ -32,14 +37,20 @@ class Model(NamedTuple):
 
 
 def read_model(path: Path) -> Model:
-    """The model in a file, or `BadInput`; `MissingCapability` if some of its variables are not continuous."""
+    """The model in a file.
+
+    Raises `BadInput` where the text cannot be read, or can in two ways, and `MissingCapability` without highspy or if
+    some variables are not continuous.
+    """
     try:
         import highspy
     except ModuleNotFoundError:
         raise MissingCapability(f"{path} needs highspy to be read; pip install highspy.") from None
+    text_of(path)
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
     if model.readModel(str(path)) == highspy.HighsStatus.kError:
+        facts_of(path)  # says what is wrong, if the second reading finds a fault
         raise BadInput(f"{path} is no MPS, QPS or LP file that HiGHS can read; check its format.")
     lp, hessian = model.getLp(), model.getModel().hessian_
     n, m = lp.num_col_, lp.num_row_
@@ -62,4 +73,26 @@ def read_model(path: Path) -> Model:
     rows = list(lp.row_names_) or [f"row {k + 1}" for k in range(m)]
     ends = (np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_))
     maximise = lp.sense_ == highspy.ObjSense.kMaximize
-    return Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
+    found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
+    compare(path, found, facts_of(path))
+    return found
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, plain or gzipped."""
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no text in UTF-8; save it as one.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{path} cannot be unpacked ({error}); check the file.") from None
+
+
+def facts_of(path: Path) -> Facts:
+    """What the text of a file says, or `BadInput` with the place that is unclear."""
+    reader = lp_facts if path.name.lower().removesuffix(".gz").endswith(".lp") else mps_facts
+    try:
+        return reader(text_of(path))
+    except Unclear as fault:
+        raise BadInput(f"{path} is unclear: {fault}; correct the file.") from None

@@ -1,0 +1,151 @@
+"""Hostile and ambiguous model files: what two readings do not agree on is refused, and nothing is proven about it."""
+
+from __future__ import annotations
+
+import gzip
+from fractions import Fraction
+
+import pytest
+from click.testing import CliRunner
+
+from workbench.backends import model_files
+from workbench.command.cli import cli
+from workbench.errors import BadInput, MissingCapability
+from workbench.programs.files import program_in
+from workbench.programs.prove import prove_program
+
+LP = "Minimize\n obj: x + 2 y\nSubject To\n c1: x + y >= 2\nBounds\n y <= 4\nEnd\n"
+MPS = """NAME t
+ROWS
+ N cost
+ L up
+ G low
+ E same
+COLUMNS
+ x cost 1 up 1
+ x low 1
+ y cost 2 same 1
+ y low 1
+RHS
+ r up 4 low 1
+ r same 3
+ENDATA
+"""
+ADDED = MPS.replace("ENDATA\n", "{}\nENDATA\n")
+LP_BAD = {
+    "British": (LP.replace("Minimize", "Minimise"), "'Minimise'"),
+    "one word": ("hello\n", "'hello'"),
+    "prose": ("Dear reader,\nhere is no program.\nEnd\n", "'Dear reader,'"),
+    "nothing": ("", "empty"),
+    "comments": ("\\ nothing else\n", "empty"),
+    "misspelt rows": (LP.replace("Subject To", "Subjct To"), "'Subjct'"),
+    "text after End": (LP + "z >= 3\n", "after End"),
+    "words after End": (LP.replace("End", "End x"), "after End"),
+    "two objectives": (LP.replace("Subject", "Maximize\n other: x - y\nSubject"), "another section"),
+    "two labels": (LP.replace("Subject", " other: x - y\nSubject"), "'other'"),
+    "no End": (LP.replace("End\n", ""), "no End"),
+    "half a row": ("Minimize\n x\nSubject To\n c: x >=\nEnd\n", "missing"),
+    "a term twice": (LP.replace("x + 2 y", "x - x + 2 y"), "x stands twice in the objective"),
+    "a row's term twice": (LP.replace("c1: x + y", "c1: x + y + x"), "x stands twice"),
+    "two numbers": (LP.replace("2 y", "2 3 y"), "no sign stands before '3'"),
+    "negative upper bound": (LP.replace("y <= 4", "y <= -4"), "upper bound -4"),
+    "a tiny entry": (LP.replace("c1: x", "c1: 1e-10 x"), "two ways"),
+}
+MPS_BAD = {
+    "one word": ("hello\n", "unknown section"),
+    "nothing": ("", "no ENDATA"),
+    "truncated": (MPS.replace("ENDATA\n", ""), "no ENDATA"),
+    "text after": (MPS + " x cost 2\n", "after ENDATA"),
+    "misspelt section": (MPS.replace("RHS", "RHSS"), "unknown section RHSS"),
+    "spaces in names": (MPS.replace(" x ", " x one "), "no entry of COLUMNS"),
+    "an entry twice": (MPS.replace(" x low 1", " x low 1\n x up 5"), "x stands twice"),
+    "no such row": (MPS.replace(" x low", " x nowhere"), "no entry of COLUMNS"),
+    "two right-hand sides": (MPS.replace(" r same", " s same"), "two sets, r and s"),
+    "negative upper bound": (ADDED.format("BOUNDS\n UP b x -9"), "upper bound -9"),
+    "no objective": (MPS.replace(" N cost", " L cost"), "no N row"),
+    "British": (MPS.replace("ROWS", "OBJSENSE\n MAXIMISE\nROWS"), "no entry of OBJSENSE"),
+    "a tiny entry": (MPS.replace("x low 1", "x low 1e-10"), "two ways"),
+    "not a number": (MPS.replace("x low 1", "x low nan"), "two ways"),
+    "free, then bounded": (ADDED.format("BOUNDS\n FR b x\n UP b x 3"), "two ways"),
+    "half a form": (ADDED.format("QMATRIX\n x x 2\n x y 1"), "QMATRIX|can read|two ways"),
+}
+CASES = [("lp", *case) for case in LP_BAD.items()] + [("mps", *case) for case in MPS_BAD.items()]
+
+
+@pytest.mark.parametrize(("ending", "name", "case"), CASES, ids=[f"{ending} {name}" for ending, name, _ in CASES])
+def test_what_is_ambiguous_is_refused(ending, name, case, tmp_path):
+    text, words = case
+    path = tmp_path / f"bad.{ending}"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=words) as fault:
+        program_in(path)
+    assert "\n" not in str(fault.value)
+    found = CliRunner().invoke(cli, ["prove", str(path)])
+    assert found.exit_code == 2
+    assert "The minimum" not in found.output
+
+
+@pytest.mark.parametrize("section", ["General", "Generals", "Binary", "Semi-continuous"])
+def test_integers_in_lp_are_refused(section, tmp_path):
+    (tmp_path / "a.lp").write_text(LP.replace("End", f"{section}\n y\nEnd"))
+    with pytest.raises(MissingCapability, match="y first"):
+        program_in(tmp_path / "a.lp")
+
+
+@pytest.mark.parametrize("bound", ["BV b x", "LI b x 2", "UI b x 2", "SC b x 9"])
+def test_integers_in_mps_are_refused(bound, tmp_path):
+    (tmp_path / "a.mps").write_text(ADDED.format(f"BOUNDS\n {bound}"))
+    with pytest.raises(MissingCapability, match="x first"):
+        program_in(tmp_path / "a.mps")
+
+
+# What both readings agree on, with optima worked out by hand.
+GOOD = {
+    "plain.lp": (LP, 2),
+    "words.lp": ("\\ a comment\nMAX 2x + 3y\ns.t. x + y <= 2\nend\n", 6),
+    "curved.lp": (
+        "min\n o: - 2 x + [ 2 x ^ 2 + 2 x * y + 2 y ^ 2 ] / 2\nst\n c: x + y >= -9\nbounds\n x free\n y = 0\nend",
+        -1,
+    ),
+    "constant.lp": ("Minimum\n o: x + 2.5e1\nSuch That\n c: x >= 1\nEnd\n", 26),
+    "bounds.lp": ("min\n o: x - y - z\nst\n c: x + y + z <= 9\nbounds\n -5 <= x <= 4\n y <= 2\n 3 >= z\nend\n", -10),
+    "zero.lp": ("min\n o: 0 x\nst\n c: x >= 1\nend\n", 0),
+    "plain.mps": (MPS, 6),
+    "constant.mps": (MPS.replace(" r same 3", " r same 3 cost -7"), 13),
+    "ranges.mps": (ADDED.format("RANGES\n r up 2 low 5\n r same -1"), Fraction(4) + 2),
+    "max.mps": (MPS.replace("ROWS", "OBJSENSE\n MAX\nROWS"), 10),
+    "two N.mps": (MPS.replace(" N cost", " N cost\n N other").replace(" y low 1", " y low 1 other 3"), 6),
+    "curved.mps": (ADDED.format("BOUNDS\n FR b x\nQUADOBJ\n x x 2\n x y 1\n y y 4"), 20),
+    "spaces.mps": (
+        "NAME          T\nROWS\n N  COST\n G  THE ROW\nCOLUMNS\n"
+        "    THE COL   COST               3.0   THE ROW            2.0\n"
+        "RHS\n    R S       THE ROW            1.0\nENDATA\n",
+        Fraction(3, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_clear_is_proven(name, tmp_path):
+    text, optimum = GOOD[name]
+    (tmp_path / name).write_text(text)
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    for path in (tmp_path / name, tmp_path / f"{name}.gz"):
+        assert prove_program(*program_in(path)).optimum == optimum
+
+
+@pytest.mark.parametrize("part", ["c", "A", "row_lower", "lower", "constant"])
+def test_a_reader_that_errs_is_caught(part, tmp_path, monkeypatch):
+    """HiGHS with one number changed: the second reading does not agree."""
+    right = model_files.compare
+
+    def wrong(path, model, facts):
+        right(path, model, facts)
+        return right(
+            path, model._replace(**{part: getattr(model, part) * 2 + 1 if part != "A" else model.A * 2}), facts
+        )
+
+    monkeypatch.setattr(model_files, "compare", wrong)
+    (tmp_path / "a.lp").write_text(LP)
+    with pytest.raises(BadInput, match="two ways"):
+        program_in(tmp_path / "a.lp")
