@@ -1,7 +1,7 @@
 """The group of all verbs: each file of the folder `verbs/` is one verb, imported when the verb runs.
 
-The file `verbs/check_oracle.py` alone makes the verb `cutbench check-oracle`. docs/recipes/command.md shows a whole verb,
-which a test runs.
+The file `verbs/check_oracle.py` alone makes the verb `cutbench check-oracle`. docs/recipes/command.md shows a whole
+verb, which a test runs.
 
 The file's first line, up to its end, is what `cutbench --help` says about the verb: the group reads that line and
 does not run the file. The function is called `command` in each file and returns the exit code (`exits.py`); an
