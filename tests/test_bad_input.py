@@ -65,6 +65,7 @@ SOFT = ("solve", "iris", "soft-margin")
         (("crosscheck", "iris", "soft-margin", "--passes", "0"), "--passes is 0"),
         (("crosscheck", "iris", "soft-margin", "--seed", "-1"), "--seed is -1"),
         (("list", "soft-margn"), "did you mean 'soft-margin'?"),
+        (("list", "nowhere"), "There is no name called 'nowhere'; known: "),
         ((*SOFT, "--set", "lamb=1"), "did you mean 'lam'? known: declare, lam, n, rescaling"),
         ((*SOFT, "--set", "lam=small"), "lam=small is not a number"),
         ((*SOFT, "--set", "lam"), "not of the form key=value"),

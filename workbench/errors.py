@@ -38,7 +38,7 @@ class UnknownName(CutbenchError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
         known = sorted(known)
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), [k.lower() for k in known], n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name.lower().replace("_", "-"), [k.lower() for k in known], n=1, cutoff=0.6)
         near = [k for k in known if near and k.lower() == near[0]]
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}."
         super().__init__(f"There is no {kind} called {name!r}; {hint}")

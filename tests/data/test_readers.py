@@ -55,6 +55,13 @@ def test_csv_takes_the_last_column_of_whole_numbers(file):
     assert y.dtype == np.int64
 
 
+def test_a_warning_where_almost_every_sample_is_a_class_of_its_own(file):
+    amounts = file("a.csv", "".join(f"{i % 3},{i % 5},{i}\n" for i in range(20)))
+    assert "a class of its own (20 of 20): is this the label column?" in data_problem(amounts)().reading
+    assert "by the column's number, e.g. --set label=1" in data_problem(amounts)().reading
+    assert "of its own" not in data_problem(amounts)(label="1").reading
+
+
 def test_a_file_without_labels_is_known_by_its_width(file):
     path = file("data.csv", "1,2,0\n3,4,1\n")
     assert read(path, n_inputs=3).y is None
@@ -163,7 +170,8 @@ FAULTY = {
     ("a.csv", "a,b,label\n1,nan,x\n3,4,y\n"): "line 2: column b is 'nan'",
     ("a.csv", "a,b,label\n1,inf,x\n3,4,y\n"): "line 2: column b is 'inf'",
     ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
-    ("a.csv", "1,2,0.5\n3,4,1\n"): "line 1: the last column holds 0.5, no class",
+    ("a.csv", "1,2,0.5\n3,4,1\n"): "holds 0.5, no class; choose the column by its number, e.g. --set label=1",
+    ("a.csv", "a,b,c\n1,2,0.5\n3,4,1\n"): "line 2: the last column holds 0.5, no class; choose by --set label=NAME",
     ("a.csv", ",a,label\n0,2,x\n1,4,y\n"): "column 1 has no name",
     ("a.csv", "a,a,label\n0,2,x\n1,4,y\n"): "two columns are called a",
     ("a.csv", 'a,b,label\n1,2,"x\n3,4,y\n'): "line 3: unexpected end of data",

@@ -133,7 +133,7 @@ def test_a_learner_that_has_ended_is_asked_once_more_and_accused():
     found = wb.judge(learner, reference(), passes=40, audit=False)
     assert (found.verdict, found.rule) == (DISAGREES, "ended")
     assert max(learner.asked) == FURTHER * 40
-    assert "2 of its 40 passes give the same weights; after 160 passes" in found.reason
+    assert "its weights are the same from pass 2 to pass 40; after 160 passes" in found.reason
     assert found.excess == pytest.approx(found.absolute / reference().upper, rel=1e-6)
     assert [passes for passes, _ in found.history] == sorted(passes for passes, _ in found.history)
 

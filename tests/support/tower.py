@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from html import escape
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from house import FLOORS, PACKAGE, wing_of
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, PICTURE = DOCS / "architecture.md", DOCS / "images" / "layers.svg"
 OPEN = {"outputs", "formulations", "solvers", "learners"}  # front doors: one new file is one new entry
+SENTENCE = re.compile(r"(?<!\b[A-Z])(?<!\bet al)\. ")  # the end of a sentence, not of an initial
+LONGEST = 160  # characters of a row
 STYLE = """
     text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #1a1a1a; }
     .room { font-size: 14px; font-weight: bold; }
@@ -60,9 +63,13 @@ floors below its own.</desc>
 
 
 def summary(path: Path) -> str:
-    """The first sentence of a module's docstring, as far as the first line goes; "" if there is none."""
+    """The first sentence of a module's docstring, at most LONGEST characters of it; "" if there is none."""
     doc = ast.get_docstring(ast.parse(path.read_text())) or ""
-    return doc.partition("\n")[0].replace("|", "\\|").rstrip(".:;,")
+    paragraph = re.sub(r"(?<=\w-)\n\s*", "", doc.partition("\n\n")[0])  # a word that goes on in the next line
+    sentence = SENTENCE.split(" ".join(paragraph.split()), maxsplit=1)[0].rstrip(".:;,")
+    if len(sentence) > LONGEST:
+        sentence = sentence[:LONGEST].rpartition(" ")[0].rstrip(".:;,") + " …"
+    return sentence.replace("|", "\\|")
 
 
 def rooms() -> str:

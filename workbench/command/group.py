@@ -1,36 +1,13 @@
-'''The group of all verbs: each file of the folder `verbs/` is one verb, imported when the verb runs.
+"""The group of all verbs: each file of the folder `verbs/` is one verb, imported when the verb runs.
 
-The file `verbs/check_oracle.py` alone makes the verb `cutbench check-oracle` (docs/recipes/command.md):
-
-    """Compare the oracle of PROBLEM with enumeration.
-
-    Further paragraphs, which `cutbench check-oracle --help` prints below the first line.
-    Indented paragraphs are printed unchanged. An example comes last.
-
-        cutbench check-oracle iris --json
-    """
-
-    import click
-
-    from workbench.command import terminal
-    from workbench.command.words import json_option, verb
-
-
-    @verb(__doc__)
-    @click.argument("problem")
-    @json_option
-    def command(problem: str, as_json: bool) -> int:
-        from workbench.judging.oracles import compare      # numerical packages are imported inside functions
-
-        record = compare(problem)
-        terminal.emit(record) if as_json else show(record)
-        return 0 if record["agrees"] else 1
+The file `verbs/check_oracle.py` alone makes the verb `cutbench check-oracle`. docs/recipes/command.md shows a whole
+verb, which a test runs.
 
 The file's first line, up to its end, is what `cutbench --help` says about the verb: the group reads that line and
 does not run the file. The function is called `command` in each file and returns the exit code (`exits.py`); an
 error is raised as a `CutbenchError`, which the group prints as one line. `words.py` holds the options and arguments
 that several verbs share, `terminal.py` tables, progress and JSON. Files that start with an underscore are no verbs.
-'''
+"""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
 LABELLED = (".csv", ".npz")  # formats in which the user can choose the labels
 NAMED = ".vw"
 SHOWN = 8  # classes that a message names, at most
+ALONE = 0.8  # classes a sample, from which on labels look like amounts
 
 
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
@@ -70,7 +71,8 @@ def table_problem(path: Path, label: str | None) -> Multiclass:
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
-    found.reading = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}."
+    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}."
+    found.reading = said + warning(found)
     return found
 
 
@@ -120,8 +122,17 @@ def advice(path: Path, table: Table, label: str | None) -> str:
     """How to choose other labels, if the user has not chosen."""
     if label is not None or path.suffix.lower() != ".csv":
         return ""
-    name = table.columns[0] if isinstance(table.columns, list) else "1"
-    return f" (choose others by --set label={name})"
+    if isinstance(table.columns, list):
+        return f" (choose others by --set label={table.columns[0]})"
+    return " (choose others by the column's number, e.g. --set label=1)"
+
+
+def warning(problem: Multiclass) -> str:
+    """A sentence if almost every sample is a class of its own, as where the column holds amounts and no classes."""
+    classes = len(problem.classes)
+    if classes <= SHOWN or classes < ALONE * problem.n_samples:
+        return ""
+    return f" Almost every sample is a class of its own ({classes} of {problem.n_samples}): is this the label column?"
 
 
 # ── Vowpal Wabbit ─────────────────────────────────────────────────────────────────────────────────

@@ -25,8 +25,8 @@ a certified distance of another objective's optimum and stay there, is accused b
 **Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is
 judged there as well, by two seeds before chance accuses it. Always with `audit=True`; else if it agrees, is not ours
 and takes less than CHEAP seconds. A relation may bring what the problem does not have, losses other than 0/1 or sample
-weights. A learner that fails there, or whose answers there are right once the news are taken out again, is not accused:
-it may not be made for them, and a remark says how it can declare so. A learner that reads them wrongly is accused.
+weights. A learner that fails there, or whose answers there are right for the problem without these, is not accused:
+it may not be made for them, and a remark says how it can declare so. A learner that uses them wrongly is accused.
 
 **Remarks** are what a user should know though it decides nothing; they follow the reason.
 """

@@ -47,10 +47,12 @@ def judged_on_relatives(stand: Stand, verdict: Verdict, passes: int, seed: int, 
         with stand.beside(reference) as there:
             other, excused = on_relative(there, passes, seed, RELAXED * tolerance)
         if excused:
-            ends = "failed" if other.verdict == FAILED else f"ignores them ({other.excess:.1e} above the optimum)"
+            what = reference.beyond.what
+            ends = "failed there" if other.verdict == FAILED else f"ignored them ({other.excess:.1e} above the optimum)"
             stand.remarks.append(
-                f"It was also judged with {reference.beyond.what} (relation {name}), which this problem has not, "
-                f"and {ends}; if it is not made for them, let `fit` raise MissingCapability there."
+                f"The judge also ran the learner on a copy of this problem with {what} (relation {name}), and the "
+                f"learner {ends}; the verdict does not count this run. If `fit` does not support {what}, let `fit` "
+                "raise MissingCapability."
             )
         elif other.verdict in (DISAGREES, FAILED):
             reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"

@@ -8,8 +8,8 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four qu
                of them, too
     stands     eight times the passes brought no factor of FALL, or four times none of LITTLE; e∞ is taken to be e
     on its way the weights go on towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
-               doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS more, each q = min(a₁/a₂, a₂/a₃, 2) times
-               the one before, cover at least half of the way that is left
+               doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS further doublings would cover at least half
+               of the way that is left, if each gains q = min(a₁/a₂, a₂/a₃, 2) times as much as the one before
 
 A slow learner on badly scaled data has a flat excess and settles by any fit, but its weights still travel: gradient
 steps along a direction of curvature κ ≪ 1/(ηt) move by the same each pass, so that every doubling gains twice the one

@@ -11,8 +11,8 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
     agrees          relative excess ≤ max(tolerance, 3 × the reference's gap)
     disagrees       (rate) e > 100 × the solver's published bound on E e: by Markov's inequality a
                     clean run gets there with probability below 1 %
-                    (ended) half of its passes give the same weights: what has ended has ended, and the proven
-                    optimum says that there is more to reach, whatever slower methods do
+                    (ended) its weights are the same from half of its passes on: what has ended has ended, and
+                    the proven optimum says that there is more to reach, whatever slower methods do
                     (settled) its history has settled above the optimum, or stands (judging/settling.py), its
                     weights are not on their way, and no clean run excuses it (judging/controls.py)
     not converged   otherwise
@@ -100,7 +100,8 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
 def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
     """The verdict on a history that is known to stand: many more passes did not help, whatever its curve is like.
 
-    The weights must not be on their way, and no clean run may excuse; the limit is the least excess since half way.
+    The weights must not be on their way, and no clean run may excuse; the limit is the least excess since a quarter
+    of the passes.
     """
     reference = reference_of(solution)
     hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
@@ -187,7 +188,7 @@ class Hearing:
             return None
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
         self.needed = np.inf
-        told = f"{since:g} of its {self.passes[-1]:g} passes give the same weights"
+        told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
     def open(self) -> Verdict | None:

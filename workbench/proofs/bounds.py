@@ -86,8 +86,8 @@ class Both(ABC):
             name = type(self.problem).__name__
             raise Contradiction(
                 f"The proven lower bound {lower!r} lies above the proven upper bound {upper!r}: there is a bug in the "
-                f"argmax, features or loss of {name}, in {type(self.formulation).__name__}, or in our bounds; compare "
-                f"the argmax of {name} with enumeration on small data."
+                f"argmax, features or loss of {name}, in {type(self.formulation).__name__}, or in our bounds; try the "
+                "argmax with `cutbench check-oracle PROBLEM`, or in Python with wb.check(problem)."
             )
         return self.relative(upper, lower)
 

@@ -13,9 +13,9 @@ F(w) ≥ D(λ) + ½‖w − w(λ)‖² with w(λ) = −Σ λa. So with any upper
     ‖w* − w(λ)‖ ≤ ρ = √(2(U − D(λ))),      c_i max_z(s_z − ρ‖a_z‖)₊ ≤ t_i(w*) ≤ c_i max_z(s_z + ρ‖a_z‖)₊,
 
 s_z = ⟨a_z, w(λ)⟩ + o_z: the box shrinks. The children of a node inherit it, all shrunk, and either cover it in two
-halves, t_i ≤ κ_i (sample i is kept) and t_i ≥ κ_i (it is left out), or take it over whole, to be shrunk again by
-other weights. A node bounds F* by the greater of its own D and its parent's, and by ∞ if its box has become
-empty; F* is at least the least bound among the nodes that their children do not cover.
+halves, t_i ≤ κ_i (sample i is kept) and t_i ≥ κ_i (it is left out), or there is one child with the whole box, which
+other dual weights then shrink further. A node bounds F* by the greater of its own D and its parent's, and by ∞ if
+its box has become empty; F* is at least the least bound among the nodes that their children do not cover.
 
 Nothing of the search enters but the tree: parents, branches, cutoffs and λ. Everything is computed here anew, all
 nodes of one depth at a time, every rounding error bounded.

@@ -140,7 +140,8 @@ def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
     if record["reference"]["status"] not in SOLVED:
         codes.append(solution_code(record["reference"]))
     elif 3 in codes and 1 not in codes:
-        complain("no verdict was reached on every learner; raise --passes, or see the reasons.", 3)
+        open_ones = ", ".join(row["name"] for row, code in zip(rows, codes, strict=True) if code == 3)
+        complain(f"at least one learner has no verdict yet: {open_ones}; raise --passes, or see the reasons.", 3)
     return 1 if 1 in codes else max(codes)
 
 

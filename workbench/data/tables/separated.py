@@ -167,8 +167,9 @@ def label_column(sheet: Sheet, asked: Asked) -> int | None:
     for line, cells in sheet.rows:
         value = as_number(cells[-1])
         if value is None or value != value // 1:
-            where = f"{sheet.path} line {line}"
-            raise BadInput(f"{where}: the last column holds {cells[-1][:60]}, no class; choose by --set label=NAME.")
+            where, number = f"{sheet.path} line {line}", "choose the column by its number, e.g. --set label=1"
+            remedy = "choose by --set label=NAME" if sheet.header else number
+            raise BadInput(f"{where}: the last column holds {cells[-1][:60]}, no class; {remedy}.")
     return sheet.width - 1
 
 

@@ -196,12 +196,13 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
+    sure = bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE)
+    opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(
         found.name,
-        f"The learner {found.sentence}: its weights are within {best.most:.1e} of that optimum, "
-        f"{given:.1e} from the one asked for.",
+        f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for.",
         {"excess": best.most, "given": given, "next": rival, "distance_bound": best.distance} | found.evidence,
-        bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE),
+        sure,
     )
 
 

@@ -8,8 +8,8 @@ Its dual is over β ≥ 0 with Σ_{r∈g} β_r = p_g, and d = Σ_r β_r a_r. Whe
     θ_j = max(f_j, sign(z_j)(|z_j| − l_j)₊/h_j),      ∇_r = o_r + ⟨a_r, θ⟩,
 
 and θ_j is Lipschitz in d_j with constant 1/h_j. So D falls below its tangent by at most the form of the Gram matrix
-H_rs = Σ_j a_rj a_sj/h_j. A visit to group g raises the tangent less that form over the weights of its rows alone, by
-pairwise steps: weight moves from the row r⁻ with least ∇ among β_r > 0 to the row r⁺ with greatest ∇, by
+H_rs = Σ_j a_rj a_sj/h_j. A visit to group g maximises (tangent − that quadratic form) over the weights of its own
+rows, by pairwise steps: weight moves from the row r⁻ with least ∇ among β_r > 0 to the row r⁺ with greatest ∇, by
 δ = min(β_{r⁻}, (∇_{r⁺} − ∇_{r⁻})/(H_{++} + H_{−−} − 2H_{+−})) (the steps of pairwise Frank–Wolfe, Lacoste-Julien &
 Jaggi 2015). For a squared norm, H = AAᵀ/μ and the model is D itself. Groups are visited in a new random order each
 sweep: a fixed order is far slower. A sweep costs a pass over the rows' nonzeros; the slopes stay sparse. An

@@ -4,7 +4,7 @@
     w ← w − rate_t · m̂/(√v̂ + ε),         rate_t = rate₀ · 10^(−4 t/steps)
 
 with rate₀ = √(2F(0)/λ)/(10√d): the optimum has λ/2‖w‖² ≤ F(0), and Adam moves each of d weights by about rate_t a step.
-Batches are as equal as possible: a last one of two samples would speak as loud as others of eight. Returned: the
+Batches are as equal as possible: a last batch of two samples would weigh as much as a batch of eight. Returned: the
 last w. Each step of the loop is a field; a fault replaces one of them.
 """
 
