@@ -1,4 +1,4 @@
-"""Costs by difficulty with AdaGrad, as the source's author ran it: steps on (w, b), and a step of v once a pass.
+"""Costs by difficulty with AdaGrad, as the source's author ran it: steps on (w, b), and a step of v once per pass.
 
     n times   (w, b) ← an AdaGrad step on F(w, b, v) at fixed v     (solvers/adagrad.py, last iterate)
     once      v ← step(D(w, b), v)                                  (objectives/difficulty.py)

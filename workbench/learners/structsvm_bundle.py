@@ -1,4 +1,4 @@
-"""structsvm's BundleMethod: cutting planes of the whole risk, one a round, and SCIP for their programs.
+"""structsvm's BundleMethod: cutting planes of the whole risk, one per round, and SCIP for their programs.
 
     theirs   min λ/2 ‖w‖² + L(w)         L by its value and gradient, in the user's hands
     ours     min μ/2 ‖w‖² + Σ_i p_i h_i(w)         λ = μ, L = Σ_i p_i h_i, by our oracle

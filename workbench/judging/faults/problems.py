@@ -1,4 +1,4 @@
-"""The random problems that planted faults are run on: seven families, few outputs a sample, and hard cases.
+"""The random problems that planted faults are run on: seven families, few outputs per sample, and hard cases.
 
     multiclass uncentred chain matching linear    soft margin, or conditional likelihood for gradient, lbfgs, saga
     costs shares                                  normalised and simplex cost learning

@@ -3,9 +3,9 @@
 **Words.** T is the tolerance, by default 1e-3 relative to the optimum.
 
     harmful            a faulty run whose excess is above HARM·T at the end of its budget and at four times that
-    found by weights   `disagrees`, by the weights and answers alone, of the excess that the weights have (recomputed
-                       here from the tables), and no wrong cause is named with confidence
-    found with audits  so, or contradicted by an audit of a step that it lends and that its fault amounts to
+    found by weights   `disagrees`, by the weights and answers alone, with the excess recomputed here from the tables;
+                       no cause that is claimed with confidence is wrong
+    found with audits  the same, or an audit contradicts a step that the learner lends, and the fault is in that step
     sound              the right objective, and an own tolerance no looser than T; to stop early by a loose tolerance
                        of its own is a fault, and is named so
     wrong name         a cause claimed with confidence that the catalogue does not list for the fault
