@@ -123,6 +123,8 @@ def of_python(path: Path) -> Any:
         problem = found() if callable(found) else None
     except Exception as error:
         raise BadInput(f"{path} fails with {type(error).__name__}: {error}".splitlines()[0] + "; correct it.") from None
+    if callable(found) and not isinstance(problem, cp.Problem):
+        raise BadInput(f"program() of {path} returns {type(problem).__name__}; return a cp.Problem.")
     if not isinstance(problem, cp.Problem):
         raise BadInput(f"{path} needs a function program() that returns a cp.Problem; define one.")
     return problem

@@ -51,6 +51,18 @@ class Program:
         """Rows are linear; the objective may be quadratic."""
         return not (self.cone.soc or self.cone.exp)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What was read or compiled, counted; bounds of variables are rows."""
+        cone = self.cone
+        objective = int(cone.P.nnz + np.count_nonzero(cone.q))
+        return {
+            "variables": len(cone.q),
+            "rows": len(cone.b),
+            "entries": int(cone.A.nnz),
+            "objective_entries": objective,
+        }
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a certificate that say what the program is (docs/certificate-format.md §11)."""
         cone = self.cone
