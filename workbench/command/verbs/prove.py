@@ -79,10 +79,13 @@ def code_of(fields: dict[str, Any]) -> int:
 
 def sized(sizes: dict[str, int]) -> str:
     """The size of a program in words."""
-    return (
-        f"{sizes['variables']} variables, {sizes['rows']} rows (bounds are rows) of {sizes['entries']} entries, "
-        f"{sizes['objective_entries']} entries in the objective"
-    )
+    counts = {"variable": "variables", "row": "rows", "entry": "entries", "entry in the objective": "objective_entries"}
+    words = [f"{sizes[key]} {one if sizes[key] == 1 else plural(one)}" for one, key in counts.items()]
+    return f"{', '.join(words)} (bounds of variables are rows)"
+
+
+def plural(word: str) -> str:
+    return word.replace("entry", "entries") if "entry" in word else f"{word}s"
 
 
 def show(fields: dict[str, Any]) -> None:

@@ -48,7 +48,8 @@ def command(
 
         if settings:
             raise BadInput(f"--set {settings[0]} belongs to a learning problem; a program file has no settings.")
-        own, _ = found_in(data)
+        with terminal.stdout_kept():
+            own, _ = found_in(data)
         wanted |= {"sense": "minimise" if own.sign > 0 else "maximise"}
     else:
         own = None if data is None else problem_in(data, settings, path)
@@ -64,9 +65,14 @@ def command(
 
 def about_program(certificate: Path) -> bool:
     """Whether a certificate is one of `cutbench prove`."""
-    from workbench.proofs.certificate import load
+    from workbench.proofs.checker import Malformed
+    from workbench.proofs.checker.archive import read_json
 
-    return load(certificate)[1]["formulation"]["name"] == "program"
+    try:
+        told = read_json(certificate).get("formulation")
+    except (Malformed, OSError):
+        return False  # what is wrong with the file is said where the file is read as a whole
+    return isinstance(told, dict) and told.get("name") == "program"
 
 
 def coded(place: str, certificate: Path) -> Any:
