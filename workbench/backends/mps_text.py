@@ -118,7 +118,7 @@ def entry(table: Table, now: str, words: list[str]) -> None:
                 raise KeyError(name)
             facts.once(told, name, value, now)
     elif now == "BOUNDS":
-        bound(table, *words)
+        bound(table, words[0], words[1:])
     elif now in ("QUADOBJ", "QSECTION", "QMATRIX"):
         one, other, value = words[0], words[1], float(words[2])
         known = facts.names[one], facts.names[other], *words[3:]
@@ -153,7 +153,7 @@ def one_set(table: Table, section: str, name: str) -> None:
         raise Unclear(f"{section} has two sets, {table.sets[section]} and {name}")
 
 
-def bound(table: Table, kind: str, *words: str) -> None:
+def bound(table: Table, kind: str, words: list[str]) -> None:
     kind, facts = kind.upper(), table.facts
     if not words:
         raise IndexError(kind)
