@@ -39,6 +39,12 @@ def page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("path", [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")], ids=lambda p: p.name)
+def test_no_page_holds_a_placeholder(path):
+    """Two at-signs stand for a figure that nobody has filled in; `A @ x` and addresses have one."""
+    assert "@" * 2 not in path.read_text(encoding="utf-8")
+
+
 @cache
 def recipes() -> str:
     """All recipes, one behind the other."""

@@ -164,7 +164,8 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     if not hasattr(module, "NAMES") and hasattr(module, lone):
         return {path.stem: getattr(module, lone)}
     if not hasattr(module, "NAMES"):
-        raise BadInput(f"{path} defines neither NAMES nor {lone!r}; define one of them.")
+        remedy = "it defines program(); use cutbench prove" if hasattr(module, "program") else "define one of them"
+        raise BadInput(f"{path} defines neither NAMES nor {lone!r}; {remedy}.")
     return dict(exported(module, path))
 
 

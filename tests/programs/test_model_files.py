@@ -149,3 +149,13 @@ def test_a_reader_that_errs_is_caught(part, tmp_path, monkeypatch):
     (tmp_path / "a.lp").write_text(LP)
     with pytest.raises(BadInput, match="two ways"):
         program_in(tmp_path / "a.lp")
+
+
+def test_what_floats_cannot_hold_is_said(tmp_path):
+    (tmp_path / "a.mps").write_text(ADDED.format("RANGES\n r low 0.2").replace("low 1\n r same", "low 0.1\n r same"))
+    assert "the range of low" in program_in(tmp_path / "a.mps")[0].rounded[0]
+    (tmp_path / "a.lp").write_text(LP.replace(">= 2", ">= 2.00000000000000000001"))
+    assert "2.00000000000000000001: rounded to 2.0" in program_in(tmp_path / "a.lp")[0].rounded[0]
+    for ordinary in (">= 0.10000000000000000000", ">= 1e-5"):
+        (tmp_path / "a.lp").write_text(LP.replace(">= 2", ordinary))
+        assert program_in(tmp_path / "a.lp")[0].rounded == ()

@@ -68,6 +68,32 @@ def test_parameters_constants_and_fixed_and_duplicated_rows(tmp_path):
     assert any("parameters" in sentence for sentence in proof.program.rounded)
 
 
+def test_only_what_can_be_rounded_is_named():
+    x = cp.Variable(2)
+    plain = [2 * x[0] + 0.3 * x[1] >= 1, 0.3 * (x[0] + x[1]) <= 9, np.array([[0.1, 0.7]]) @ x <= 5, x / 4 >= -3]
+    exact_ones = [2 * (0.3 * x[0] - 0.1) >= -9, 0.3 * cp.norm(0.1 * x) <= 8]
+    assert wb.prove(cp.Problem(cp.Minimize(0.1 * x[0] + x[1]), plain + exact_ones)).program.rounded == ()
+    twice = [0.3 * (0.1 * x[0]) >= 1, 0.7 * (0.1 * x[1]) >= 1, x[0] / 3 >= 1]
+    told = wb.prove(cp.Problem(cp.Minimize(x[0] + x[1]), twice)).program.rounded
+    assert len(told) == 3
+    assert all("product or quotient" in sentence for sentence in told)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_program_without_variables_is_refused(tmp_path):
+    np.savez(tmp_path / "none.npz", P=np.zeros((0, 0)), q=np.zeros(0), A=np.zeros((1, 0)), b=[-1.0], cones=[0, 1, 0])
+    with pytest.raises(BadInput, match="no variable"):
+        program_in(tmp_path / "none.npz")
+
+
+def test_a_long_fraction_is_not_called_exactly_a_float():
+    x = cp.Variable()
+    proof = wb.prove(cp.Problem(cp.Minimize(0.3 * x), [0.7 * x >= 1e-30]))
+    assert "is a fraction of" in proof.statement
+    assert "exactly" not in proof.statement
+    assert "is exactly 3." in wb.prove(cp.Problem(cp.Minimize(x), [x >= 3])).statement
+
+
 @pytest.mark.parametrize("n", [1, 3, 6])
 def test_a_quadratic_program_with_a_singular_form(n, tmp_path):
     x, rng = cp.Variable(n), np.random.default_rng(n)
@@ -313,6 +339,41 @@ def test_files_of_every_format(tmp_path):
             (tmp_path / name).write_bytes(b"nothing")
         with pytest.raises(BadInput, match=words):
             program_in(tmp_path / name)
+
+
+def test_the_commands_say_what_they_read_and_wrote(tmp_path):
+    from click.testing import CliRunner
+
+    from workbench.command.cli import cli
+
+    def run(*words):
+        return CliRunner().invoke(cli, [str(word) for word in words])
+
+    (tmp_path / "toy.mps").write_text(MPS)
+    (tmp_path / "other.mps").write_text(MPS.replace("3.0\nENDATA", "4.0\nENDATA"))
+    least = MPS.replace("OBJSENSE\n    MAX\n", "").replace("COST  1", "COST  -1")  # the same arrays
+    (tmp_path / "least.mps").write_text(least)
+    found = run("prove", tmp_path / "toy.mps")
+    assert "2 variables, 5 rows" in found.stdout
+    assert "nothing was written" in found.stdout
+    assert json.loads(run("prove", tmp_path / "toy.mps", "--json").stdout)["sizes"]["variables"] == 2
+    assert json.loads(run("infeasible", tmp_path / "toy.mps", "--json").stdout)["sizes"]["rows"] == 5
+    found = run("prove", tmp_path / "toy.mps", "--out", tmp_path / "out")
+    assert "check it: cutbench verify" in found.stdout
+    found = run("verify", tmp_path / "out", "--data", tmp_path / "toy.mps")
+    assert found.exit_code == 0
+    assert "5 rows; 2 variables" in found.stdout
+    assert "--data" not in found.stdout
+    for name, words in {
+        "other.mps": "differ",
+        "least.mps": "sense is 'maximise' in the certificate, not 'minimise'",
+    }.items():
+        found = run("verify", tmp_path / "out", "--data", tmp_path / name)
+        assert found.exit_code == 1
+        assert words in found.stdout
+    (tmp_path / "crash.py").write_text("def program():\n    return 3\n")
+    assert "returns int; return a cp.Problem" in run("prove", tmp_path / "crash.py").stderr
+    assert "use cutbench prove" in run("solve", tmp_path / "crash.py", "soft-margin").stderr
 
 
 def test_the_command_prints_one_object(tmp_path):

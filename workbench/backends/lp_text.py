@@ -89,7 +89,8 @@ class Tokens:
             match = TOKEN.match(text, self.at)
             if not match:
                 raise Unclear(f"{text[self.at :].strip()[:20]!r} in {where} is no number, name or sign")
-            self.left.append((match.lastgroup, match[match.lastgroup]))
+            kind = match.lastgroup or ""
+            self.left.append((kind, match[kind]))
             self.at = match.end()
         self.left.reverse()
 

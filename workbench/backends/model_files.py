@@ -15,13 +15,13 @@ from scipy import sparse
 
 from workbench.backends.lp_text import lp_facts
 from workbench.backends.mps_text import mps_facts
-from workbench.backends.second_reading import Facts, Unclear, compare
+from workbench.backends.second_reading import Facts, Unclear, compare, overlong
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 
 
 class Model(NamedTuple):
-    """The numbers of a file, ±∞ for a missing bound."""
+    """The numbers of a file, ±∞ for a missing bound; `rounded` says which floats do not hold as they are written."""
 
     P: sparse.csc_array
     c: Floats
@@ -34,6 +34,7 @@ class Model(NamedTuple):
     rows: list[str]
     columns: list[str]
     maximise: bool
+    rounded: tuple[str, ...] = ()
 
 
 def read_model(path: Path) -> Model:
@@ -74,8 +75,9 @@ def read_model(path: Path) -> Model:
     ends = (np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_))
     maximise = lp.sense_ == highspy.ObjSense.kMaximize
     found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
-    compare(path, found, facts_of(path))
-    return found
+    facts = facts_of(path)
+    compare(path, found, facts)
+    return found._replace(rounded=tuple(facts.rounded))
 
 
 def text_of(path: Path) -> str:
@@ -93,6 +95,9 @@ def facts_of(path: Path) -> Facts:
     """What the text of a file says, or `BadInput` with the place that is unclear."""
     reader = lp_facts if path.name.lower().removesuffix(".gz").endswith(".lp") else mps_facts
     try:
-        return reader(text_of(path))
+        text = text_of(path)
+        facts = reader(text)
+        facts.rounded += overlong(text)
+        return facts
     except Unclear as fault:
         raise BadInput(f"{path} is unclear: {fault}; correct the file.") from None

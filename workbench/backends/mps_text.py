@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from math import inf
 
 from workbench.backends.second_reading import Facts, Unclear, endless
@@ -117,7 +118,7 @@ def entry(table: Table, now: str, words: list[str]) -> None:
                 raise KeyError(name)
             facts.once(told, name, value, now)
     elif now == "BOUNDS":
-        bound(table, *words)
+        bound(table, words[0], words[1:])
     elif now in ("QUADOBJ", "QSECTION", "QMATRIX"):
         one, other, value = words[0], words[1], float(words[2])
         known = facts.names[one], facts.names[other], *words[3:]
@@ -152,7 +153,7 @@ def one_set(table: Table, section: str, name: str) -> None:
         raise Unclear(f"{section} has two sets, {table.sets[section]} and {name}")
 
 
-def bound(table: Table, kind: str, *words: str) -> None:
+def bound(table: Table, kind: str, words: list[str]) -> None:
     kind, facts = kind.upper(), table.facts
     if not words:
         raise IndexError(kind)
@@ -179,5 +180,8 @@ def finish(table: Table) -> None:
         lower, upper = -inf if kind == "L" else b, inf if kind == "G" else b
         if r is not None:
             down = kind == "L" or (kind == "E" and r < 0)
-            lower, upper = (b - abs(r), b) if down else (b, b + abs(r))
+            other = b - abs(r) if down else b + abs(r)
+            lower, upper = (other, b) if down else (b, other)
+            if Decimal(repr(b)) + (-1 if down else 1) * abs(Decimal(repr(r))) != Decimal(repr(other)):
+                facts.rounded.append(f"the range of {name}: its other end is rounded to {other!r}")
         facts.rows.append((endless(lower), endless(upper)))

@@ -9,7 +9,9 @@ another program. So each text is read here as well, into the same few facts, and
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput
 
+LONG = re.compile(r"(?<![\w.])(?:\d{16,}|(?=[\d.]{17,})\d*\.\d*)(?:[eE][+-]?\d+)?(?![\w.])")  # 16 digits and more
 ENDLESS = 1e20  # bounds of this size and beyond are none, for HiGHS as for the collections
 
 
@@ -38,6 +41,7 @@ class Facts:
     bounds: dict[str, list[float | None]] = field(default_factory=dict)
     products: dict[tuple[str, str], float] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
+    rounded: list[str] = field(default_factory=list)
 
     def bound(self, name: str) -> tuple[float, float]:
         """Lower and upper bound of a variable, 0 and ∞ where none is given."""
@@ -51,6 +55,13 @@ class Facts:
         if key in told:
             raise Unclear(f"{key if isinstance(key, str) else key[-1]} stands twice in {where}")
         told[key] = value
+
+
+def overlong(text: str) -> list[str]:
+    """A sentence on numbers of the text that are not the shortest decimals of their floats."""
+    words = [word for word in LONG.findall(text) if Decimal(word) != Decimal(repr(float(word)))]
+    more = f", as are {len(words) - 1} more" if len(words) > 1 else ""
+    return [f"{words[0]}: rounded to {float(words[0])!r}, the digits that a float holds{more}"] if words else []
 
 
 def endless(value: float) -> float:

@@ -105,6 +105,7 @@ def record(proof: Any) -> dict[str, Any]:
         "settings": settings,
         "n_samples": proof.program.cone.A.shape[0],
         "dim": proof.program.cone.A.shape[1],
+        "sizes": proof.program.sizes,
         "lower": below(lower),
         "upper": above(upper),
         "gap": None if gap is None else above(gap),

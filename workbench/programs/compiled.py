@@ -126,21 +126,17 @@ def columns_of(data: Any, problem: Any, n: int) -> list[str]:
 
 
 def roundings(problem: Any) -> tuple[str, ...]:
-    """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program."""
-    found, seen = [], set()
+    """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program, each once."""
+    found: dict[str, None] = {}
     for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:
         for atom in atoms(expression):
-            name = type(atom).__name__
-            if getattr(atom, "approx_error", 0) and name not in seen:
-                seen.add(name)
-                found.append(f"{shortened(str(atom))}: CVXPY approximates the power by a rational one")
-            if name in ("DivExpression", "multiply", "MulExpression") and name not in seen and scales(atom):
-                seen.add(name)
-                found.append(
-                    f"{shortened(str(atom))}: a product or quotient of constants is rounded when it is compiled"
-                )
+            words = shortened(str(atom))
+            if getattr(atom, "approx_error", 0):
+                found[f"{words}: CVXPY approximates the power by a rational one"] = None
+            if rounds(atom):
+                found[f"{words}: a product or quotient of constants is rounded when it is compiled"] = None
     if any(parameter.value is not None for parameter in problem.parameters()):
-        found.append("parameters: what multiplies or adds to them is rounded when it is compiled")
+        found["parameters: what multiplies or adds to them is rounded when it is compiled"] = None
     return tuple(found)
 
 
@@ -149,8 +145,36 @@ def atoms(expression: Any) -> list[Any]:
     return [expression, *(each for arg in expression.args for each in atoms(arg))]
 
 
-def scales(atom: Any) -> bool:
-    """Whether constants meet in this product: a constant times what is itself no plain variable."""
-    constant = [arg.is_constant() for arg in atom.args]
-    others = [arg for arg, fixed in zip(atom.args, constant, strict=True) if not fixed]
-    return any(constant) and (type(atom).__name__ == "DivExpression" or any(arg.args for arg in others))
+def rounds(atom: Any) -> bool:
+    """Whether constants meet in this product or quotient and floats may not hold the result.
+
+    A constant times a variable is copied, also an entry or a sum of variables; a quotient is the product with 1 / c. A
+    product with powers of two is exact.
+    """
+    kind = type(atom).__name__
+    if kind not in ("DivExpression", "multiply", "MulExpression"):
+        return False
+    fixed = [arg for arg in atom.args if arg.is_constant()]
+    if kind == "DivExpression":
+        return bool(fixed) and not binary(atom.args[1])
+    others = [arg for arg in atom.args if not arg.is_constant()]
+    if not fixed or (kind == "multiply" and any(map(binary, fixed))):
+        return False
+    return not others or any(map(numbered, others))
+
+
+def binary(constant: Any) -> bool:
+    """Whether all entries are powers of two, their negatives, or 0."""
+    if not constant.is_constant() or constant.value is None:
+        return False
+    value = constant.value
+    mantissas = np.frexp(np.abs(value.data if sparse.issparse(value) else np.asarray(value, float)))[0]
+    return bool(np.isin(mantissas, (0.0, 0.5)).all())
+
+
+def numbered(expression: Any) -> bool:
+    """Whether numbers stand in the affine part of an expression; a curved atom becomes a variable of its own."""
+    if not expression.args:
+        return expression.is_constant()
+    affine = getattr(expression, "is_atom_convex", bool)() and getattr(expression, "is_atom_concave", bool)()
+    return affine and any(map(numbered, expression.args))

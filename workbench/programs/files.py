@@ -64,7 +64,13 @@ def of_text(path: Path) -> Program:
     sign, every = -1 if model.maximise else 1, sparse.vstack([model.A, sparse.eye_array(len(model.c))])
     lower, upper = np.append(model.row_lower, model.lower), np.append(model.row_upper, model.upper)
     names = model.rows + [f"the bound of {name}" for name in model.columns]
-    told = {"constant": sign * model.constant, "sign": sign, "columns": model.columns, "name": path.name}
+    told = {
+        "constant": sign * model.constant,
+        "sign": sign,
+        "columns": model.columns,
+        "rounded": model.rounded,
+        "name": path.name,
+    }
     return two_sided(sign * model.P, sign * model.c, every, lower, upper, names, **told)
 
 
@@ -123,6 +129,8 @@ def of_python(path: Path) -> Any:
         problem = found() if callable(found) else None
     except Exception as error:
         raise BadInput(f"{path} fails with {type(error).__name__}: {error}".splitlines()[0] + "; correct it.") from None
+    if callable(found) and not isinstance(problem, cp.Problem):
+        raise BadInput(f"program() of {path} returns {type(problem).__name__}; return a cp.Problem.")
     if not isinstance(problem, cp.Problem):
         raise BadInput(f"{path} needs a function program() that returns a cp.Problem; define one.")
     return problem

@@ -51,6 +51,18 @@ class Program:
         """Rows are linear; the objective may be quadratic."""
         return not (self.cone.soc or self.cone.exp)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What was read or compiled, counted; bounds of variables are rows."""
+        cone = self.cone
+        objective = int(cone.P.nnz + np.count_nonzero(cone.q))
+        return {
+            "variables": len(cone.q),
+            "rows": len(cone.b),
+            "entries": int(cone.A.nnz),
+            "objective_entries": objective,
+        }
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a certificate that say what the program is (docs/certificate-format.md §11)."""
         cone = self.cone
@@ -72,6 +84,8 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     """A `Program` from arrays: checked, P symmetric, sparse without stored zeros, rows with b = ∞ left out."""
     q, b = np.asarray(q, float).ravel(), np.asarray(b, float).ravel()
     n, m = len(q), len(b)
+    if not n:
+        raise BadInput(f"{told.get('name', 'The program')} has no variable, so that there is nothing to prove.")
     P, A = (canonical(part, shape, what) for part, shape, what in ((P, (n, n), "P"), (A, (m, n), "A")))
     rows = list(told.pop("rows", ()) or [f"row {k + 1}" for k in range(m)])
     columns = tuple(told.pop("columns", ()) or [f"x{k + 1}" for k in range(n)])

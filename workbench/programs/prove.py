@@ -35,6 +35,7 @@ from workbench.proofs.exact import nearest, text
 
 UNKNOWN = "unknown"
 FEW = 8  # names in a sentence
+LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Proof:
         reading = "decimals" if self.reading == "decimal" else "stored floats"
         about = f"{self.program.name} (numbers read as {reading})"
         if self.kind == OPTIMAL:
-            return f"The {best} of {about} is exactly {shown(self.optimum)}."
+            return f"The {best} of {about} is {shown(self.optimum)}."
         if self.kind == "bounded":
             ends = [f"at least {float(self.lower):.17g}"] if self.lower is not None else []
             ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
@@ -118,7 +119,13 @@ class Proof:
 
 def shown(value: Fraction | None) -> str:
     words = text(value)
-    return words if len(words) <= 60 else f"{nearest(value):.17g} (a fraction of {len(words)} characters)"
+    return f"exactly {words}" if len(words) <= LONG else f"a fraction of {len(words)} characters, about {about(value)}"
+
+
+def about(value: Fraction) -> str:
+    """The value to six digits."""
+    near = nearest(value)
+    return f"{near:.6g}" if np.isfinite(near) else "a number beyond floats"
 
 
 def prove_program(

@@ -55,7 +55,7 @@ def verify(
 ) -> dict[str, Any]:
     """Prove the certificate at PATH again.
 
-    data : a problem; then also prove that the certificate is about these data, called `given`
+    data : a problem, or a convex `Program`; then also prove that the certificate is about these data, called `given`
     expect : settings that the certificate must have (besides them `formulation` and `output`), as values or as text
     problem : a problem of the user's own class, by whose code the certificate is to be recomputed
 
@@ -119,7 +119,7 @@ def established(verdict: Verdict) -> dict[str, Any]:
 def judged(result: dict[str, Any], data: Any, given: str, expect: dict[str, Any] | None) -> dict[str, Any]:
     """The verdict after a look at the data and settings that are asked for."""
     faults = result.pop("faults")
-    if data is not None and (other := data_sha256(arrays_of(data))) != result["data_sha256"]:
+    if data is not None and (other := sha256_of(data)) != result["data_sha256"]:
         result["data_matches"] = False
         faults = [*faults, f"{given} differ: sha256 {other} instead of {result['data_sha256']}"]
     faults = [*faults, *unexpected(result, expect or {})]
@@ -130,6 +130,11 @@ def judged(result: dict[str, Any], data: Any, given: str, expect: dict[str, Any]
     result["reason"] = "; ".join([*faults, *result["conditional_on"]]) or None
     result["refuted"] = bool(faults)
     return result
+
+
+def sha256_of(data: Any) -> str:
+    """Of a learning problem's arrays, or of a convex program's."""
+    return getattr(data, "sha256", None) or data_sha256(arrays_of(data))
 
 
 def unexpected(result: dict[str, Any], expect: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     """
     import ecos
 
-    R, w = root(program.P), max(1.0, program.P.diagonal().mean())
+    R, w = root(program.P), max(1.0, program.P.diagonal().sum() / max(1, program.q.size))
     rank = R.indptr.size - 1
     m, n, zero, tail = program.b.size, program.q.size, program.zero, program.b.size - 3 * program.exp
     order = np.arange(m)

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.verbs.prove import READING
+from workbench.command.verbs.prove import READING, compiled_of, sized
 from workbench.command.words import json_option, verb
 
 
@@ -31,14 +31,17 @@ def command(file: str, reading: str | None, backend: str | None, as_json: bool) 
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
         program, own = program_in(file)
         conflict = infeasible(program, reading or own, backend)
+        sizes = compiled_of(program).sizes
     if conflict is None:
         fields: dict[str, Any] = {"kind": "feasible", "proven": True, "because": [], "irreducible": None}
     else:
         parts = {"multipliers": conflict.multipliers, "changes": conflict.changes}
         fields = {"kind": "infeasible", "proven": True, "because": conflict.names, "irreducible": conflict.irreducible}
         fields |= {**parts, "program_sha256": conflict.proof.program.sha256, "reading": conflict.proof.reading}
+    fields["sizes"] = sizes
     if as_json:
         terminal.emit(fields)
     else:
         click.echo("The program has a solution; nothing contradicts anything." if conflict is None else str(conflict))
+        click.echo(f"  sizes    {sized(sizes)}")
     return 1 if conflict is None else 0

@@ -53,14 +53,20 @@ def command(
 def found_in(file: str) -> tuple[Any, str]:
     """The compiled program of a file, and the reading that the file's format suggests."""
     from workbench.programs.files import program_in
-    from workbench.programs.program import Program
 
     program, reading = program_in(file)
-    if not isinstance(program, Program):
-        from workbench.programs.compiled import compiled
+    return compiled_of(program), reading
 
-        program = compiled(program).program
-    return program, reading
+
+def compiled_of(problem: Any) -> Any:
+    """The `Program` of a cp.Problem; a `Program` as it is."""
+    from workbench.programs.program import Program
+
+    if isinstance(problem, Program):
+        return problem
+    from workbench.programs.compiled import compiled
+
+    return compiled(problem).program
 
 
 def code_of(fields: dict[str, Any]) -> int:
@@ -71,14 +77,36 @@ def code_of(fields: dict[str, Any]) -> int:
     return 0
 
 
+def sized(sizes: dict[str, int]) -> str:
+    """The size of a program in words."""
+    counts = {"variable": "variables", "row": "rows", "entry": "entries", "entry in the objective": "objective_entries"}
+    words = [f"{sizes[key]} {one if sizes[key] == 1 else plural(one)}" for one, key in counts.items()]
+    return f"{', '.join(words)} (bounds of variables are rows)"
+
+
+def plural(word: str) -> str:
+    return word.replace("entry", "entries") if "entry" in word else f"{word}s"
+
+
 def show(fields: dict[str, Any]) -> None:
+    from workbench.programs.prove import FEW, LONG
+
     click.echo(fields["statement"])
+    click.echo(f"  sizes    {sized(fields['sizes'])}")
+    if fields["optimum"] is not None and len(fields["optimum"]) > LONG:
+        shorter = "" if fields["reading"] == "decimal" else "; --reading decimal may give a shorter one"
+        click.echo(f"  exactly  --json prints the whole fraction{shorter}")
     if fields["gap"] is not None and fields["optimum"] is None:
         click.echo(f"  gap      {terminal.small(fields['gap'])} relative")
-    for sentence in fields["rounded"]:
+    for sentence in fields["rounded"][:FEW]:
         click.echo(f"  rounded  {sentence}")
+    if len(fields["rounded"]) > FEW:
+        click.echo(f"  rounded  {len(fields['rounded']) - FEW} more; --json prints all")
     if fields["certificate"]:
         click.echo(f"  proof    {fields['certificate']}")
+        click.echo(f"  check it: cutbench verify {fields['certificate']}")
+    elif fields["proven"]:
+        click.echo("  proof    nothing was written; --out DIR writes the certificate")
     click.echo(f"  program  sha256 {fields['program_sha256']}")
     if rows := fields.get("rows"):
         terminal.table(list(rows[0]), [[terminal.cell(value) for value in row.values()] for row in rows])

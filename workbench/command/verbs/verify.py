@@ -7,6 +7,7 @@ is 1 unless --allow-conditional.
 
     cutbench verify runs/iris-soft-margin
     cutbench verify runs/mine-hard-margin --data mine.csv
+    cutbench verify runs/afiro --data afiro.mps.gz
     cutbench verify runs/digits-soft-margin --data digits --set n=100 --expect lam=0.1
 """
 
@@ -41,16 +42,37 @@ def command(
     from workbench.proofs.verify import verify
 
     path = certificate_path(certificate)
-    own = None if data is None else problem_in(data, settings, path)
+    wanted = dict(map(expected, expect))
+    if data is not None and about_program(path):
+        from workbench.command.verbs.prove import found_in
+
+        if settings:
+            raise BadInput(f"--set {settings[0]} belongs to a learning problem; a program file has no settings.")
+        with terminal.stdout_kept():
+            own, _ = found_in(data)
+        wanted |= {"sense": "minimise" if own.sign > 0 else "maximise"}
+    else:
+        own = None if data is None else problem_in(data, settings, path)
     if settings and data is None:
         raise BadInput(f"--set {settings[0]} belongs to the problem of --data; name one, e.g. --data digits.")
     place = options["problem"]
     code = None if place is None else coded(place, path)
-    wanted = dict(map(expected, expect))
     result = verify(path, own, f"the data in {data}", wanted, code)
     terminal.emit(result) if options["as_json"] else print_proof(result)
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
+
+
+def about_program(certificate: Path) -> bool:
+    """Whether a certificate is one of `cutbench prove`."""
+    from workbench.proofs.checker import Malformed
+    from workbench.proofs.checker.archive import read_json
+
+    try:
+        told = read_json(certificate).get("formulation")
+    except (Malformed, OSError):
+        return False  # what is wrong with the file is said where the file is read as a whole
+    return isinstance(told, dict) and told.get("name") == "program"
 
 
 def coded(place: str, certificate: Path) -> Any:
@@ -93,11 +115,16 @@ def print_proof(result: dict[str, Any]) -> None:
     conditional = result["conditional_on"] and not result["refuted"]
     verdict = "proven" if result["proven"] else "CONDITIONAL, not proven," if conditional else "NOT PROVEN"
     click.echo(f"{verdict} in {result['arithmetic']} arithmetic")
-    chosen = " ".join(f"{key}={shortened(str(value), 60)}" for key, value in result["settings"].items())
-    click.echo(f"  program  {result['formulation']} {chosen}".rstrip())
+    general = result["formulation"] == "program"
+    words = [f"{key}={shortened(str(value), 60)}" for key, value in result["settings"].items()]
+    chosen = " ".join(words if general else [result["formulation"], *words])
+    click.echo(f"  program  {chosen}")
     click.echo(f"           {(result['formula'] or '').partition(chr(10))[0]}")
-    click.echo(f"  outputs  {result['structure']}")
-    click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
+    if general:
+        click.echo(f"  sizes    {result['n_samples']} rows; {result['structure']}")
+    else:
+        click.echo(f"  outputs  {result['structure']}")
+        click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
     click.echo(f"  optimum  in {interval(result)}")
     if result["optimum"]:
         click.echo(f"  exactly  {shortened(result['optimum'])}")
