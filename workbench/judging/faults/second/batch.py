@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from workbench.judging.faults.second.contract import (
     loss_of,
 )
 from workbench.judging.faults.second.tensors import Batch, Derivatives, Head
+
+if TYPE_CHECKING:
+    from workbench.contracts import Formulation, Problem
 
 SMOOTH = (*LIKELIHOODS, SQUARED_RISK)
 CLOSE = {"ftol": 1e-15, "gtol": 1e-9}
@@ -48,7 +51,9 @@ class Descent:
     options: dict[str, float] = field(default_factory=lambda: CLOSE)
     bounds: tuple[float | None, float | None] = (None, None)
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after at most `budget` iterations."""
         from scipy.optimize import minimize
 
@@ -148,7 +153,13 @@ def by_dimension(w: Floats, lam: float) -> tuple[float, Floats]:
 HOST = Host("l-bfgs", "SciPy's L-BFGS in float64.", SMOOTH, 200, Descent())
 
 
-def _fault(name: str, sentence: str, applies: tuple[Case, ...], amounts_to: str, **steps: Any) -> Fault:
+def _fault(
+    name: str,
+    sentence: str,
+    applies: tuple[Case, ...],
+    amounts_to: str,
+    **steps: Any,  # fields of Descent
+) -> Fault:
     return Fault(f"l-bfgs-{name}", sentence, applies, HOST, Descent(**steps), tuple(amounts_to.split(", ")))
 
 

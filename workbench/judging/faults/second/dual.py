@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import HINGE_LABELS, HINGE_RISK, HINGE_SCORES, Fault, Host, loss_of
+
+if TYPE_CHECKING:
+    from workbench.contracts import Formulation, Problem
 
 
 class Visit(NamedTuple):
@@ -61,7 +64,9 @@ class Ascent:
     after: Callable[[Floats, int], Floats] = end_of_pass
     keep: Callable[[Floats, Floats, int], Floats] = last
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after `budget` passes."""
         if problem.name == "chain" or loss_of(problem, formulation) != "hinge":
             raise MissingCapability("this ascent is made for the hinge of labels and scores; choose one of these.")
@@ -160,7 +165,13 @@ CASES = (HINGE_LABELS, HINGE_SCORES, HINGE_RISK)
 HOST = Host("dual-ascent", "Dual coordinate ascent in float64.", CASES, 800, Ascent())
 
 
-def _fault(name: str, sentence: str, amounts_to: str, applies: tuple = CASES, **steps: Any) -> Fault:
+def _fault(
+    name: str,
+    sentence: str,
+    amounts_to: str,
+    applies: tuple = CASES,
+    **steps: Any,  # fields of Ascent
+) -> Fault:
     return Fault(f"dual-{name}", sentence, applies, HOST, Ascent(**steps), tuple(amounts_to.split(", ")))
 
 
