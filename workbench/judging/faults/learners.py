@@ -19,19 +19,14 @@ believes to be above its own optimum, relative to its own objective; NaN if it c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.optimize import minimize
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
+from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.judging.faults.views import VIEWS, View
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
-    from workbench.contracts import Formulation, Problem
-    from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 
 
 def log_sum_exp(scores: Floats) -> float:

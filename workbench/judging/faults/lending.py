@@ -14,16 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
-    from workbench.judging.faults.learners import Learner
-    from workbench.judging.faults.views import Output
+from workbench.contracts import Floats, Formulation, Ints, Problem
+from workbench.judging.faults.learners import Learner
+from workbench.judging.faults.views import Output
 
 PEGASOS, COSTS, SMOOTH = ("subgradient", "projected"), ("adagrad",), ("gradient", "lbfgs", "saga")
 

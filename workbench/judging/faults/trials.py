@@ -17,11 +17,10 @@ The learner is judged as `judge` judges it (judging/stand.py), with all the pati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation
 from workbench.judging.audits import audit, hooks_of
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.faults import learners as plain
@@ -36,9 +35,6 @@ from workbench.judging.stand import Stand
 from workbench.judging.verdicts import crosscheck
 from workbench.judging.words import DISAGREES, FAILED, NOT_CONVERGED
 from workbench.solving.solve import solve
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation
 
 AUDITED = ("oracle", "subgradient", "prox", "averaging", "dual")
 GAP = 1e-9

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.contracts import Ints
+from workbench.judging.faults.learners import DualAscent
 from workbench.judging.faults.planting import fault
-
-if TYPE_CHECKING:
-    from workbench.contracts import Ints
-    from workbench.judging.faults.learners import DualAscent
 
 
 def sample_of(self: DualAscent, row: int) -> int:

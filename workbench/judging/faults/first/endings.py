@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.judging.faults.learners import Learner, Smooth
 from workbench.judging.faults.planting import both, fault
-
-if TYPE_CHECKING:
-    from workbench.judging.faults.learners import Learner, Smooth
 
 
 def stop_if_same(self: Smooth, k: int) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.contracts import Floats, Formulation
+from workbench.judging.faults.learners import Learner, Subgradient
 from workbench.judging.faults.planting import both, fault, without
-
-if TYPE_CHECKING:
-    from workbench.contracts import Floats, Formulation
-    from workbench.judging.faults.learners import Learner, Subgradient
-    from workbench.judging.faults.views import Words
-    from workbench.outputs.chain import Chain
+from workbench.judging.faults.views import Words
+from workbench.outputs.chain import Chain
 
 
 def spared(self: Learner, w: Floats) -> Floats:

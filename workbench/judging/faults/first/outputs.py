@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.contracts import Floats, Ints
 from workbench.judging.faults.planting import both, fault, without
-
-if TYPE_CHECKING:
-    from workbench.contracts import Floats, Ints
-    from workbench.judging.faults.views import Words
+from workbench.judging.faults.views import Words
 
 
 def greedy(self: Words, best: Floats, pairs: Floats, scores: Floats) -> tuple[Floats, Ints]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.contracts import Floats
+from workbench.judging.faults.learners import Projected, Subgradient
 from workbench.judging.faults.planting import fault
-
-if TYPE_CHECKING:
-    from workbench.contracts import Floats
-    from workbench.judging.faults.learners import Projected, Subgradient
 
 
 def momentum(self: Subgradient, i: int) -> Floats:

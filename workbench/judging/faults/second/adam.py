@@ -12,19 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from workbench.contracts import Ints
+from workbench.contracts import Formulation, Ints, Problem
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.tensors import Batch, Head, Layout
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
-    from workbench.contracts import Formulation, Problem
 
 DECADES = 4.0
 Value = TypeVar("Value")

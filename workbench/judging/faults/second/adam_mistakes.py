@@ -5,7 +5,7 @@ Each mistake is a few lines that replace one step of the loop; `adam_faults.py` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from workbench.contracts import Ints
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import Adam, Clock, decayed, squared_norm
 from workbench.judging.faults.second.tensors import Batch, Derivatives, Head, Layout
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # ── which samples are seen ────────────────────────────────────────────────────────────────────────
 

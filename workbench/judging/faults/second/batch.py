@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
@@ -27,9 +27,6 @@ from workbench.judging.faults.second.contract import (
     loss_of,
 )
 from workbench.judging.faults.second.tensors import Batch, Derivatives, Head
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
 
 SMOOTH = (*LIKELIHOODS, SQUARED_RISK)
 CLOSE = {"ftol": 1e-15, "gtol": 1e-9}

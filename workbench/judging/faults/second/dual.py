@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import HINGE_LABELS, HINGE_RISK, HINGE_SCORES, Fault, Host, loss_of
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
 
 
 class Visit(NamedTuple):

@@ -6,10 +6,9 @@ length, a last sample of its own, targets with a mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from workbench.contracts import Floats, Formulation, Problem
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.formulations.weighted_risk import WeightedRisk
@@ -17,9 +16,6 @@ from workbench.judging.faults.second.contract import Case
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
-
-if TYPE_CHECKING:
-    from workbench.contracts import Floats, Formulation, Problem
 
 FORMULATIONS = {"soft-margin": SoftMargin, "crf": CRF}
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.contracts import Formulation, Problem
 from workbench.judging.faults.second.contract import Case, Fault, Fit, Host
 from workbench.judging.faults.second.examples import example
 from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.solving.solve import solve
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
 
 HARM = 10 * 1e-3
 SHARE = 16  # of the passes of its host a fault gets; four times as many are a quarter of them

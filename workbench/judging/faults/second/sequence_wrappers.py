@@ -12,19 +12,16 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import CRF_CHAINS, HINGE_CHAINS, HINGE_LABELS, Fault, Host, loss_of
 from workbench.judging.faults.second.tensors import Batch, Layout
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
 
 
 def equally_weighted(problem: Problem, package: str) -> None:

@@ -11,18 +11,13 @@ to (∂h/∂s (B, T, K), ∂h/∂A (B, K, K), h (B,)); h is a hinge (Viterbi), a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from workbench.contracts import Ints
+from workbench.contracts import Formulation, Ints, Problem
 from workbench.judging.faults.second.contract import loss_of
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
-    from workbench.contracts import Formulation, Problem
 
 Derivatives = tuple[NDArray, NDArray, NDArray]
 

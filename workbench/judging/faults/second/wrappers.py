@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import (
@@ -34,9 +34,6 @@ from workbench.judging.faults.second.contract import (
     Host,
     loss_of,
 )
-
-if TYPE_CHECKING:
-    from workbench.contracts import Formulation, Problem
 
 
 def by_n(lam: float, n: int) -> float:
