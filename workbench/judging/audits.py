@@ -76,7 +76,7 @@ def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:
     if isinstance(learner, Solver):
         return hooks_of_solver(learner, formulation, problem)
 
-    def lent(name: str) -> Callable[..., Any] | None:
+    def lent(name: str) -> Callable[..., np.ndarray] | None:
         function = getattr(learner, name, None)
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 

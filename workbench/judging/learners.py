@@ -53,7 +53,7 @@ class Learner:
         return isinstance(self.thing, Solver)
 
     @property
-    def fit(self) -> Callable[..., Any]:
+    def fit(self) -> Callable[..., Any]:  # a user's function
         return getattr(self.thing, "fit", self.thing)
 
     @property
@@ -112,11 +112,11 @@ def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
     return found
 
 
-def user_learners(path: str) -> dict[str, Any]:
+def user_learners(path: str) -> dict[str, Any]:  # a user's objects
     return load_user_file(path, "learner", "fit")
 
 
-def made(thing: Any, settings: Sequence[str] = ()) -> Any:
+def made(thing: Any, settings: Sequence[str] = ()) -> Any:  # a user's object
     """A class built, with settings given as key=value; a function with those settings bound."""
     if inspect.isclass(thing):
         return build(thing, parse_settings(settings, thing)[0])

@@ -12,7 +12,6 @@ outputs that nobody names. With `candidates` they can, and then proofs need no a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class OracleReport:
 
 
 def check(
-    problem: Any, seconds: float = 5.0, rng: int | np.random.Generator = 0, patience: float = 10.0
+    problem: Problem, seconds: float = 5.0, rng: int | np.random.Generator = 0, patience: float = 10.0
 ) -> OracleReport:
     """Try a problem's functions.
 

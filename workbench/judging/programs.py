@@ -20,17 +20,20 @@ No clean runs of ours exist for a program that a user wrote, so nobody is accuse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.contracts import Floats
 from workbench.judging.settling import settling, stands
 from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
-from workbench.programs.prove import prove
+from workbench.programs.prove import Proof, prove
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
-def crosscheck_program(learned: Any, problem: Any, tolerance: float = 1e-4) -> Verdict:
+def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-4) -> Verdict:  # a user's values
     """Judge values of a cp.Problem's variables.
 
     learned : {variable or its name: values}, an array if there is one variable, a list of (passes, either), or the
@@ -52,7 +55,7 @@ def crosscheck_program(learned: Any, problem: Any, tolerance: float = 1e-4) -> V
     return judged(seen, proof, tolerance)
 
 
-def checkpoints(learned: Any) -> list[tuple[float, Any]]:
+def checkpoints(learned: Any) -> list[tuple[float, Any]]:  # a user's values
     """(passes, values), one or several."""
     several = isinstance(learned, Sequence) and not isinstance(learned, str) and len(learned)
     if several and all(isinstance(each, tuple) and len(each) == 2 for each in learned):
@@ -60,7 +63,7 @@ def checkpoints(learned: Any) -> list[tuple[float, Any]]:
     return [(1.0, learned)]
 
 
-def named(values: Any, problem: Any) -> dict[Any, Any]:
+def named(values: Any, problem: cp.Problem) -> dict[Any, Any]:  # a user's values, and keys
     """Values by variable; those that are missing are left out."""
     variables = problem.variables()
     if not isinstance(values, Mapping):
@@ -69,7 +72,7 @@ def named(values: Any, problem: Any) -> dict[Any, Any]:
     return {by_name.get(key, key) if isinstance(key, str) else key: value for key, value in values.items()}
 
 
-def unusable(values: Any, problem: Any) -> str | None:
+def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     """Why these values cannot be judged, in a sentence."""
     given = {variable.id: value for variable, value in named(values, problem).items() if hasattr(variable, "id")}
     for variable in problem.variables():
@@ -86,7 +89,7 @@ def unusable(values: Any, problem: Any) -> str | None:
     return None
 
 
-def evaluated(values: Any, problem: Any, sign: int) -> tuple[float, float]:
+def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float]:  # a user's values
     """(objective as of a minimisation, largest violation of a constraint) at the values."""
     for variable, value in named(values, problem).items():
         variable.save_value(np.asarray(value, float))
@@ -97,7 +100,7 @@ def evaluated(values: Any, problem: Any, sign: int) -> tuple[float, float]:
     return value if np.isfinite(value) else np.inf, max([0.0, *missed])
 
 
-def judged(seen: list[tuple[float, float, float]], proof: Any, tolerance: float) -> Verdict:
+def judged(seen: list[tuple[float, float, float]], proof: Proof, tolerance: float) -> Verdict:
     """The verdict on (passes, objective, violation) of each checkpoint."""
     ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
     lower, upper = (None if end is None else proof.program.sign * float(end) for end in ends)

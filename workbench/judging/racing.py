@@ -66,7 +66,7 @@ class Race:
     lam: float
     methods: tuple[str, ...]
 
-    def built(self, n: int | None = None) -> tuple[str, Any, Any]:
+    def built(self, n: int | None = None) -> tuple[str, Formulation, Problem]:
         """(name of the data, formulation, problem) with n samples."""
         settings = {} if (n or self.n) is None else {"n": n or self.n}
         try:

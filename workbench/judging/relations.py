@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +112,7 @@ def loss(problem: Problem) -> Changed | None:
     return Changed(rebuilt(problem, arrays | costs), SCALE) if costs else None
 
 
-RELATIONS: dict[str, Callable[[Any], Changed | None]] = {
+RELATIONS: dict[str, Callable[[Problem], Changed | None]] = {
     each.__name__: each for each in (duplicate, split, permute, rename, rotate, features, loss)
 }
 

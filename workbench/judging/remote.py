@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Recording
+from workbench.contracts import Problem, Recording
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.audits import Finding
@@ -32,6 +32,7 @@ from workbench.registries import load_file, registry
 from workbench.system.processes import OutOfTime, Process, Raised
 
 Arrays = dict[str, NDArray]
+Numbers = dict[str, Any]  # plain values, whatever a question or its answer wants
 
 
 class RemoteStand(Stand):
@@ -66,7 +67,7 @@ class RemoteStand(Stand):
         yield other
         self.process, self.opened = other.process, False
 
-    def asked(self, numbers: dict[str, Any], arrays: Arrays, limit: float | None) -> tuple[dict[str, Any], Arrays]:
+    def asked(self, numbers: Numbers, arrays: Arrays, limit: float | None) -> tuple[Numbers, Arrays]:
         """The answer of a process that holds the learner and the problem; one that has ended is started again."""
         if self.process is None or not self.process.alive:
             self.process, self.opened = Process(answer), False
@@ -130,7 +131,7 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
         thing = getattr(thing.thing, "func", thing.thing)
     module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
     home = sys.modules.get(module)
-    found: Any = home
+    found: object = home
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not thing or module == "__main__":
@@ -140,7 +141,7 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
     return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
 
 
-def origin(problem: Recording) -> list[Any]:
+def origin(problem: Recording) -> list[object]:
     """[how, file, settings] by which another process builds a problem of a user's functions again."""
     if problem.origin is None:
         raise MissingCapability(
@@ -150,7 +151,7 @@ def origin(problem: Recording) -> list[Any]:
     return ["build", *problem.origin]
 
 
-def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Any:
+def problem_at(how: str, place: str, name: str | dict[str, object], arrays: Arrays) -> Problem:
     """The problem that `origin` or `address` is about."""
     return load_problem(place)(**name) if how == "build" else rebuilt(found_at(how, place, name), arrays)
 
@@ -161,7 +162,7 @@ def found_at(how: str, place: str, name: str) -> Any:  # what `address` was give
         return registry(place).get(name)
     if how == "file":
         return user_learners(place)[name]
-    found: Any = load_file(Path(place), "sent") if how == "path" else import_module(place)
+    found: object = load_file(Path(place), "sent") if how == "path" else import_module(place)
     for part in name.split("."):
         found = getattr(found, part)
     return found
@@ -171,7 +172,7 @@ OPENED: dict[str, Stand] = {}
 UNKNOWN = "the optimum is not sent before it is needed"
 
 
-def answer(numbers: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
     """The work of a `RemoteStand`'s process."""
     do = numbers.pop("do")
     if do == "open":
@@ -203,7 +204,7 @@ def answer(numbers: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arr
     return {"reports": told, "seconds": seconds, "remarks": remarks}, out
 
 
-def with_optimum(reference: Reference, numbers: dict[str, Any], arrays: Arrays) -> Reference:
+def with_optimum(reference: Reference, numbers: Numbers, arrays: Arrays) -> Reference:
     """The reference with the optimum that was sent."""
     ends = {key: numbers.get(key, np.nan) for key in ("upper", "lower", "gap")}
     names = {"theta": "weights", "samples": "samples", "witnesses": "witnesses", "weights": "mu"}

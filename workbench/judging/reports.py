@@ -40,7 +40,7 @@ class Report(NamedTuple):
 
     passes: float
     theta: Floats
-    claims: Mapping[str, Any] = {}
+    claims: Mapping[str, Any] = {}  # numbers and arrays, by key
     remarks: tuple[str, ...] = ()
 
 
@@ -48,7 +48,7 @@ class BadAnswer(BadInput):
     """What a learner returned is nothing that the contract knows."""
 
 
-def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:
+def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:  # by a user's learner
     """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know.
 
     until : when to stop reading, as `time.perf_counter` has it
@@ -64,7 +64,7 @@ def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report
     return [each._replace(passes=float(budget)) if np.isnan(each.passes) else each for each in reports]
 
 
-def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:
+def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:  # by a user's learner
     """Those up to the budget, KEPT or more of them; all if they tell iterates, whose average is to be replayed."""
     numbered: list[tuple[int, Report]] = []
     began, ended = time.perf_counter(), True
@@ -93,12 +93,12 @@ def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Repo
     return reports
 
 
-def is_checkpoint(thing: Any) -> bool:
+def is_checkpoint(thing: Any) -> bool:  # what a user's learner says
     pair = isinstance(thing, tuple) and len(thing) == 2 and np.ndim(thing[0]) == 0
     return isinstance(thing, Mapping) or (pair and not np.isscalar(thing[1]))
 
 
-def report_of(told: Any) -> Report:
+def report_of(told: Any) -> Report:  # what a user's learner says
     """One checkpoint; its passes are NaN if they are not told."""
     if isinstance(told, tuple) and len(told) == 2:
         told = {"passes": told[0], "weights": told[1]}
@@ -117,7 +117,7 @@ def report_of(told: Any) -> Report:
     return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)))
 
 
-def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:
+def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:  # what a user's learner says
     """What a report says that nobody reads, in sentences."""
     for key in sorted(map(str, told.keys() - {*KEYS})):
         near = get_close_matches(key.lower(), KEYS, n=1)
@@ -128,7 +128,7 @@ def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:
             yield f"The {key} it reports is {claims[key]:g}, which claims nothing; leave it out."
 
 
-def dual_of(told: Any) -> NDArray | tuple[NDArray, ...]:
+def dual_of(told: Any) -> NDArray | tuple[NDArray, ...]:  # what a user's learner says
     """(samples, outputs, μ), or a table of all outputs."""
     try:
         if isinstance(told, tuple | list) and len(told) == 3:
@@ -140,14 +140,14 @@ def dual_of(told: Any) -> NDArray | tuple[NDArray, ...]:
         raise BadAnswer(f"The learner's dual is a {kind}, no weights; give (samples, outputs, μ) or a table.") from None
 
 
-def number(key: str, value: Any) -> float:
+def number(key: str, value: Any) -> float:  # what a user's learner says
     try:
         return float(value)
     except (TypeError, ValueError):
         raise BadAnswer(f"The learner's {key} is a {type(value).__name__}, no number; write it as one.") from None
 
 
-def flat(weights: Any) -> Floats:
+def flat(weights: Any) -> Floats:  # what a user's learner says
     """A copy of the weights as one float array."""
     if weights is None:
         raise BadAnswer("The learner returned nothing; end it with `return weights`.")

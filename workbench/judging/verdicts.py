@@ -248,7 +248,7 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
     return [Report(np.nan, np.asarray(learned, float).ravel())]
 
 
-def objective(formulation: Formulation) -> tuple[Any, ...]:
+def objective(formulation: Formulation) -> tuple[object, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
     settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
     return type(formulation).__qualname__, *settings

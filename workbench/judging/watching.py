@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
-from workbench.judging.reference import reference_of
+from workbench.judging.reference import Formulation, reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.door import bounds_for
 from workbench.solving.solution import Solution
@@ -38,8 +38,8 @@ MOST = 1 << 25  # numbers of a record
 
 
 def watch(
-    problem: Any,
-    formulation: Any,
+    problem: Problem,
+    formulation: Formulation,
     per_pass: float = 1.0,
     gap: float = 1e-9,
     reference: Solution | None = None,
@@ -63,8 +63,8 @@ class Recorder:
 
     def __init__(
         self,
-        problem: Any,
-        formulation: Any,
+        problem: Problem,
+        formulation: Formulation,
         per_pass: float,
         gap: float,
         reference: Solution | None,
@@ -82,7 +82,7 @@ class Recorder:
         """The proven optimum."""
         return solve(self.formulation, self.problem, gap=self.gap)
 
-    def step(self, *weights: Any, passes: float | None = None) -> None:
+    def step(self, *weights: Any, passes: float | None = None) -> None:  # arrays or tensors of any library
         """Record the weights of now; `passes` over the data in place of a count of calls."""
         theta = self.flat(weights)
         self.steps += 1
@@ -97,7 +97,7 @@ class Recorder:
             upper = self.bounds.upper(theta.astype(float))
             self.live({"passes": passes, "upper": upper, "excess": self.bounds.gap(upper, self.reference.lower)})
 
-    def flat(self, weights: tuple[Any, ...]) -> NDArray:
+    def flat(self, weights: tuple[Any, ...]) -> NDArray:  # arrays or tensors of any library
         """θ (p,), in its own type of float."""
         if len(weights) == 1 and isinstance(weights[0], Mapping):
             if missing := set(self.blocks) - set(weights[0]):
@@ -131,14 +131,14 @@ class Recorder:
         reports, causes = self.reports(), list[Cause]()
         found = crosscheck(reports, self.reference, tolerance)
         if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
-            run: Any = SimpleNamespace(reports=reports, longer=[])
+            run: Any = SimpleNamespace(reports=reports, longer=[])  # in the place of a `Stand`
             found, causes = explained(found, run, reference_of(self.reference))
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
         return Judgement("watched", *told, runs, causes)
 
 
-def as_array(weights: Any) -> NDArray:
+def as_array(weights: Any) -> NDArray:  # of any library
     """An array of floats, copied: of arrays, of numbers, and of tensors, which need not be imported for that."""
     for step in ("detach", "cpu"):
         weights = getattr(weights, step)() if hasattr(weights, step) else weights

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import CutForm, Floats, Labelled, Problem, SmoothForm
+from workbench.contracts import CutForm, Floats, Labelled, Oracle, Problem, SmoothForm
 from workbench.judging.reference import Reference
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.variants import Rescaled, RescaledTerms, SmoothVariant, Variant
@@ -128,7 +128,7 @@ UNNAMED = "λ"  # the name of a multiple of λ that no reason is known for
 Entry = Callable[[Suspect], Iterable[Neighbour | Fit]]  # a Fit where no minimum has to be found
 
 
-def data(name: str, sentence: str, key: str, change: Callable[[Any, Any], Any]) -> Entry:
+def data(name: str, sentence: str, key: str, change: Callable[[NDArray, Problem], NDArray]) -> Entry:
     """Another problem: `change(array, problem)` of the array `key` it consists of, where it has that and it differs."""
 
     def entry(suspect: Suspect) -> Iterator[Neighbour]:
@@ -142,7 +142,7 @@ def data(name: str, sentence: str, key: str, change: Callable[[Any, Any], Any]) 
     return entry
 
 
-def viewed(name: str, sentence: str, view: Callable[[Any], Any], **extra: Any) -> Entry:
+def viewed(name: str, sentence: str, view: Callable[[Oracle], Oracle], **extra: Any) -> Entry:  # fields of Variant
     """Another oracle or regularizer, for cuts with r = λ/2 ‖w‖²."""
 
     def entry(suspect: Suspect) -> Iterator[Neighbour]:

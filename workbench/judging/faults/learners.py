@@ -19,12 +19,13 @@ believes to be above its own optimum, relative to its own objective; NaN if it c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.optimize import minimize
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
+from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.judging.faults.views import VIEWS, View
 
 
@@ -40,10 +41,10 @@ class Learner(View):
     stopped = False
 
     @property
-    def clean(self) -> Any:
+    def clean(self) -> super:
         return super(type(self), self)
 
-    def fit(self, problem: Any, formulation: Any, budget: int, rng: int) -> Iterator[tuple[int, Floats]]:
+    def fit(self, problem: Problem, formulation: Formulation, budget: int, rng: int) -> Iterator[tuple[int, Floats]]:
         self.rng, self.budget = np.random.default_rng(rng), budget
         self.lam = self.regularisation(formulation)
         self.read(problem, formulation)
@@ -55,7 +56,7 @@ class Learner(View):
             if k in looks:
                 yield k, self.report()
 
-    def regularisation(self, formulation: Any) -> float:
+    def regularisation(self, formulation: Formulation) -> float:
         return formulation.lam
 
     def order(self) -> Ints:
@@ -125,7 +126,7 @@ class Projected(Subgradient):
 class BCFW(Learner):
     """w = Σ w_i and D = Σ o_i − λ/2 ‖w‖²; a visit moves (w_i, o_i) towards (−p_i a_i(z)/λ, p_i ℓ_i(z))."""
 
-    precision: Any = float
+    precision: DTypeLike = float
 
     def start(self) -> None:
         self.w, self.mean, self.t = self.begin(), np.zeros(self.d), 0
@@ -172,7 +173,7 @@ class DualAscent(Learner):
     m_i(z) = ⟨a_i(z), w⟩ + ℓ_i(z) of all outputs are kept up to date by the Gram matrix K = AAᵀ/λ.
     """
 
-    precision: Any = float
+    precision: DTypeLike = float
 
     def start(self) -> None:
         self.ends = np.cumsum([0, *map(len, self.slopes)])
@@ -184,7 +185,7 @@ class DualAscent(Learner):
     def gram(self) -> Floats:
         return self.A @ self.A.T / self.lam
 
-    def mass(self, i: Any) -> Any:
+    def mass(self, i: int | Ints) -> Floats:
         """What α_i sums to, before it is multiplied by p_i."""
         return np.ones_like(self.p[i])
 
@@ -329,7 +330,7 @@ class AdaGrad(Learner):
 
     step, delta = 1.0, 1e-6
 
-    def regularisation(self, formulation: Any) -> float:
+    def regularisation(self, formulation: NormalizedCostLearning | SimplexCostLearning) -> float:
         return 2 * formulation.lam2
 
     def start(self) -> None:
@@ -407,7 +408,7 @@ METHODS = {
 }
 
 
-def learner(method: str, family: str, methods: dict[str, Any] | None = None) -> Any:
+def learner(method: str, family: str, methods: dict[str, object] | None = None) -> Learner:
     """A method on a view, with the `methods` of a fault in place of its own."""
     sound = type(method, (METHODS[method], VIEWS[family]), {})
     return type(method, (sound,), methods or {})()

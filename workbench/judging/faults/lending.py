@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
+from workbench.judging.faults.learners import Learner
+from workbench.judging.faults.views import Output
 
 PEGASOS, COSTS, SMOOTH = ("subgradient", "projected"), ("adagrad",), ("gradient", "lbfgs", "saga")
 
@@ -26,9 +27,9 @@ PEGASOS, COSTS, SMOOTH = ("subgradient", "projected"), ("adagrad",), ("gradient"
 class Lender:
     """`make()` gives the learner, new; what its method does not compute, this has not as an attribute."""
 
-    def __init__(self, make: Callable[[], Any], method: str):
+    def __init__(self, make: Callable[[], Learner], method: str):
         self.make, self.method, self.host = make, method, None
-        self.first: Any = None  # the learner of the first fit, as the fit left it
+        self.first: Learner | None = None  # the learner of the first fit, as the fit left it
         if method in (*PEGASOS, "bcfw", *COSTS):
             self.oracle, self.iterates = self.answer, self.averaged
         if method != "dual-ascent":
@@ -36,23 +37,23 @@ class Lender:
         if method in COSTS:
             self.prox = self.proximal
 
-    def fit(self, problem: Any, formulation: Any, budget: int, rng: int) -> Iterator[tuple[int, Floats]]:
+    def fit(self, problem: Problem, formulation: Formulation, budget: int, rng: int) -> Iterator[tuple[int, Floats]]:
         """A fit by a new learner: a fault may remember what it has seen."""
         host = self.make()
         self.first = self.first or host
         return host.fit(problem, formulation, budget, rng)
 
-    def ready(self, problem: Any, formulation: Any) -> Any:
+    def ready(self, problem: Problem, formulation: Formulation) -> Learner:
         """The learner after it has read the data."""
         if self.host is None:
             self.host = begun(self.make, problem, formulation)
         return self.host
 
-    def answer(self, problem: Any, formulation: Any, theta: Floats, i: int) -> Ints:
+    def answer(self, problem: Problem, formulation: Formulation, theta: Floats, i: int) -> Ints:
         host = self.ready(problem, formulation)
         return witness(host.outputs(i)[host.argmax(i, theta)], problem.width)
 
-    def slope(self, problem: Any, formulation: Any, theta: Floats, i: int) -> Floats:
+    def slope(self, problem: Problem, formulation: Formulation, theta: Floats, i: int) -> Floats:
         host = self.ready(problem, formulation)
         if self.method in SMOOTH:
             return host.expected(i, theta)
@@ -64,12 +65,12 @@ class Lender:
         host.w = theta
         return host.slope(i) / (host.n * host.p[i])
 
-    def proximal(self, problem: Any, formulation: Any, u: Floats, metric: Floats, step: float) -> Floats:
+    def proximal(self, problem: Problem, formulation: Formulation, u: Floats, metric: Floats, step: float) -> Floats:
         host = self.ready(problem, formulation)
         host.theta = u
         return host.proximal(u, metric, step * host.P)
 
-    def averaged(self, problem: Any, formulation: Any) -> Iterator[tuple[Floats, Floats, float]]:
+    def averaged(self, problem: Problem, formulation: Formulation) -> Iterator[tuple[Floats, Floats, float]]:
         host, rng = begun(self.make, problem, formulation), np.random.default_rng(0)
         for t in count(1):
             i = int(rng.integers(host.n))
@@ -83,19 +84,19 @@ class Lender:
             yield np.array(host.report()), np.array(host.theta if self.method in COSTS else host.w, float), float(t)
 
 
-def dual(host: Any, width: int) -> tuple[Ints, Ints, Floats]:
+def dual(host: Learner, width: int) -> tuple[Ints, Ints, Floats]:
     """(samples, outputs, μ) of dual ascent."""
     listed = [(i, witness(output, width)) for i in range(host.n) for output in host.outputs(i)]
     return np.array([i for i, _ in listed]), np.array([output for _, output in listed]), host.shares()
 
 
-def begun(make: Callable[[], Any], problem: Any, formulation: Any) -> Any:
+def begun(make: Callable[[], Learner], problem: Problem, formulation: Formulation) -> Learner:
     host = make()
     list(host.fit(problem, formulation, 0, 0))
     return host
 
 
-def witness(output: Any, width: int) -> Ints:
+def witness(output: Output, width: int) -> Ints:
     """An output of the plain views, as the workbench writes it: −1 where there is no place."""
     places = np.atleast_1d(output)
     return np.append(places, np.full(width - len(places), -1))

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from workbench.judging.faults.learners import Learner
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Fault:
     name: str
     kind: str
     hosts: str
-    methods: dict[str, Any]
+    methods: dict[str, object]
     evidence: str = ""
 
     @property
@@ -40,21 +42,21 @@ class Fault:
         return [(method.strip(), family) for method, families in split for family in families.split()]
 
 
-def fault(name: str, kind: str, hosts: str, evidence: str = "", **methods: Any) -> Fault:
+def fault(name: str, kind: str, hosts: str, evidence: str = "", **methods: object) -> Fault:
     return Fault(name, kind, hosts, methods, evidence)
 
 
-def both(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., None]:
+def both(first: Callable[..., object], second: Callable[..., object]) -> Callable[..., None]:
     """A method that does one thing after the other."""
 
-    def method(self: Any, *given: Any) -> None:
+    def method(self: Learner, *given: object) -> None:
         first(self, *given)
         second(self, *given)
 
     return method
 
 
-def without(values: Any, index: int, by: float = 0.0) -> Any:
+def without(values: NDArray, index: int, by: float = 0.0) -> NDArray:
     """The same with another number at `index`."""
     changed = np.array(values)
     changed[index] = by

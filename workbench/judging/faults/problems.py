@@ -9,13 +9,12 @@ Every problem has sample weights, and its last sample has a wrong label and weig
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from workbench.contracts import Floats, Ints, Labelled, Problem
+from workbench.contracts import Floats, Formulation, Ints, Labelled, Problem
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -55,7 +54,7 @@ def uneven_costs(rng: np.random.Generator, k: int) -> Floats:
     return rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k))
 
 
-def clouds(rng: np.random.Generator, n: int, k: int, p: int) -> tuple[Floats, Any]:
+def clouds(rng: np.random.Generator, n: int, k: int, p: int) -> tuple[Floats, Ints]:
     """Normal clouds with an intercept, (n, p), and their labels."""
     y = np.append(np.arange(k), rng.integers(k, size=n - k))
     X = np.hstack([rng.normal(size=(n, p - 1)) + 1.5 * rng.normal(size=(k, p - 1))[y], np.ones((n, 1))])
@@ -187,7 +186,7 @@ def collinear(problem: Problem, rng: np.random.Generator) -> Problem:
 CHANGES = {"scaled": scaled, "tiny": tiny, "duplicates": duplicates, "collinear": collinear}
 
 
-def formulated(method: str, family: str, lam: float | None = None) -> Any:
+def formulated(method: str, family: str, lam: float | None = None) -> Formulation:
     """What a method minimises on a family; `lam` in place of the usual λ (λ₂ of cost learning)."""
     lam = LAMS[family] if lam is None else lam
     if family == "costs":

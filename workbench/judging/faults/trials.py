@@ -17,11 +17,10 @@ The learner is judged as `judge` judges it (judging/stand.py), with all the pati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation
 from workbench.judging.audits import audit, hooks_of
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.faults import learners as plain
@@ -126,7 +125,7 @@ class Bench:
     def __init__(self, family: str, seed: int, case: str = "", tolerance: float = 1e-3):
         self.family, self.seed, self.case, self.tolerance = family, seed, case, tolerance
         self.problem, self.lam, self.passes = drawn(family, seed, case)
-        self.detectives: dict[Any, Detective] = {}  # by formulation
+        self.detectives: dict[Formulation, Detective] = {}  # by formulation
 
     def detective(self, method: str) -> Detective:
         """With the certified reference of what the method minimises."""
@@ -206,14 +205,14 @@ class Bench:
         return tuple(sorted(names)), lent
 
 
-def excess(sound: Any, theta: Floats, best: Reference) -> float:  # sound : a plain learner
+def excess(sound: plain.Learner, theta: Floats, best: Reference) -> float:
     """(F(θ) − lower)/size, F by the tables of a sound learner."""
     with np.errstate(all="ignore"):
         value = float(sound.objective(theta))
     return best.excess(value)
 
 
-def account(host: Any, history: list[tuple[float, Floats]]) -> float:  # host : a plain learner after its first run
+def account(host: plain.Learner, history: list[tuple[float, Floats]]) -> float:  # after its first run
     """What the learner itself sees of its distance, relative to its own objective."""
     with np.errstate(all="ignore"):
         claim = float(host.claim())

@@ -6,17 +6,27 @@ slopes A_i (Y_i, d)   a_i(z) = φ(x_i, z) − φ(x_i, y_i) of all outputs z     
 from __future__ import annotations
 
 from itertools import combinations, pairwise, product
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.contracts import Floats, Ints
 
+if TYPE_CHECKING:
+    from workbench.contracts import Formulation, Problem
+    from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
+    from workbench.outputs.chain import Chain
+    from workbench.outputs.linear import Linear
+    from workbench.outputs.matching import Matching
+    from workbench.outputs.multiclass import Multiclass
+
+Output = int | tuple[int, ...]  # as the views write it: a label, or the labels or links in order
+
 
 class View:
     """The data as tables: slopes[i] (Y_i, d), losses[i] (Y_i,), p (n,). `own[i]` is the row of the truth."""
 
-    def read(self, problem: Any, formulation: Any) -> None:
+    def read(self, problem: Problem, formulation: Formulation) -> None:
         self.load(problem, formulation)
         self.n = problem.n_samples
         self.p = self.prices(problem.weights)
@@ -29,7 +39,7 @@ class View:
     def prices(self, weights: Floats) -> Floats:
         return weights / weights.sum()
 
-    def differences(self, i: int, outputs: list[Any]) -> Floats:
+    def differences(self, i: int, outputs: list[Output]) -> Floats:
         """A_i, (Y_i, d)."""
         return np.array([self.features(i, y) for y in outputs]) - self.features(i, self.truth(i))
 
@@ -44,7 +54,7 @@ class View:
 class Labels(View):
     """Multiclass: φ(x, y) = e_y ⊗ x."""
 
-    def load(self, problem: Any, formulation: Any) -> None:
+    def load(self, problem: Multiclass, formulation: Formulation) -> None:
         self.X, self.labels, self.cost = problem.X.toarray(), problem.labels, problem.cost
         self.k = len(self.cost)
 
@@ -64,7 +74,7 @@ class Labels(View):
 class Signs(View):
     """Two labels: φ(x, 0) = 0, φ(x, 1) = x, and 0/1 loss."""
 
-    def load(self, problem: Any, formulation: Any) -> None:
+    def load(self, problem: Linear, formulation: Formulation) -> None:
         self.X, self.labels = problem.X.toarray(), problem.labels
 
     def outputs(self, i: int) -> list[int]:
@@ -83,7 +93,7 @@ class Signs(View):
 class Words(View):
     """Chains: letters by label and pairs of neighbours, Σ_t cost / T, found by Viterbi."""
 
-    def load(self, problem: Any, formulation: Any) -> None:
+    def load(self, problem: Chain, formulation: Formulation) -> None:
         cuts, self.k = problem.offsets[1:-1], problem.n_classes
         self.words = np.split(problem.letters.toarray(), cuts)
         self.labels, self.cost = np.split(problem.labels, cuts), problem.cost
@@ -138,7 +148,7 @@ class Words(View):
 class Links(View):
     """Matchings: the sum of the features of links; each false link costs c⁺, each missed one c⁻."""
 
-    def load(self, problem: Any, formulation: Any) -> None:
+    def load(self, problem: Matching, formulation: Formulation) -> None:
         self.edges = [
             problem.edges[a:b].toarray().reshape(j, k, -1)
             for a, b, j, k in zip(problem.starts, problem.starts[1:], problem.heights, problem.widths, strict=False)
@@ -167,7 +177,7 @@ class Links(View):
 class Costs(Labels):
     """Cost learning: slopes in θ = (w, b, v), costs by unordered pairs of labels; sums, not means."""
 
-    def load(self, problem: Any, formulation: Any) -> None:
+    def load(self, problem: Multiclass, formulation: NormalizedCostLearning | SimplexCostLearning) -> None:
         super().load(problem, formulation)
         self.formulation, self.K, self.pairs = formulation, formulation.K, list(combinations(range(self.k), 2))
         counts = np.bincount(self.labels, problem.weights, self.k)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from workbench.contracts import Ints
+from workbench.judging.faults.learners import DualAscent
 from workbench.judging.faults.planting import fault
 
 
-def sample_of(self: Any, row: int) -> int:
+def sample_of(self: DualAscent, row: int) -> int:
     """The sample that an output's row belongs to."""
     return int(np.searchsorted(self.ends, row, side="right")) - 1
 
 
-def of_sample(self: Any, step: float, up: int, down: int) -> None:
+def of_sample(self: DualAscent, step: float, up: int, down: int) -> None:
     """Refreshes the margins of one sample's outputs only."""
     rows = slice(*self.ends[(i := sample_of(self, up)) : i + 2])
     self.m[rows] -= step * (self.K[rows, up] - self.K[rows, down])
 
 
-def active(self: Any) -> Any:
+def active(self: DualAscent) -> Ints:
     """The samples that had a mistake in the first pass."""
     if not hasattr(self, "kept"):
         self.kept = np.arange(self.n)

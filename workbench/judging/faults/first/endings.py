@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from workbench.judging.faults.learners import Learner, Smooth
 from workbench.judging.faults.planting import both, fault
 
 
-def stop_if_same(self: Any, k: int) -> None:
+def stop_if_same(self: Smooth, k: int) -> None:
     """Stops once a pass changed no prediction."""
     guess = [int((A @ self.w).argmax()) for A in self.slopes]
     self.stopped, self.guess = guess == getattr(self, "guess", None), guess
 
 
-def stop_if(small: Callable[[Any], bool]) -> Callable[[Any, int], None]:
-    def check(self: Any, k: int) -> None:
+def stop_if(small: Callable[[Learner], bool]) -> Callable[[Learner, int], None]:
+    def check(self: Learner, k: int) -> None:
         self.stopped = small(self)
 
     return check

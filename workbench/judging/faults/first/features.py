@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from workbench.contracts import Floats, Formulation
+from workbench.judging.faults.learners import Learner, Subgradient
 from workbench.judging.faults.planting import both, fault, without
+from workbench.judging.faults.views import Words
+from workbench.outputs.chain import Chain
 
 
-def spared(self: Any, w: Any) -> Any:
+def spared(self: Learner, w: Floats) -> Floats:
     """λw but for the last coordinate."""
     return self.lam * np.append(w[:-1], 0.0)
 
 
-def blank_ends(self: Any, problem: Any, formulation: Any) -> None:
+def blank_ends(self: Words, problem: Chain, formulation: Formulation) -> None:
     for word in self.words:
         word[-1] = 0
 
 
-def late_shrinkage(self: Any, k: int) -> None:
+def late_shrinkage(self: Subgradient, k: int) -> None:
     self.w = self.w - self.rate() * self.lam * self.w
 
 

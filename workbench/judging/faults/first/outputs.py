@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from workbench.contracts import Floats, Ints
 from workbench.judging.faults.planting import both, fault, without
+from workbench.judging.faults.views import Words
 
 
-def greedy(self: Any, best: Any, pairs: Any, scores: Any) -> Any:
+def greedy(self: Words, best: Floats, pairs: Floats, scores: Floats) -> tuple[Floats, Ints]:
     """Every label follows the label that led before."""
     leader = int(best.argmax())
     return best[leader] + pairs[leader] + scores, np.full(self.k, leader)

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from workbench.contracts import Floats
+from workbench.judging.faults.learners import Projected, Subgradient
 from workbench.judging.faults.planting import fault
 
 
-def momentum(self: Any, i: int) -> Any:
+def momentum(self: Subgradient, i: int) -> Floats:
     """The slope with momentum 0.7, not normalised; the shrinkage without."""
     self.speed = 0.7 * getattr(self, "speed", 0.0) + self.slope(i)
     return self.shrinkage() + self.speed
 
 
-def clipped(self: Any, i: int) -> Any:
+def clipped(self: Subgradient, i: int) -> Floats:
     g = self.clean.direction(i)
     return g / max(1.0, np.linalg.norm(g))
 
 
-def note(self: Any, i: int) -> Any:
+def note(self: Subgradient, i: int) -> Floats:
     g = self.clean.slope(i)
     self.hit = bool(g.any())
     return g
 
 
-def of_mistakes(self: Any) -> None:
+def of_mistakes(self: Subgradient) -> None:
     """Sums over the visits that were mistakes, divided by all visits."""
     self.mean = self.mean + (self.hit * self.w - self.mean) / self.t
 
 
-def onto_l1(self: Any, w: Any) -> Any:
+def onto_l1(self: Projected, w: Floats) -> Floats:
     """The nearest point with ‖w‖₁ ≤ radius."""
     sizes = np.sort(abs(w))[::-1]
     levels = (np.cumsum(sizes) - self.radius) / np.arange(1, len(w) + 1)

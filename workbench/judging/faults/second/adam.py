@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from workbench.contracts import Ints
+from workbench.contracts import Formulation, Ints, Problem
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.tensors import Batch, Head, Layout
 
 DECADES = 4.0
+Value = TypeVar("Value")
 
 
 class Clock(NamedTuple):
@@ -36,7 +37,7 @@ class Clock(NamedTuple):
     rng: np.random.Generator
 
 
-def unchanged(value: Any, *_: Any) -> Any:
+def unchanged(value: Value, *_: object) -> Value:
     return value
 
 
@@ -65,7 +66,7 @@ class Adam:
 
     beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 
-    def __init__(self, size: int, dtype: Any):
+    def __init__(self, size: int, dtype: DTypeLike):
         self.m, self.v, self.t = np.zeros(size, dtype), np.zeros(size, dtype), 0
 
     def step(self, w: NDArray, g: NDArray, rate: float, clock: Clock) -> NDArray:
@@ -100,9 +101,11 @@ class Loop:
     keep: Callable[..., NDArray] = last
     returned: Callable[..., NDArray] = unchanged
     size: int = 8
-    dtype: Any = np.float32
+    dtype: type[np.floating] = np.float32
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> NDArray:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> NDArray:
         """Weights (d,) after `budget` passes."""
         clean, rng = tensors.head_of(problem, formulation), np.random.default_rng(rng)
         samples, layout = tensors.gathered(problem, formulation, self.dtype), tensors.layout_of(problem)

@@ -26,7 +26,7 @@ AUGMENTED = (HINGE_SCORES, HINGE_RISK, HINGE_LABELS, HINGE_CHAINS)
 HOST = Host("adam-loop", "A PyTorch-style loop in float32 with Adam.", CASES, 800, Loop())
 
 
-def _fault(name: str, sentence: str, applies: tuple, amounts_to: str, **steps: Any) -> Fault:
+def _fault(name: str, sentence: str, applies: tuple, amounts_to: str, **steps: Any) -> Fault:  # fields of Loop
     return Fault(f"adam-{name}", sentence, applies, HOST, Loop(**steps), tuple(amounts_to.split(", ")))
 
 

@@ -5,7 +5,7 @@ Each mistake is a few lines that replace one step of the loop; `adam_faults.py` 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,7 @@ def with_ends(batch: Batch, rng: np.random.Generator) -> Batch:
     return batch._replace(x=np.append(batch.x, ends.astype(batch.x.dtype), axis=2))
 
 
-def own_inputs(extra: int) -> Any:
+def own_inputs(extra: int) -> Callable[[NDArray, Layout], NDArray]:
     """Returned: the weights without those of the last `extra` inputs."""
 
     def returned(w: NDArray, layout: Layout) -> NDArray:
@@ -144,7 +144,7 @@ def own_inputs(extra: int) -> Any:
 # ── the loss that is added, and the terms ─────────────────────────────────────────────────────────
 
 
-def augmented_by(factor: float) -> Any:
+def augmented_by(factor: float) -> Callable[[Batch, np.random.Generator], Batch]:
     def data(batch: Batch, rng: np.random.Generator) -> Batch:
         return batch._replace(extra=batch.extra * np.float32(factor))
 
@@ -248,7 +248,7 @@ def searched_one_by_one(head: Head) -> Head:
 # ── the penalty ───────────────────────────────────────────────────────────────────────────────────
 
 
-def penalised(factor: float) -> Any:
+def penalised(factor: float) -> Callable[[NDArray, Clock], NDArray]:
     return lambda w, clock: squared_norm(w, clock) * np.float32(factor)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
@@ -48,7 +48,9 @@ class Descent:
     options: dict[str, float] = field(default_factory=lambda: CLOSE)
     bounds: tuple[float | None, float | None] = (None, None)
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after at most `budget` iterations."""
         from scipy.optimize import minimize
 
@@ -148,7 +150,13 @@ def by_dimension(w: Floats, lam: float) -> tuple[float, Floats]:
 HOST = Host("l-bfgs", "SciPy's L-BFGS in float64.", SMOOTH, 200, Descent())
 
 
-def _fault(name: str, sentence: str, applies: tuple[Case, ...], amounts_to: str, **steps: Any) -> Fault:
+def _fault(
+    name: str,
+    sentence: str,
+    applies: tuple[Case, ...],
+    amounts_to: str,
+    **steps: Any,  # fields of Descent
+) -> Fault:
     return Fault(f"l-bfgs-{name}", sentence, applies, HOST, Descent(**steps), tuple(amounts_to.split(", ")))
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from workbench.contracts import CutForm, SmoothForm
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.contracts import CutForm, Formulation, Problem, SmoothForm
 from workbench.errors import MissingCapability
 
 CAUSES = {
@@ -60,7 +63,7 @@ HINGES = (HINGE_LABELS, HINGE_CHAINS, HINGE_SCORES, HINGE_RISK)
 LIKELIHOODS = (CRF_LABELS, CRF_CHAINS, CRF_SCORES, LOGISTIC_RISK)
 CASES = (*HINGES, *LIKELIHOODS, SQUARED_RISK)
 
-Fit = Callable[[Any, Any, int, Any], Any]
+Fit = Callable[[Problem, Formulation, int, int | np.random.Generator], NDArray]
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Fault:
     amounts_to: tuple[str, ...]
 
 
-def loss_of(problem: Any, formulation: Any) -> str:
+def loss_of(problem: Problem, formulation: Formulation) -> str:
     """hinge, likelihood or squared: which terms h_i the pair has.
 
     Raises

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Formulation, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
@@ -61,7 +61,9 @@ class Ascent:
     after: Callable[[Floats, int], Floats] = end_of_pass
     keep: Callable[[Floats, Floats, int], Floats] = last
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after `budget` passes."""
         if problem.name == "chain" or loss_of(problem, formulation) != "hinge":
             raise MissingCapability("this ascent is made for the hinge of labels and scores; choose one of these.")
@@ -160,7 +162,13 @@ CASES = (HINGE_LABELS, HINGE_SCORES, HINGE_RISK)
 HOST = Host("dual-ascent", "Dual coordinate ascent in float64.", CASES, 800, Ascent())
 
 
-def _fault(name: str, sentence: str, amounts_to: str, applies: tuple = CASES, **steps: Any) -> Fault:
+def _fault(
+    name: str,
+    sentence: str,
+    amounts_to: str,
+    applies: tuple = CASES,
+    **steps: Any,  # fields of Ascent
+) -> Fault:
     return Fault(f"dual-{name}", sentence, applies, HOST, Ascent(**steps), tuple(amounts_to.split(", ")))
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.contracts import Formulation, Problem
 from workbench.judging.faults.second.contract import Case, Fault, Fit, Host
 from workbench.judging.faults.second.examples import example
-from workbench.proofs.door import bounds_for
+from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.solving.solve import solve
 
 HARM = 10 * 1e-3
@@ -35,7 +36,7 @@ class Measured(NamedTuple):
 
 
 @cache
-def certified(case: Case, seed: int, weighted: bool) -> tuple[Any, Any, Any, float]:
+def certified(case: Case, seed: int, weighted: bool) -> tuple[Problem, Formulation, AnyBounds, float]:
     """A problem, its formulation, the bounds, and F*."""
     problem, formulation = example(case, seed, weighted=weighted)
     return problem, formulation, bounds_for(formulation, problem), solve(formulation, problem, gap=1e-9).upper

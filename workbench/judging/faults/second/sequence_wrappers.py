@@ -9,14 +9,14 @@ Neither knows sample weights. CRFsuite ends by its `delta`, dlib by its `epsilon
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
@@ -24,7 +24,7 @@ from workbench.judging.faults.second.contract import CRF_CHAINS, HINGE_CHAINS, H
 from workbench.judging.faults.second.tensors import Batch, Layout
 
 
-def equally_weighted(problem: Any, package: str) -> None:
+def equally_weighted(problem: Problem, package: str) -> None:
     """MissingCapability for what both packages cannot be told."""
     if np.ptp(problem.weights) > 0:
         raise MissingCapability(f"{package} knows no sample weights; choose samples of equal weight.")
@@ -40,7 +40,7 @@ def named(row: Floats) -> dict[str, float]:
     return {f"x{j}": float(value) for j, value in enumerate(row)}
 
 
-def sorted_labels(labels: Any) -> Ints:
+def sorted_labels(labels: Sequence[str]) -> Ints:
     """The place in w of each label of the package."""
     return np.array([int(name) for name in labels])
 
@@ -63,13 +63,15 @@ class Suite:
     """
 
     algorithm: str = "lbfgs"
-    settings: dict[str, Any] = field(default_factory=lambda: EXACT)
+    settings: dict[str, float | bool] = field(default_factory=lambda: EXACT)
     constant: Callable[[float, int], dict[str, float]] = lambda lam, n: {"c2": lam * n / 2}
     named: Callable[[Floats], dict[str, float]] = named
-    places: Callable[[Any], Ints] = sorted_labels
+    places: Callable[[Sequence[str]], Ints] = sorted_labels
     returned: Callable[[Floats, Floats], tuple[Floats, Floats]] = lambda W, A: (W, A)
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after at most `budget` iterations."""
         import pycrfsuite
 
@@ -109,7 +111,7 @@ def present(row: Floats) -> dict[str, float]:
     return {name: 1.0 for name, value in named(row).items() if value > 0}
 
 
-def turned(labels: Any) -> Ints:
+def turned(labels: Sequence[str]) -> Ints:
     """Labels are numbered from 1, and the last one is 0."""
     return (sorted_labels(labels) + 1) % len(labels)
 
@@ -132,7 +134,9 @@ class Structural:
     epsilon: float = 1e-6
     non_negative: bool = False
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) when dlib has ended."""
         import dlib
 
@@ -152,18 +156,18 @@ class Task:
     be_verbose = use_sparse_feature_vectors = learns_nonnegative_weights = False
     C = epsilon = 0.0
 
-    def __init__(self, steps: Structural, vector: Any, samples: Batch, layout: Layout):
+    def __init__(self, steps: Structural, vector: Any, samples: Batch, layout: Layout):  # dlib has no types
         self.steps, self.vector, self.samples, self.layout = steps, vector, samples, layout
         self.num_samples, self.num_dimensions = len(samples.share), layout.dim
 
-    def features(self, i: int, y: Ints) -> Any:
+    def features(self, i: int, y: Ints) -> Any:  # dlib has no types
         here, pairs = tensors.counted(self.samples.take(np.array([i])), y, self.layout.K, float)
         return self.vector(self.layout.join(here[0].T @ self.samples.x[i], pairs[0]).tolist())
 
-    def get_truth_joint_feature_vector(self, i: int) -> Any:
+    def get_truth_joint_feature_vector(self, i: int) -> Any:  # dlib has no types
         return self.features(i, self.samples.y[[i]])
 
-    def separation_oracle(self, i: int, current_solution: Any) -> tuple[float, Any]:
+    def separation_oracle(self, i: int, current_solution: Any) -> tuple[float, Any]:  # dlib has no types
         W, A = self.layout.split(np.array(current_solution))
         batch = self.samples.take(np.array([i]))
         y = tensors.viterbi(self.steps.searched(batch.x @ W.T, batch.extra), A, batch.mask)
@@ -189,7 +193,7 @@ DLIB = Host("dlib", "dlib's structural machine.", (HINGE_LABELS, HINGE_CHAINS), 
 HOSTS = (SUITE, DLIB)
 
 
-def _suite(name: str, sentence: str, amounts_to: str, **steps: Any) -> Fault:
+def _suite(name: str, sentence: str, amounts_to: str, **steps: Any) -> Fault:  # fields of Suite
     settings = EXACT | steps.pop("settings", {})
     return Fault(
         f"crfsuite-{name}",
@@ -201,7 +205,13 @@ def _suite(name: str, sentence: str, amounts_to: str, **steps: Any) -> Fault:
     )
 
 
-def _dlib(name: str, sentence: str, amounts_to: str, applies: tuple = DLIB.applies, **steps: Any) -> Fault:
+def _dlib(
+    name: str,
+    sentence: str,
+    amounts_to: str,
+    applies: tuple = DLIB.applies,
+    **steps: Any,  # fields of Structural
+) -> Fault:
     return Fault(f"dlib-{name}", sentence, applies, DLIB, Structural(**steps), tuple(amounts_to.split(", ")))
 
 

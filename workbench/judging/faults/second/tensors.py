@@ -11,12 +11,12 @@ to (∂h/∂s (B, T, K), ∂h/∂A (B, K, K), h (B,)); h is a hinge (Viterbi), a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from workbench.contracts import Ints
+from workbench.contracts import Formulation, Ints, Problem
 from workbench.judging.faults.second.contract import loss_of
 
 Derivatives = tuple[NDArray, NDArray, NDArray]
@@ -67,13 +67,13 @@ class Layout(NamedTuple):
 Head = Callable[[Batch, NDArray, NDArray], Derivatives]
 
 
-def layout_of(problem: Any) -> Layout:
+def layout_of(problem: Problem) -> Layout:
     kind = problem.name
     labels = 2 if kind == "linear" else len(problem.classes)
     return Layout(kind, labels, problem.n_features if kind == "linear" else problem.n_inputs)
 
 
-def gathered(problem: Any, formulation: Any, dtype: Any) -> Batch:
+def gathered(problem: Problem, formulation: Formulation, dtype: DTypeLike) -> Batch:
     """All samples in one batch."""
     n, layout = problem.n_samples, layout_of(problem)
     share = (formulation.prices(problem).floats() * n).astype(dtype)
@@ -94,7 +94,7 @@ def gathered(problem: Any, formulation: Any, dtype: Any) -> Batch:
 # ── heads ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def counted(batch: Batch, y: Ints, K: int, dtype: Any) -> tuple[NDArray, NDArray]:
+def counted(batch: Batch, y: Ints, K: int, dtype: DTypeLike) -> tuple[NDArray, NDArray]:
     """How often φ(x, y) holds each label at each position (B, T, K), and each pair (B, K, K)."""
     here = np.eye(K, dtype=dtype)[y] * batch.mask[:, :, None]
     return here, here[:, :-1].transpose(0, 2, 1) @ here[:, 1:]
@@ -172,7 +172,7 @@ def squared(batch: Batch, scores: NDArray, A: NDArray) -> Derivatives:
 HEADS: dict[str, Head] = {"hinge": hinge, "likelihood": likelihood, "squared": squared}
 
 
-def head_of(problem: Any, formulation: Any) -> Head:
+def head_of(problem: Problem, formulation: Formulation) -> Head:
     return HEADS[loss_of(problem, formulation)]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import (
@@ -59,7 +59,7 @@ class Wrapped:
     loss: str
     constant: str = "C"
     translated: Callable[[float, int], float] = by_n
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
     limit: str = "max_iter"
     passes: Callable[[int], int] = unchanged
     inputs: Callable[[Floats], Floats] = unchanged
@@ -67,7 +67,9 @@ class Wrapped:
     shares: Callable[[Floats], Floats] = unchanged
     returned: Callable[..., Floats] = unchanged
 
-    def __call__(self, problem: Any, formulation: Any, budget: int, rng: Any) -> Floats:
+    def __call__(
+        self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
+    ) -> Floats:
         """Weights (d,) after at most `budget` iterations."""
         if loss_of(problem, formulation) != self.loss or problem.name != self.kind:
             raise MissingCapability(f"this estimator minimises the {self.loss} of {self.kind} problems; choose one.")
@@ -93,7 +95,7 @@ class Wrapped:
         coef[estimator.classes_ if self.kind == "multiclass" else [0]] = coefficients(estimator)
         return np.asarray(self.returned(coef, y), float).ravel()
 
-    def fits(self, problem: Any) -> None:
+    def fits(self, problem: Problem) -> None:
         """MissingCapability for what multiclass estimators do otherwise: two labels, unseen labels, unequal costs."""
         k = len(problem.classes)
         if k < 3 or len(np.unique(problem.labels)) < k:
@@ -101,7 +103,7 @@ class Wrapped:
         if self.loss == "hinge" and not np.array_equal(problem.cost, 1 - np.eye(k)):
             raise MissingCapability("this estimator has 0/1 costs; choose a problem with these.")
 
-    def made(self, constant: float, budget: int, rng: Any) -> Any:
+    def made(self, constant: float, budget: int, rng: int | np.random.Generator) -> Any:  # scikit-learn has no types
         module, _, name = self.estimator.rpartition(".")
         settings = {self.constant: constant, self.limit: self.passes(budget)} | self.settings
         if "random_state" in settings:
@@ -109,7 +111,7 @@ class Wrapped:
         return getattr(import_module(module), name)(**settings)
 
 
-def coefficients(estimator: Any) -> Floats:
+def coefficients(estimator: Any) -> Floats:  # scikit-learn has no types
     """`coef_`, or that of each of a one-vs-rest estimator's parts, (K, p)."""
     if hasattr(estimator, "estimators_"):
         return np.concatenate([part.coef_ for part in estimator.estimators_])
@@ -209,7 +211,7 @@ def normalised(coef: Floats, y: NDArray) -> Floats:
     return coef / max(float(np.linalg.norm(coef)), 1e-12)
 
 
-def _fault(name: str, sentence: str, host: Host, amounts_to: str, **steps: Any) -> Fault:
+def _fault(name: str, sentence: str, host: Host, amounts_to: str, **steps: Any) -> Fault:  # fields of Wrapped
     settings = host.fit.settings | steps.pop("settings", {})  # type: ignore[attr-defined]
     return Fault(
         name, sentence, host.applies, host, replace(host.fit, settings=settings, **steps), tuple(amounts_to.split(", "))
