@@ -54,7 +54,7 @@ class Learner:
 
     @property
     def fit(self) -> Callable[..., Any]:  # a user's function
-        return getattr(self.thing, "fit", self.thing)
+        return getattr(self.thing, "fit", self.thing)  # a user's object, or a function
 
     @property
     def takes_start(self) -> bool:
@@ -141,4 +141,5 @@ def one_learner(thing: Any) -> Learner:  # a user's object, a name or a path
             raise BadInput(f"{thing} holds {len(found)} learners; judge them one by one, or leave one in NAMES.")
         return found[0]
     thing = able(made(thing))
-    return Learner(getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__)), thing)
+    name = getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__))  # a user's object, or a function
+    return Learner(name, thing)

@@ -74,7 +74,7 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
     values of its variables are judged (judging/programs.py).
     """
-    if hasattr(solution, "is_dcp"):
+    if hasattr(solution, "is_dcp"):  # a cp.Problem, told without an import of CVXPY
         from workbench.judging.programs import crosscheck_program
 
         return crosscheck_program(learned, solution, tolerance)

@@ -29,7 +29,7 @@ ALIKE, FLAT = 3e-3, -0.05  # log ‖w(κ)‖/‖w‖ that is none, and its least
 
 def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
-    key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)
+    key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)  # any form's λ
     if key is None or not np.linalg.norm(suspect.form.blocks(suspect.problem).split(suspect.theta)["w"]) > 0:
         return
     kappa = best_multiple(suspect, key)
@@ -71,7 +71,7 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
 
 def best_multiple(suspect: Suspect, key: str) -> float:
     """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; the block w is what λ penalises."""
-    blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))
+    blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))  # λ or λ₂
     length = float(np.linalg.norm(blocks.split(suspect.theta)["w"]))
     reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
     for _ in range(STEPS):
