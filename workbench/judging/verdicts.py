@@ -249,5 +249,6 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
 
 def objective(formulation: Formulation) -> tuple[object, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
+    # fields by name
     settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
     return type(formulation).__qualname__, *settings

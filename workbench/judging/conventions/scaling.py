@@ -37,7 +37,7 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     if abs(np.log(kappa)) > np.log(ELSEWHERE):
         near.append((kappa, UNNAMED, f"with λ {kappa:.3g} times as large"))
     for ratio, name, saying in near:
-        form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})
+        form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})  # λ or λ₂
         said = f"minimises the same objective {saying}"
         yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
 
@@ -61,7 +61,7 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
     if isinstance(suspect.problem, Labelled) and (places := len(suspect.problem.labels)) > suspect.problem.n_samples:
         longer = places / suspect.problem.n_samples
         named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
-    if mean and hasattr(suspect.form, "lam"):
+    if mean and hasattr(suspect.form, "lam"):  # any form's λ
         square = float(suspect.form.lam) ** 2
         for count in counts:
             named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
