@@ -77,10 +77,10 @@ def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:
         return hooks_of_solver(learner, formulation, problem)
 
     def lent(name: str) -> Callable[..., np.ndarray] | None:
-        function = getattr(learner, name, None)
+        function = getattr(learner, name, None)  # a user's object lends what it has
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 
-    shown = getattr(learner, "iterates", None)
+    shown = getattr(learner, "iterates", None)  # a user's object lends what it has
     steps = {name: lent(name) for name in ("oracle", "subgradient", "prox")}
     return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
 

@@ -54,7 +54,7 @@ class Learner:
 
     @property
     def fit(self) -> Callable[..., Any]:  # a user's function
-        return getattr(self.thing, "fit", self.thing)
+        return getattr(self.thing, "fit", self.thing)  # a user's object, or a function
 
     @property
     def takes_start(self) -> bool:
@@ -63,6 +63,7 @@ class Learner:
     @property
     def tolerance(self) -> str:
         """The name of a setting of its own that says when it ends; "" if none is to be seen."""
+        # a user's object may have no settings
         known = set() if self.ours else {*inspect.signature(self.fit).parameters, *getattr(self.thing, "__dict__", ())}
         return next((name for name in TOLERANCES if name in known), "")
 
@@ -125,7 +126,7 @@ def made(thing: Any, settings: Sequence[str] = ()) -> Any:  # a user's object
 
 def able(thing: Any, place: str = "What was given") -> Any:  # a user's object
     """The thing, if it can be a learner; `place` is where it is from."""
-    if not isinstance(thing, Solver) and not callable(getattr(thing, "fit", thing)):
+    if not isinstance(thing, Solver) and not callable(getattr(thing, "fit", thing)):  # a user's object
         told = f"{place}: {type(thing).__name__} is no learner"
         raise BadInput(f"{told}; give a function fit(problem, formulation, budget, rng) -> weights.")
     return thing
@@ -141,4 +142,5 @@ def one_learner(thing: Any) -> Learner:  # a user's object, a name or a path
             raise BadInput(f"{thing} holds {len(found)} learners; judge them one by one, or leave one in NAMES.")
         return found[0]
     thing = able(made(thing))
-    return Learner(getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__)), thing)
+    name = getattr(thing, "name", getattr(thing, "__name__", type(thing).__name__))  # a user's object, or a function
+    return Learner(name, thing)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.contracts import Problem
+from workbench.contracts import Enumerable, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.objectives.trials import Fault, Trial
+from workbench.outputs.structured import Structured
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,5 @@ def check(
         raise BadInput(f"The problem is a {type(problem).__name__}; give an output structure with data.")
     trial = Trial(problem, rng, patience)
     faults = trial.faults(seconds)
-    functions = getattr(problem, "functions", None)
-    listed = hasattr(problem, "outputs") if functions is None else problem.listing is not None
+    listed = problem.listing is not None if isinstance(problem, Structured) else isinstance(problem, Enumerable)
     return OracleReport(faults, trial.tried, trial.samples, problem.n_samples, listed)

@@ -74,7 +74,8 @@ def named(values: Any, problem: cp.Problem) -> dict[Any, Any]:  # a user's value
 
 def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     """Why these values cannot be judged, in a sentence."""
-    given = {variable.id: value for variable, value in named(values, problem).items() if hasattr(variable, "id")}
+    keyed = named(values, problem)
+    given = {key.id: value for key, value in keyed.items() if hasattr(key, "id")}  # a user's key may be anything
     for variable in problem.variables():
         if variable.id not in given:
             return f"The values of {variable.name()} are missing; give {{variable: values}} for each variable."

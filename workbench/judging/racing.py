@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -90,6 +90,22 @@ RACES = {
     "word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
     "digit-crf": Race("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),
 }
+
+
+@runtime_checkable
+class Observed(Protocol):
+    """A learner that shows its weights on the way."""
+
+    def observed(
+        self,
+        problem: Problem,
+        formulation: Formulation,
+        budget: int,
+        observe: Callable[[Floats], None] | None = None,
+        epsilon: float = 0.0,
+    ) -> Floats:
+        """The weights at a gap of `epsilon`; before that, `observe(w)` is called with each w that is asked about."""
+        ...
 
 
 class Enough(Exception):
@@ -187,7 +203,7 @@ def runner(name: str) -> Go:
         go = passes(solvers.get(name)())
     else:
         learner = registry("learner").get(name)
-        go = watched(learner) if hasattr(learner, "observed") else fits(learner)
+        go = watched(learner) if isinstance(learner, Observed) else fits(learner)
 
     def ended(formulation: Formulation, problem: Problem, track: Track) -> None:
         with contextlib.suppress(Enough):
@@ -239,7 +255,7 @@ def fits(learner: Callable[..., Floats]) -> Go:
     return go
 
 
-def watched(learner: Any) -> Go:  # a learner that can be `observed`
+def watched(learner: Observed) -> Go:
     """Fits from scratch that end by themselves at 1e-1, 1e-2, …, and show their weights on the way.
 
     What a method is told to reach changes how it goes there: dlib, asked for 1e-9, spends its time on cached cuts.

@@ -187,7 +187,7 @@ def related(reference: Reference) -> Iterator[tuple[str, Reference]]:
 def moved(reference: Reference, changed: Changed, change: Change) -> Reference:
     """The certified reference of the changed problem; its θ is NaN where costs of error classes have new places."""
     formulation, c = reference.formulation, changed.c
-    settings = {key: getattr(formulation, key) * c**power for key, power in change.settings.items()}
+    settings = {key: getattr(formulation, key) * c**power for key, power in change.settings.items()}  # settings by name
     factor, blocks = c**change.value, formulation.blocks(reference.problem)
     parts = blocks.split(reference.theta)
     parts = {name: changed.moves.get(name, np.copy)(part.ravel()) for name, part in parts.items()}

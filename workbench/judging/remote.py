@@ -128,12 +128,13 @@ def address(thing: Any) -> list[str]:  # a class, a function or a learner
     if isinstance(thing, Learner):
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
-        thing = getattr(thing.thing, "func", thing.thing)
+        thing = getattr(thing.thing, "func", thing.thing)  # of a `partial`
+    # a user's object may have no names
     module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
     home = sys.modules.get(module)
     found: object = home
     for part in name.split("."):
-        found = getattr(found, part, None)
+        found = getattr(found, part, None)  # by its qualified name
     if found is not thing or module == "__main__":
         raise MissingCapability(
             f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
@@ -164,7 +165,7 @@ def found_at(how: str, place: str, name: str) -> Any:  # what `address` was give
         return user_learners(place)[name]
     found: object = load_file(Path(place), "sent") if how == "path" else import_module(place)
     for part in name.split("."):
-        found = getattr(found, part)
+        found = getattr(found, part)  # by its qualified name
     return found
 
 

@@ -57,7 +57,7 @@ def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report
         reports = [report_of(returned)]
     elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
         reports = [report_of(returned[1] | {"weights": returned[0]})]
-    elif hasattr(returned, "__next__") or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
+    elif isinstance(returned, Iterator) or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
         return checkpoints(returned, budget, until)
     else:
         reports = [report_of({"weights": returned})]
@@ -151,7 +151,7 @@ def flat(weights: Any) -> Floats:  # what a user's learner says
     """A copy of the weights as one float array."""
     if weights is None:
         raise BadAnswer("The learner returned nothing; end it with `return weights`.")
-    dense = weights.toarray() if hasattr(weights, "toarray") else weights
+    dense = weights.toarray() if hasattr(weights, "toarray") else weights  # sparse ones of any library
     if np.iscomplexobj(dense):
         raise BadAnswer("The learner returned complex weights; return real ones.")
     try:

@@ -74,7 +74,7 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
     values of its variables are judged (judging/programs.py).
     """
-    if hasattr(solution, "is_dcp"):
+    if hasattr(solution, "is_dcp"):  # a cp.Problem, told without an import of CVXPY
         from workbench.judging.programs import crosscheck_program
 
         return crosscheck_program(learned, solution, tolerance)
@@ -250,5 +250,6 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
 
 def objective(formulation: Formulation) -> tuple[object, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
+    # fields by name
     settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
     return type(formulation).__qualname__, *settings

@@ -140,9 +140,9 @@ class Recorder:
 
 def as_array(weights: Any) -> NDArray:  # of any library
     """An array of floats, copied: of arrays, of numbers, and of tensors, which need not be imported for that."""
-    for step in ("detach", "cpu"):
+    for step in ("detach", "cpu"):  # what tensors of PyTorch have, others some of it
         weights = getattr(weights, step)() if hasattr(weights, step) else weights
-    if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):
+    if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):  # of any library
         weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")
     weights = weights.numpy() if hasattr(weights, "detach") and hasattr(weights, "numpy") else weights
     try:

@@ -43,8 +43,8 @@ def units(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def rescaling(suspect: Suspect) -> Iterator[Neighbour]:
-    other = {"margin": "slack", "slack": "margin"}.get(getattr(suspect.form, "rescaling", ""))
-    if other:
+    if isinstance(suspect.form, SoftMargin):
+        other = "margin" if suspect.form.rescaling == "slack" else "slack"
         said = f"rescales {other}s by the loss, not {suspect.form.rescaling}s"
         yield Neighbour(
             f"{other} rescaling", said, replace(suspect.form, rescaling=other), suspect.problem, suspect.theta
@@ -56,7 +56,7 @@ def sizes(suspect: Suspect) -> Iterator[Neighbour]:
 
     With c = 1/λ, u is the optimum of ½ ‖u‖² + R: it comes from a Gram matrix ⟨a, a′⟩ where ⟨a, a′⟩/λ was meant.
     """
-    if not suspect.plain or getattr(suspect.form, "rescaling", "") != "margin":
+    if not suspect.plain or not isinstance(suspect.form, SoftMargin) or suspect.form.rescaling != "margin":
         return
     named = {
         2.0: ("loss twice", "has a loss (and margin) twice as large"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import CutForm, Floats, Labelled, Oracle, Problem, SmoothForm
+from workbench.contracts import CutForm, Floats, Labelled, LinearScores, Oracle, Problem, SmoothForm
 from workbench.judging.reference import Reference
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.variants import Rescaled, RescaledTerms, SmoothVariant, Variant
@@ -92,10 +92,13 @@ class Suspect:
     @cached_property
     def intercepts(self) -> Floats:
         """(p,) whether an entry of w multiplies a feature that never varies."""
-        inputs = getattr(self.problem, "inputs", getattr(self.problem, "X", None))
-        if inputs is None:
+        if isinstance(self.problem, Labelled):
+            inputs = self.problem.inputs
+        elif isinstance(self.problem, LinearScores):
+            inputs = self.problem.X
+        else:
             return np.zeros(len(self.theta), bool)
-        lowest, highest = (getattr(inputs, end)(axis=0).toarray().ravel() for end in ("min", "max"))
+        lowest, highest = (end(axis=0).toarray().ravel() for end in (inputs.min, inputs.max))
         constant = (lowest == highest) & (highest != 0)
         copies = np.tile(constant, len(self.problem.classes)) if isinstance(self.problem, Labelled) else constant
         return np.concatenate([copies, np.zeros(len(self.theta) - len(copies), bool)])

@@ -29,7 +29,7 @@ ALIKE, FLAT = 3e-3, -0.05  # log ‖w(κ)‖/‖w‖ that is none, and its least
 
 def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
-    key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)
+    key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)  # any form's λ
     if key is None or not np.linalg.norm(suspect.form.blocks(suspect.problem).split(suspect.theta)["w"]) > 0:
         return
     kappa = best_multiple(suspect, key)
@@ -37,7 +37,7 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     if abs(np.log(kappa)) > np.log(ELSEWHERE):
         near.append((kappa, UNNAMED, f"with λ {kappa:.3g} times as large"))
     for ratio, name, saying in near:
-        form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})
+        form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})  # λ or λ₂
         said = f"minimises the same objective {saying}"
         yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
 
@@ -61,7 +61,7 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
     if isinstance(suspect.problem, Labelled) and (places := len(suspect.problem.labels)) > suspect.problem.n_samples:
         longer = places / suspect.problem.n_samples
         named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
-    if mean and hasattr(suspect.form, "lam"):
+    if mean and hasattr(suspect.form, "lam"):  # any form's λ
         square = float(suspect.form.lam) ** 2
         for count in counts:
             named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
@@ -71,7 +71,7 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
 
 def best_multiple(suspect: Suspect, key: str) -> float:
     """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; the block w is what λ penalises."""
-    blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))
+    blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))  # λ or λ₂
     length = float(np.linalg.norm(blocks.split(suspect.theta)["w"]))
     reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
     for _ in range(STEPS):

@@ -11,6 +11,8 @@ from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.scaling import multiples
 from workbench.judging.conventions.standardised import changed_features
+from workbench.outputs.chain import Chain
+from workbench.outputs.motif import Motif
 
 CONVENTIONS: tuple[Entry, ...] = (
     multiples,
@@ -36,7 +38,7 @@ CONVENTIONS: tuple[Entry, ...] = (
         "weight by length",
         "counts a sequence as often as it is long",
         "weights",
-        lambda s, p: s * getattr(p, "lengths", 1),
+        lambda s, p: s * (p.lengths if isinstance(p, Chain | Motif) else 1),
     ),
     one_vs_rest,
     changed_features,

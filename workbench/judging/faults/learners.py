@@ -334,7 +334,7 @@ class AdaGrad(Learner):
         return 2 * formulation.lam2
 
     def start(self) -> None:
-        self.simplex = not hasattr(self.formulation, "counts")
+        self.simplex = isinstance(self.formulation, SimplexCostLearning)
         self.ends = self.d - self.k - len(self.pairs), self.d - len(self.pairs)
         self.theta, self.G, self.mean = np.zeros(self.d), np.zeros(self.d), np.zeros(self.d)
         self.theta[self.ends[1] :] = 1 / len(self.pairs) if self.simplex else 1.0

@@ -22,7 +22,7 @@ def of_sample(self: DualAscent, step: float, up: int, down: int) -> None:
 
 def active(self: DualAscent) -> Ints:
     """The samples that had a mistake in the first pass."""
-    if not hasattr(self, "kept"):
+    if not hasattr(self, "kept"):  # the fault's own memory, empty at first
         self.kept = np.arange(self.n)
     elif len(self.kept) == self.n:
         self.kept = np.flatnonzero(self.alpha[self.ends[:-1] + self.own] < 1)

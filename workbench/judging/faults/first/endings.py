@@ -13,7 +13,7 @@ from workbench.judging.faults.planting import both, fault
 def stop_if_same(self: Smooth, k: int) -> None:
     """Stops once a pass changed no prediction."""
     guess = [int((A @ self.w).argmax()) for A in self.slopes]
-    self.stopped, self.guess = guess == getattr(self, "guess", None), guess
+    self.stopped, self.guess = guess == getattr(self, "guess", None), guess  # the fault's own memory
 
 
 def stop_if(small: Callable[[Learner], bool]) -> Callable[[Learner, int], None]:

@@ -11,7 +11,7 @@ from workbench.judging.faults.planting import fault
 
 def momentum(self: Subgradient, i: int) -> Floats:
     """The slope with momentum 0.7, not normalised; the shrinkage without."""
-    self.speed = 0.7 * getattr(self, "speed", 0.0) + self.slope(i)
+    self.speed = 0.7 * getattr(self, "speed", 0.0) + self.slope(i)  # the fault's own memory
     return self.shrinkage() + self.speed
 
 
