@@ -97,7 +97,7 @@ KEYS = {
         for key in ("ratio", *(f"{m}_{key}" for m in ("dual_block", "ascent") for key in ("cpu", "status", "gap")))
     },
     "planted-bugs": {
-        *("bugs", "runs", "detection", "by_accuracy", "by_account", "least_harm"),
+        *("bugs", "runs", "detection", "by_accuracy", "by_account", "detection_by_weights", "datasets"),
         *("sound_runs", "sound_agree", "false_alarms", "failed", "kinds", "families", "rows", "alarms"),
     },
     "forgeries": {

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Enumerable, Floats, Ints
+from workbench.contracts import Enumerable, Floats, Ints, Signed
 from workbench.errors import BadInput, CutbenchError, MissingCapability
 from workbench.system.alarm import Late, alarm
 
@@ -114,8 +114,13 @@ class Trial:
         own = (self.problem.features(np.array([sample]), self.problem.truth[[sample]]) @ w)[0]
         return loss * (1 + scores - own), ROUNDING * (1 + 2 * size) * loss.max(initial=0.0)
 
+    def admitted(self, w: Floats) -> Floats:
+        """w, its entries that must be ≥ 0 made so."""
+        return np.where(self.problem.signed, np.abs(w), w) if isinstance(self.problem, Signed) else w
+
     def probe(self, kind: str, w: Floats, sample: int) -> Ints:
         """The answer at w, compared with a second one and with what is known; raises `Found`."""
+        w = self.admitted(w)
         answer = self.ask(kind, w, sample)
         if not np.array_equal(again := self.ask(kind, w, sample), answer):
             one, two = (self.problem.describe(sample, y[0]) for y in (answer, again))
