@@ -52,7 +52,7 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
-LONG = ("agreement", "dyads", "hidden-states", "rates", "speed")  # `cutbench figures` draws them
+LONG = ("agreement", "continuum", "dyads", "hidden-states", "rates", "speed")  # `cutbench figures` draws them
 
 
 @dataclass
