@@ -199,6 +199,7 @@ class LazyProblem:
         low, proof = state.lower, None
         if prove and np.isfinite(state.upper):
             proof = proven_master(base, self.pool.take(self.pool.handles()), int(self.sign), chosen.name, time_limit)
+            # the upper point may violate rows by `feasibility` and so lie below the proven end, which then is lowered
             end = min(lower_end(proof), state.upper)
             proven = family.gap(state.upper, end) <= max(gap, family.gap(state.upper, low))
             low, proof = (end, proof) if proven else (low, None)
