@@ -15,9 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
-)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), "")
 OPTIONS = ("--headless=new", "--disable-gpu", "--no-sandbox", "--no-first-run", "--disable-dev-shm-usage")
 PATIENCE = 60.0  # seconds for one answer
 

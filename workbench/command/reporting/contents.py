@@ -95,11 +95,9 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     exact = {name: proof.get(f"{name}_exact") for name in ("lower", "upper", "gap")}
     rows = [("optimum", f"in {interval(proof)}"), ("relative gap", small(proof["gap"]))]
     rows += [("arithmetic", proof["arithmetic"]), ("kind of proof", proof["proof"]), ("program", proof["program"])]
-    open_ = [f"rests on: {each}" for each in proof["conditional_on"]] + [
-        f"open: {each}" for each in proof["not_proven"]
-    ]
-    parts: list[Part | None] = [Part("facts", rows=rows)]
-    parts.append(Part("list", items_=[f"assumes: {each}" for each in proof["assumptions"]] + open_))
+    titles = {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}
+    sentences = [f"{title}: {each}" for title, key in titles.items() for each in proof[key]]
+    parts: list[Part | None] = [Part("facts", rows=rows), Part("list", items_=sentences)]
     if proof.get("optimum"):
         parts.append(Part("folded", title="The optimum as a fraction", text=proof["optimum"]))
     elif all(exact.values()):
@@ -115,28 +113,25 @@ def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     """The formula, the settings and the sizes."""
     told = run.record.get("reference", run.record)
     if run.kind == "prove":
-        rows = [("program", str(run.record.get("program", ""))), ("conclusion", run.record["kind"])]
+        rows = [("program", str(run.record.get("program", "")))]
         rows += [(name.replace("_", " "), str(count)) for name, count in run.record["sizes"].items()]
         rows += [(name, str(value)) for name, value in proof.get("settings", {}).items()]
         rounded = [str(each) for each in run.record.get("rounded", [])]
         kept = Part("list", items_=[f"rounded: {each}" for each in rounded]) if rounded else None
-        return [
-            Part("formula", text=str(proof["formula"])) if proof.get("formula") else None,
-            Part("facts", rows=rows),
-            kept,
-        ]
+        return [stated(proof.get("formula")), Part("facts", rows=rows), kept]
     settings = run.record.get("settings") or proof.get("settings", {})
     rows = [("problem", told["problem"]), ("formulation", told["formulation"])]
     rows += [("settings", ", ".join(f"{name}={value}" for name, value in settings.items()))] * bool(settings)
     rows += [("outputs", str(proof["structure"]))] * bool(proof.get("structure"))
     sizes = [f"{told[key]} {name}" for key, name in (("n_samples", "samples"), ("dim", "weights")) if key in told]
     rows += [("size", ", ".join(sizes))] * bool(sizes)
-    own, stated = proof.get("formula"), formula_of(told["formulation"])
-    parts: list[Part | None] = [
-        Part("formula", text=own or stated) if own or stated else None,
-        Part("facts", rows=rows),
-    ]
-    return [*parts, Part("folded", title="The formulation in full", text=stated) if own and stated else None]
+    own, full = proof.get("formula"), formula_of(told["formulation"])
+    folded = Part("folded", title="The formulation in full", text=full) if own and full else None
+    return [stated(own or full), Part("facts", rows=rows), folded]
+
+
+def stated(formula: str | None) -> Part | None:
+    return Part("formula", text=formula) if formula else None
 
 
 def formula_of(formulation: str) -> str:
@@ -249,10 +244,14 @@ def rounds_table(history: Sequence[Mapping[str, Any]]) -> Part:
 def rows_table(caption: str, rows: Sequence[Mapping[str, Any]]) -> Part:
     """Rows of numbers and words as they stand in a record."""
     names = [name for name in rows[0] if not isinstance(rows[0][name], list | dict)]
-    numeric = {name: all(isinstance(row.get(name), int | float | None) for row in rows) for name in names}
+    numeric = {name: all(is_number(row.get(name)) for row in rows) for name in names}
     columns = [Column(name.replace("_", " "), "number" if numeric[name] else "") for name in names]
     lines = [[number(row.get(n)) if numeric[n] else words(row.get(n)) for n in names] for row in rows]
     return Part("table", table=Table(caption, columns, lines))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | None) and not isinstance(value, bool)
 
 
 # ── how to repeat it ──────────────────────────────────────────────────────────────────────────────

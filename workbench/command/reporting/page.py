@@ -1,7 +1,7 @@
 """A page: claims and sections as plain data, and the one way they become a self-contained HTML file.
 
-A section is a list of parts: text, formula, command, facts, list, table, chart, folded text. `render` fills the template
-`page.html` with autoescape, so that whatever a file or a learner is called shows as text. The page's security policy
+A section is a list of parts: text, formula, command, facts, list, table, chart, folded text. `render` fills the
+template `page.html` with autoescape, so that whatever a file or a learner is called shows as text. The page's security policy
 allows no source but the page's own style and script, named by their digests: no network, no inline handler, no frame.
 """
 
@@ -98,7 +98,7 @@ def number(value: Any, shape: str = "{:.4g}") -> Cell:
 
 
 def words(value: Any, mood: Mood = "") -> Cell:
-    text = "" if value is None else str(value)
+    text = {None: "", True: "yes", False: "no"}.get(value) if isinstance(value, bool | None) else str(value)
     return Cell(text, text, mood)
 
 
@@ -119,10 +119,8 @@ def render(page: Page) -> str:
     environment.globals["zip"] = zip
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     sources = {"style-src": digest(style), "script-src": digest(script)}
-    policy = "; ".join(
-        ["default-src 'none'", *(f"{kind} {source}" for kind, source in sources.items())]
-        + ["base-uri 'none'", "form-action 'none'"]
-    )
+    allowed = [f"{kind} {source}" for kind, source in sources.items()]
+    policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
     template = environment.get_template("page.html")
     own = {name: jinja2.filters.Markup(text) for name, text in (("style", style), ("script", script))}
     return template.render(page=page, policy=policy, version=__version__, **own).lstrip()
