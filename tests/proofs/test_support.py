@@ -67,7 +67,8 @@ def test_bounds_without_a_sample_hold_for_the_optimum_without_it(output, name):
     assert tried
 
 
-def test_a_sample_that_leaves_is_a_sample_that_was_never_there(rng=np.random.default_rng(0)):
+def test_a_sample_that_leaves_is_a_sample_that_was_never_there():
+    rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 3
     problem, form = wb.Multiclass(X, y), wb.SoftMargin(lam=0.5)
     solution = wb.solve(form, problem, gap=1e-10)

@@ -43,19 +43,15 @@ def show(record: dict[str, Any]) -> None:
     """Print the counts, then each sample with its outputs."""
     click.echo(f"{record['formulation']}: optimum in {interval(record)}")
     if record["about"]:
-        click.echo(
-            f"  this is the last convex program of {record['about']['formulation']}, which is not proven as a whole"
-        )
+        click.echo(f"  of the last convex program of {record['about']['formulation']}, which is not proven as a whole")
     held, full = record["support"], record["full"]
     click.echo(
         f"  {held} of {record['n_samples']} samples hold it by {record['cuts']} cuts; {full} of them with all of their "
         f"weight, {held - full} with a part"
     )
     for each in record["samples"]:
-        click.echo(
-            f"\n  sample {each['sample']}: {each['truth']}; {100 * each['share']:.3g} % of its weight on other outputs, "
-            f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
-        )
+        share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
+        click.echo(f"\n  sample {each['sample']}: {each['truth']}; {share} of its weight on other outputs, {numbers}")
         for cut in each["cuts"]:
             click.echo(
                 f"    against {cut['output']}: share {cut['share']:.3f}, loss {cut['loss']:g}, at θ {cut['height']:.4g}"
