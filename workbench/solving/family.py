@@ -98,13 +98,14 @@ class Family:
     proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
     caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
         scaling can make θ feasible; the bounds use the true offsets
+    cuts : the pool to begin with, such as that of the same problem at another λ
     """
 
     proven = True
 
-    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
+    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0, cuts: Cuts | None = None):
         self.caution = caution
-        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
         self.suspicious = 1e4  # a ‖θ‖ at which hard rows are tested for a contradiction

@@ -29,10 +29,13 @@ ACCURACY = 0.01  # of a direction: its residual relative to the gradient
 SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
 
 
-def descend(bounds: SmoothBounds, request: Request) -> Progress:
-    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`)."""
+def descend(bounds: SmoothBounds, request: Request, start: Floats | None = None) -> Progress:
+    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`).
+
+    start : the first θ; by default the minimiser of r
+    """
     run = Descent(bounds, request)
-    run.round(bounds.start)
+    run.round(bounds.start if start is None else start)
     for method in (run.quasi_newton, run.newton):
         if not (run.ended or run.blurred):
             method()
