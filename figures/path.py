@@ -11,7 +11,7 @@ import workbench as wb
 
 
 def measure(n: int = 300, gap: float = 1e-2, folds: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
-    """lam, lower, upper, gap, epsilon (60,); solved: the solved λ; at, error, low, high (13,): held out, with intervals."""
+    """lam, lower, upper, gap, epsilon (60,); solved: the solved λ; at, error, low, high (13,): held out, intervals."""
     problem, form = wb.load_problem("digits")(n=n), wb.SoftMargin()
     found = wb.path(form, problem, epsilon=gap)
     lam = np.clip(np.geomspace(1e-3, 10.0, 60), 1e-3, 10.0)

@@ -61,9 +61,11 @@ def flat(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bounds_of(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Both ends and the gap, as proven or else as the record has them, and which of these they are."""
-    told = said if said.get("proven") else run.record.get("reference", run.record)
-    return {key: told.get(key) for key in ("lower", "upper", "gap")} | {"proven": bool(said.get("proven"))}
+    """Both ends and the gap, recomputed or else as the record has them, and which of these they are."""
+    sound = bool(said) and not said["refuted"]
+    told = said if sound else run.record.get("reference", run.record)
+    ends = {key: told.get(key) for key in ("lower", "upper", "gap")}
+    return ends | {"proven": bool(said.get("proven")), "recomputed": sound}
 
 
 def verdicts_of(run: Run) -> dict[str, Any]:
@@ -80,7 +82,8 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[
 def contradiction(first: Mapping[str, Any], second: Mapping[str, Any]) -> str | None:
     """A sentence if the intervals, which are about one optimum, share no point."""
     ends = [first["lower"], first["upper"], second["lower"], second["upper"]]
-    if None in ends or max(ends[0], ends[2]) <= min(ends[1], ends[3]):
+    sound = first["recomputed"] and second["recomputed"]
+    if not sound or None in ends or max(ends[0], ends[2]) <= min(ends[1], ends[3]):
         return None
-    what = "proven intervals" if first["proven"] and second["proven"] else "intervals, which are not both proven,"
+    what = "proven intervals" if first["proven"] and second["proven"] else "recomputed intervals"
     return f"The {what} [{ends[0]!r}, {ends[1]!r}] and [{ends[2]!r}, {ends[3]!r}] of the same optimum share no point"

@@ -72,7 +72,10 @@ def command(
             path = reference.certificate.save(place / "reference")
             facts["certificate"] = None if folder is None else terminal.shown_path(path)
         record: dict[str, Any] = {"reference": facts, "learners": []}
-        kept = {"settings": all_settings(form, origin), "asked": judging | {"gap": gap}}
+        kept = {
+            "settings": all_settings(form, origin),
+            "asked": judging | {"gap": gap, "seeds": list(judging["seeds"])},
+        }
         try:
             for row in judged(chosen, reference, judging):
                 record["learners"].append(row)
