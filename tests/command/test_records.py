@@ -17,7 +17,12 @@ from workbench.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "records.schema.json").read_text())
-PROGRAM = "import cvxpy as cp\ndef program():\n    x = cp.Variable(name='x')\n    return cp.Problem(cp.Minimize(x), [x >= {}])\n"
+PROGRAM = """import cvxpy as cp
+def program():
+    x = cp.Variable(name='x')
+    return cp.Problem(cp.Minimize(x), [x >= {}])
+"""
+KEPT = [("solve", "run"), ("solve", "all"), ("crosscheck", "judged"), ("path", "path")]
 COMMANDS = {  # each runs in one folder, after those above it
     "solve": ["solve toy soft-margin --out run", "solve toy soft-margin --backend all --out all --gap 1e-4"],
     "crosscheck": ["crosscheck toy soft-margin --learners bcfw,subgradient --passes 20 --out judged"],
@@ -81,9 +86,7 @@ def test_what_a_verb_prints_fits_the_schema(folder, verb):
             fits(verb, [record])
 
 
-@pytest.mark.parametrize(
-    ("verb", "place"), [("solve", "run"), ("solve", "all"), ("crosscheck", "judged"), ("path", "path")]
-)
+@pytest.mark.parametrize(("verb", "place"), KEPT)
 def test_what_is_kept_fits_too_and_holds_what_was_printed(folder, verb, place):
     kept = json.loads((folder[0] / place / f"{verb}.json").read_text())
     fits(verb, kept)
