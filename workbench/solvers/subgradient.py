@@ -121,7 +121,7 @@ class Subgradient(Solver):
         reads = everything
         if kernel.reads_into and self.batch == 1 and kernel.widest < len(state.w):
             asked, reads = np.empty(kernel.widest, np.int64), kernel.reads_into
-        kernel, swept = kernel._replace(reads_into=reads), sweep
+        kernel, swept = kernel._replace(slope_into=None, reads_into=reads), sweep
         if compiled:
             kernel = machine.entirely(kernel)
             functions = kernel.argmax_into, kernel.add_slope, kernel.reads_into
