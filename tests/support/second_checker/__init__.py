@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from . import convex
-from .files import Malformed, Unknown, digest, header, read_arrays, read_json
+from .files import Malformed, Unknown, digest, header, need, read_arrays, read_json
 from .formulations import INF, program
 from .proofs import KINDS, Refused, demand
 from .structures import TooGreat
@@ -65,7 +65,8 @@ def _proof_of(name, settings):
 
 def _decide(record, first, arrays, verdict):
     part = record["formulation"]
-    if (part["name"], record["proof"]["kind"]) == ("program", "program"):
+    if record["proof"]["kind"] == "program":
+        need(part["name"] == record["problem"]["output"] == "program", "a proof of kind program is about a program")
         ends = convex.prove(part["settings"], arrays)
         return _compare(record, first, arrays, verdict, ends)
     problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])

@@ -186,12 +186,14 @@ class Convex:
         return getattr(self, self.settings["conclusion"])()
 
     def bounded(self):
+        demand(self.x is not None or self.y is not None, "there is neither x nor y")
         lower, upper = -INF, INF
         if self.x is not None:
             self.feasible(self.x)
             upper = self.form(self.x) / 2 + inner(self.q, self.x) + self.constant
         if self.y is not None:
-            w = self.w or self.x or Vector(1, [0] * self.n)
+            w = self.w or self.x or (None if self.rows else Vector(1, [0] * self.n))
+            demand(w is not None, "there is neither w nor x")
             demand(self.inside_dual(self.y), "y is not in K*")
             rest = plus(self.P.times(w), self.q, self.A.transposed_times(self.y))
             demand(not any(rest.numbers), "Pw + q + Aᵀy is not 0")
