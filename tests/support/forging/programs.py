@@ -20,11 +20,11 @@ from workbench.programs.program import program_of
 from workbench.programs.prove import prove_program
 
 ONLY: dict[str, Any] = {}
-SHARED = """key deleted, key of another type, key doubled, inner key doubled, json damaged, json nested, archive damaged,
-number in the text changed, archive member forged, archive member doubled or added, archive of another, datum changed,
-digest changed, array of another shape, array of another type, array missing or renamed, setting key missing or added,
-setting odd, formulation exchanged, kind of proof exchanged, version changed, word changed, output exchanged,
-whole and last exchanged, format one, condition added"""
+SHARED = """key deleted, key of another type, key doubled, inner key doubled, json damaged, json nested,
+archive damaged, number in the text changed, archive member forged, archive member doubled or added, archive of another,
+datum changed, digest changed, array of another shape, array of another type, array missing or renamed,
+setting key missing or added, setting odd, formulation exchanged, kind of proof exchanged,
+version changed, word changed, output exchanged, whole and last exchanged, format one, condition added"""
 INFINITE = float("inf")
 
 
@@ -102,8 +102,8 @@ def vector_text_damaged(rng: Any, f: Forgery) -> None:
     name, found = lines(rng, f)
     at = int(rng.integers(len(found)))
     line = found[at]
-    found[at] = pick(rng, (b"0" + line, b"-0", b"+" + line, b"0x1", line.upper(), b" " + line, b"", b"1.0", b"-", b"1e3",
-                           b"g", b"\xff", b"1_0", b"0", line + b"\r", b"a", b"-1"))  # fmt: skip
+    others = (b"", b"-", b"-0", b"0", b"-1", b"a", b"g", b"1e3", b"1.0", b"1_0", b"0x1", b"\xff")
+    found[at] = pick(rng, (*others, b"0" + line, b"+" + line, b" " + line, line + b"\r", line.upper()))
     put(f, name, b"\n".join(found))
 
 

@@ -68,12 +68,12 @@ def _decide(record, first, arrays, verdict):
     if record["proof"]["kind"] == "program":
         need(part["name"] == record["problem"]["output"] == "program", "a proof of kind program is about a program")
         ends = convex.prove(part["settings"], arrays)
-        return _compare(record, first, arrays, verdict, ends)
-    problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
-    kind = record["proof"]["kind"]
-    if kind != _proof_of(part["name"], part["settings"]):
-        raise Malformed(f"the proof of {part['name']} is not {kind}")
-    _compare(record, first, arrays, verdict, KINDS[kind](problem, arrays))
+    else:
+        problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
+        kind = record["proof"]["kind"]
+        need(kind == _proof_of(part["name"], part["settings"]), f"the proof of {part['name']} is not {kind}")
+        ends = KINDS[kind](problem, arrays)
+    _compare(record, first, arrays, verdict, ends)
 
 
 def _compare(record, first, arrays, verdict, ends):

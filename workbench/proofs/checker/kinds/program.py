@@ -66,10 +66,8 @@ class ProgramProof(Proof):
         cones, n = program.cones, len(program.q[0])
         words = f"{n} variables, {cones.zero} equalities, {cones.nonneg} inequalities"
         words += f", {len(cones.soc)} second-order and {cones.exp} exponential cones" if cones.soc or cones.exp else ""
-        if found.rows:
-            words += (
-                f"; rows {', '.join(map(str, found.rows))} (from 0 on) contradict one another, and no fewer of them do"
-            )
+        rows = ", ".join(map(str, found.rows))
+        words += f"; rows {rows} (from 0 on) contradict one another, and no fewer of them do" if rows else ""
         formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {WORDS[given['conclusion']]}"
         statement = Statement("program", given, formula, words, cones.size, n, "exact", False, ())
         return statement, (given, found)
