@@ -27,7 +27,7 @@ from workbench.proofs.checker.whole import Array, exact
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
-MOST_TEXT, MOST_LINE = 1 << 27, 250_000  # characters of a vector, and of each of its numbers
+MOST_LINE = 250_000  # characters of a whole number
 WHOLE = re.compile(rb"-?[0-9a-f]+")
 WORDS = {
     "optimal": "the optimum is the one fraction at which both ends meet",
@@ -100,6 +100,7 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     read = decimal if reading == "decimal" else stored
     q, b, constant = fields.floats("q", None), fields.floats("b", None), fields.floats("constant")
     sizes = fields.ints("cones", None, within=(0, 1 << 30)).tolist()
+    demand(len(q), "it has no variable")
     demand(len(sizes) >= 3, "its cones are fewer than three numbers")
     cones = Cones(sizes[0], sizes[1], tuple(sizes[3:]), sizes[2])
     demand(min(sizes[3:], default=1) > 0 and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
@@ -150,9 +151,7 @@ def claim(fields: Fields, program: Numbers) -> Claim:
 def vector(fields: Fields, name: str, size: int) -> Vector | None:
     if not fields.has(name):
         return None
-    raw = fields.typed(name, "|u1", (None,)).tobytes()
-    demand(len(raw) <= MOST_TEXT, f"{name} is longer than {MOST_TEXT} characters")
-    lines = raw.split(b"\n")
+    lines = fields.typed(name, "|u1", (None,)).tobytes().split(b"\n")
     demand(len(lines) == size + 1, f"{name} has {len(lines) - 1} numbers, not {size}")
     demand(max(map(len, lines)) <= MOST_LINE, f"{name} has a number of more than {MOST_LINE} characters")
     demand(all(map(WHOLE.fullmatch, lines)), f"{name} holds a line that is no whole number")
