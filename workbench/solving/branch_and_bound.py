@@ -32,7 +32,8 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Problem
 from workbench.contracts import Search as Searched
 from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import AGAIN, CappedBounds, Tree
+from workbench.proofs.capped import CappedBounds
+from workbench.proofs.tree import AGAIN, Tree
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
 
