@@ -114,10 +114,12 @@ class DualBlock(Solver):
         curvature = float(formulation.regularizer(problem).curvature)
         return State(curvature, pool, point, desk, most, np.random.default_rng(self.seed))
 
-    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
+    def start(
+        self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats, compiled: bool = False
+    ) -> State:
         """The state at dual weights β_k of K cuts: their pool, and θ = −Σ β_k a_k/μ."""
         state, oracle = self.init(formulation, problem), formulation.oracle(problem)
-        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, False)
+        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, compiled)
         state.pool.weight[:] = 0.0
         slopes, offsets = oracle.rows(samples, witnesses)
         for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):

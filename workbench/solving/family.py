@@ -181,16 +181,24 @@ class Family:
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
         """The arrays of the atoms from number `since` on, for `rebuild`; outputs that are objects in full."""
-        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        return self.packed(self.cuts.samples[since:], self.cuts.witnesses[since:])
+
+    def packed(self, samples: Ints, witnesses: Ints) -> dict[str, NDArray]:
+        """Samples and witnesses as arrays for a journal; outputs that are objects in full."""
+        problem = self.bounds.problem
         more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
         return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, arrays: dict[str, NDArray]) -> None:
-        """Generate the atoms of `atoms_since` again, from the data."""
+    def unpacked(self, arrays: dict[str, NDArray]) -> tuple[Ints, Ints]:
+        """The samples and witnesses that `packed` packed."""
         problem, witnesses = self.bounds.problem, arrays["witnesses"]
         if isinstance(problem, Recording):
             witnesses = problem.admitted(arrays)[:, None]
-        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
+        return arrays["samples"], witnesses
+
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        self.cuts.add(*self.unpacked(arrays), self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""

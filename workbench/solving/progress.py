@@ -100,6 +100,17 @@ class Progress:
         ends = {"round": rounds, "upper": self.upper, "lower": self.lower, "gap": gap, "cuts": cuts, "active": active}
         return ends | dict(zip(("seconds", "oracle_seconds", "master_seconds"), seconds, strict=True))
 
+    def kept(self, clock: Clock) -> Record:
+        """The record of the run for a checkpoint; `take_up` reads it."""
+        seconds, cpu = clock.spent
+        return {"history": self.history, "masters": self.masters, "seconds": seconds, "cpu_seconds": cpu}
+
+    def take_up(self, numbers: Record, clock: Clock) -> None:
+        """Continue the record and the clock of an earlier session."""
+        self.history, self.masters = list(numbers["history"]), list(numbers["masters"])
+        self.before = numbers["seconds"], numbers["cpu_seconds"]
+        clock.resume(*self.before, self.history[-1]["round"] if self.history else 0)
+
     def record(self, entry: Record, observe: Observe | None) -> None:
         """Append the record of a round to the history and call `observe` with it."""
         self.history.append(entry)

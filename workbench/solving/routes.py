@@ -58,12 +58,12 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     return partial(by_cuts, bounds)
 
 
-def in_one_go(outcome_of: Callable[[Request], Outcome]) -> Route:
-    """A route without rounds of cuts: the journal holds no more than the beginning and the end of the run."""
+def in_one_go(outcome_of: Route) -> Route:
+    """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 
     def route(request: Request, journal: Journal | None) -> Outcome:
-        outcome = outcome_of(request)
-        if journal and not journal.finished:
+        outcome = outcome_of(request, journal)
+        if journal and outcome.state.status != "limit" and not journal.finished:
             journal.append("end", {"status": outcome.state.status} | outcome.state.history[-1])
         return outcome
 
@@ -76,7 +76,9 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
     kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
     compiling = Clock()
-    passes = Passes(family, request.gap) if kind == "dual-block" else None
+    passes = None
+    if kind == "dual-block" and not (journal and journal.entries):
+        passes = Passes(family, request.gap, journal)
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
@@ -87,10 +89,12 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
         held = family.everything()
     elif len(bounds.regularizer.free):
         held = family.truths()
-    if passes and not (journal and journal.entries):
+    if passes:
         held, warm, left = passes.run(request.time_limit)
         request = request.within(left)
     state = generate(family, master, request, held, journal, warm)
+    if passes:
+        state.before = passes.before
     names = ["dual-block"] * (warm is not None) + state.masters
     return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
 
@@ -108,7 +112,7 @@ def named(master: str) -> str:
     return f"{master} {BACKENDS[master].version}" if master in BACKENDS else versioned(master)
 
 
-def compact(bounds: Bounds, request: Request) -> Outcome:
+def compact(bounds: Bounds, request: Request, _: Journal | None) -> Outcome:
     """The compact declaration, solved by CVXPY without cuts and certified by the same bounds."""
     clock = Clock()
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
@@ -133,7 +137,7 @@ def solved_whole(
     return np.asarray(variable.value, float), status, named(chosen.name)
 
 
-def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
+def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Outcome:
     """The CVXPY program of a smooth form, solved by the backend that was named."""
     request.refuse_cuts(bounds.formulation)
     clock = Clock()
@@ -147,20 +151,20 @@ def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
     return Outcome(state, no_cuts(bounds), backend, "declared", *spent)
 
 
-def descent(bounds: SmoothBounds, request: Request) -> Outcome:
+def descent(bounds: SmoothBounds, request: Request, journal: Journal | None) -> Outcome:
     """Our own descent of a smooth form."""
     request.refuse_cuts(bounds.formulation)
-    state = descend(bounds, request)
+    state = descend(bounds, request, journal)
     own = f", then {versioned('newton')}" if "newton" in state.masters else ""
     return Outcome(state, no_cuts(bounds), f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs")
 
 
-def search(bounds: CappedBounds, request: Request) -> Outcome:
+def search(bounds: CappedBounds, request: Request, journal: Journal | None) -> Outcome:
     """Our own branch and bound; its tree proves the lower bound."""
     if not request.backend is request.groups is request.master is None:
         name = type(bounds.formulation).__name__
         raise MissingCapability(f"{name} is solved by a search of our own; leave out backend, groups and master.")
-    state, tree, spent = branch_and_bound(bounds, request)
+    state, tree, spent = branch_and_bound(bounds, request, journal)
     return Outcome(state, no_cuts(bounds), versioned("branch and bound"), "search", *spent, tree=tree)
 
 
