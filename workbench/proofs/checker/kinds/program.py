@@ -27,6 +27,10 @@ from workbench.proofs.checker.whole import Array, exact
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
+GENERATED = (
+    "the lower end of the whole program, of which rows were left out, if a generated row is none of its rows",
+    "the upper end of the whole program, if the point x misses a row that was not generated: the oracle alone says so",
+)
 WORDS = {
     "optimal": "the optimum is the one fraction at which both ends meet",
     "bounded": "the optimum lies between the ends",
@@ -68,7 +72,8 @@ class ProgramProof(Proof):
                 f"; rows {', '.join(map(str, found.rows))} (from 0 on) contradict one another, and no fewer of them do"
             )
         formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {WORDS[given['conclusion']]}"
-        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, ())
+        open_ends = GENERATED if "generated" in header["problem"] else ()
+        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, open_ends)
         return statement, (given, found)
 
     @classmethod
