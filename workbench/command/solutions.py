@@ -55,6 +55,8 @@ class FolderRun:
         if options["polish"]:
             record |= optimum_record(solution.certificate)
         path = solution.certificate.save(self.folder / stem)
+        if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
+            record["conditional_on"] = list(rests)
         record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
         return record, solution.history
 
@@ -75,18 +77,21 @@ class FolderRun:
 
         The journal keeps the rows: a continued run computes only missing rows and rows that a limit ended.
         """
+        from workbench.contracts import text_alone
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
         asked = {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
-        with journalled(journal or self.folder, self.formulation, self.data, request) as lines:
-            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in lines.of("row")}
+        place = None if text_alone(self.formulation) else journal or self.folder
+        with journalled(place, self.formulation, self.data, request) as lines:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in (lines.of("row") if lines else ())}
             for name in installed_backends():
                 if name not in rows or rows[name]["status"] == "limit":
                     rows[name] = self.tried(name, options | {"backend": name})
-                    lines.append("row", {"name": name, "row": rows[name]})
-            if all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
+                    if lines:
+                        lines.append("row", {"name": name, "row": rows[name]})
+            if lines and all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
                 lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
@@ -208,6 +213,8 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
+        "rests on": "; ".join(row.get("conditional_on", ())),
+        "note": "no closed forms: by cutting planes on the CVXPY text, slower" if "conditional_on" in row else "",
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",
     }

@@ -16,7 +16,7 @@ import click
 
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput
-from workbench.registries import build, dashed, is_path, parse_settings, registry
+from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
@@ -63,13 +63,26 @@ def pair_arguments(command: Callable) -> Callable:
 
 def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
     """The problem and the formulation that the user's words mean, and the problem's settings."""
-    form = registry("formulation").get(formulation)
+    form = load_formulation(formulation)
     source = load_problem(problem)
     for_problem, for_form = parse_settings(settings, source, form)
     chosen, data = build(form, for_form), problem_of(build(source, for_problem), problem)
     if is_path(problem) and hasattr(data, "origin"):
         data.origin = (str(Path(problem).resolve()), for_problem)
     return data, chosen, for_problem
+
+
+def load_formulation(word: str) -> Any:
+    """The class of a registered name, or of a user's Python file: its one entry of NAMES, or its `Formulation`."""
+    if not is_path(word):
+        return registry("formulation").get(word)
+    found = load_user_file(word, "formulation", "Formulation")
+    if len(found) > 1:
+        raise BadInput(f"{word} registers {len(found)} formulations ({', '.join(sorted(found))}); leave one in NAMES.")
+    (form,) = found.values()
+    if not callable(form):
+        raise BadInput(f"{word} registers a {type(form).__name__}; register a class with a method program.")
+    return form
 
 
 def problem_of(data: Any, name: str) -> Any:
@@ -86,7 +99,7 @@ def problem_of(data: Any, name: str) -> Any:
 
 def names_of(problem: str, formulation: str) -> dict[str, str]:
     """The names of problem and formulation in a record; a file is named by its stem."""
-    return {"problem": short_name(problem), "formulation": dashed(formulation)}
+    return {"problem": short_name(problem), "formulation": dashed(short_name(formulation))}
 
 
 def short_name(problem: str) -> str:

@@ -4,7 +4,7 @@ cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool o
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
-formulations   CutForm, SmoothForm, Majorized, Search
+formulations   CutForm, SmoothForm, Majorized, Search, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
 solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
@@ -23,6 +23,8 @@ from workbench.contracts.formulations import (
     Scalable,
     Search,
     SmoothForm,
+    TextForm,
+    text_alone,
 )
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
@@ -129,6 +131,8 @@ __all__ = [
     "Stored",
     "Tabled",
     "Terms",
+    "TextForm",
     "Trace",
     "enumerated",
+    "text_alone",
 ]

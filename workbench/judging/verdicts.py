@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Floats, Trace
+from workbench.contracts import Floats, Trace, text_alone
 from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.alternations import alternated
@@ -90,6 +90,10 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
         return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
     if refusal := unusable([each.theta for each in reports], trace and trace.formulation, reference):
         return refusal
+    if text_alone(reference.formulation):
+        from workbench.judging.programs import crosscheck_text
+
+        return crosscheck_text(reports, reference, tolerance)
     hearing = Hearing(chosen(reports), trace, reference, tolerance)
     for rule in (hearing.contradicted, hearing.near, hearing.too_slow, hearing.ended, hearing.open):
         if verdict := rule():

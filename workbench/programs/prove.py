@@ -309,6 +309,19 @@ class Search:
         return None
 
 
+def joined(lower: Proof, upper: Proof) -> Proof | None:
+    """The proof about `lower`'s program with its dual vectors and the point of `upper`, if the checker agrees.
+
+    `upper` is about the same program with more rows, so that its point satisfies all rows of `lower`'s.
+    """
+    w = lower.claim.w or lower.claim.x
+    claim = Claim(x=upper.claim.x, w=w, y=lower.claim.y, root=lower.claim.root)
+    found = check(numbers_of(exact(lower.program, lower.reading)), "bounded", claim)
+    if not found.proven:
+        return None
+    return Proof(lower.program, lower.reading, "bounded", claim, found.lower, found.upper, backend=lower.backend)
+
+
 # ── the checker's view ────────────────────────────────────────────────────────────────────────────────
 
 

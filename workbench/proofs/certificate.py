@@ -17,7 +17,7 @@ import json
 import os
 import platform
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -150,6 +150,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         header, arrays = archive.read(path)
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
+        if header["formulation"]["name"] == "program":
+            raise BadInput("it is about a convex program and holds no learning problem")
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
@@ -317,7 +319,8 @@ def name_of(kind: str, thing: object) -> str:
 
 def written(formulation: Formulation) -> Numbers:
     """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
-    settings = asdict(formulation)
+    settings = asdict(formulation) if is_dataclass(formulation) else {}
+    settings |= {} if settings else {name: getattr(formulation, name) for name in settings_of(type(formulation))}
     for name, value in settings.items():
         if callable(value):
             known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name

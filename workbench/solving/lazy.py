@@ -182,7 +182,7 @@ class LazyProblem:
         if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
             self.forget()
         clock = Clock()
-        base = CompiledBase(self.problem, self.cuts)
+        self.base = base = CompiledBase(self.problem, self.cuts)
         master, family = self.master(base, backend), LazyFamily(self, base.offset, feasibility, floor, repair)
         compile_seconds = clock.seconds
         state = generate(family, master, request, held=self.pool.handles())

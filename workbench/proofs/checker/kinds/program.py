@@ -29,6 +29,10 @@ START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
 MOST_LINE = 250_000  # characters of a whole number
 WHOLE = re.compile(rb"-?[0-9a-f]+")
+GENERATED = (
+    "the lower end of the whole program, of which rows were left out, if a generated row is none of its rows",
+    "the upper end of the whole program, if the point x misses a row that was not generated: the oracle alone says so",
+)
 WORDS = {
     "optimal": "the optimum is the one fraction at which both ends meet",
     "bounded": "the optimum lies between the ends",
@@ -69,7 +73,8 @@ class ProgramProof(Proof):
         rows = ", ".join(map(str, found.rows))
         words += f"; rows {rows} (from 0 on) contradict one another, and no fewer of them do" if rows else ""
         formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {WORDS[given['conclusion']]}"
-        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, ())
+        open_ends = GENERATED if "generated" in header["problem"] else ()
+        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, open_ends)
         return statement, (given, found)
 
     @classmethod
