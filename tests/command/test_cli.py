@@ -77,7 +77,7 @@ def test_solve_tells_a_reader_what_matters(cutbench):
     for part in ("iris soft-margin: 150 samples", "optimum", "gap", "rounds", "train error", "backend", "exact oracle"):
         assert part in text
     assert "cutbench verify mine/certificate.json" in text
-    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal"]
+    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal", "solve.json"]
 
 
 def test_a_limit_exits_with_3_and_the_remedy(cutbench):

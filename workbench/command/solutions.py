@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
@@ -46,21 +47,27 @@ class FolderRun:
     source: dict[str, Any]
     as_json: bool
 
-    def row(self, stem: str, options: dict[str, Any]) -> dict[str, Any]:
-        """Solve, save the certificate, and return the record that `--json` prints."""
+    def row(self, stem: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Solve and save the certificate; returns the record that `--json` prints, and the history of the run."""
         text = " ".join(self.names.values())
         solution = solved(self.formulation, self.data, text, source=self.source, **options)
         record = self.names | solution_record(solution, self.data)
         if options["polish"]:
             record |= optimum_record(solution.certificate)
         path = solution.certificate.save(self.folder / stem)
-        return record | {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        return record, solution.history
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return all_settings(self.formulation, self.source)
 
     def by_one(self, options: dict[str, Any]) -> int:
         """Solve with one backend and print; returns the exit code."""
-        row = self.row("certificate", options)
+        row, history = self.row("certificate", options)
         remark = row.pop("own_status")
-        terminal.emit(row) if self.as_json else print_solution(row, settings_text(self.formulation, self.source))
+        records.keep("solve", row | {"settings": self.settings, "history": history}, self.folder)
+        terminal.emit(row) if self.as_json else print_solution(row, self.settings)
         return solution_code(row, remark, self.folder)
 
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
@@ -85,6 +92,7 @@ class FolderRun:
                 lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
+        records.keep("solve", record | {"settings": self.settings}, self.folder)
         terminal.emit(record) if self.as_json else print_backends(shown)
         return backends_code(shown)
 
@@ -92,7 +100,7 @@ class FolderRun:
         """The row of a backend, also if the backend fails."""
         began = time.perf_counter()
         try:
-            return self.row(name.lower(), options)
+            return self.row(name.lower(), options)[0]
         except (BackendFailed, MissingCapability) as error:
             seconds = time.perf_counter() - began
             return {"backend": name, "status": "failed", "evidence": str(error), "seconds": seconds, "own_status": ""}
@@ -183,16 +191,16 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 # ── readable text ─────────────────────────────────────────────────────────────────────────────────
 
 
-def settings_text(formulation: Any, source: Mapping[str, Any]) -> str:
-    """All settings of the formulation, and those that the user gave to the problem: `lam=0.1, rescaling=margin`."""
+def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of the formulation, and those that the user gave to the problem."""
     values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # names known at run time
-    return ", ".join(f"{name}={value}" for name, value in (values | source.get("settings", {})).items())
+    return values | source.get("settings", {})
 
 
-def print_solution(row: dict[str, Any], settings: str) -> None:
+def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
-        "settings": settings,
+        "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
         "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
         if row["lower_kind"] == "none"
         else f"in {interval(row)}",

@@ -86,6 +86,7 @@ def data_option(command: Callable) -> Callable:
             if not Path(folder).is_dir():
                 raise BadInput(f"The data folder {folder} does not exist; correct --data.")
             os.environ["CUTBENCH_DATA"] = folder
+            context.meta["cutbench.data"] = folder  # for the command line in records
 
     help_ = "Folder of the data sets.  [default: $CUTBENCH_DATA]"
     return click.option("--data", metavar="DIR", expose_value=False, callback=remember, help=help_)(command)

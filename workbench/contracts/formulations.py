@@ -137,6 +137,15 @@ class Search(Protocol):
 
 
 @runtime_checkable
+class Scalable(Protocol):
+    """A `CutForm` with hard constraints h_i(θ) ≤ 0, which c·θ satisfies for some c ≥ 1 where θ nearly does."""
+
+    def feasible_scale(self, problem: Problem, violation: float) -> float:
+        """c such that c·θ is feasible when h_i(θ) ≤ `violation` for all i; ∞ if there is none."""
+        ...
+
+
+@runtime_checkable
 class Restarted(Protocol):
     """An alternation that is run from further starts."""
 

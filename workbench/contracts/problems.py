@@ -33,10 +33,6 @@ class Problem(Protocol):
     free_outputs : whether an output other than the truth can have zero loss
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
-    exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
-    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, for a problem that has a
-        better bound than by `terms`; the losses of such a problem are exact)
-    conditions : sentences that proofs about the problem assume (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -259,6 +255,67 @@ class Exact(Protocol):
 
     def exact(self) -> Any:  # an `ExactOutputs` of arithmetic/rationals.py, a wing above; None where there is none
         ...
+
+
+@runtime_checkable
+class ExactLoss(Protocol):
+    """A problem that says whether ℓ is free of rounding; the losses of any other problem count as rounded."""
+
+    exact_loss: bool
+
+
+@runtime_checkable
+class BoundedFeatures(Protocol):
+    """A problem with a better bound on the rounding of its features than by `terms`; its losses are exact.
+
+    feature_error : (n,) bound on the rounding error of an entry of φ(x, y) − φ(x, y')
+    """
+
+    feature_error: Floats
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A problem about which proofs assume the sentences `conditions`; there may be none."""
+
+    conditions: list[str]
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """A problem that tells outputs of a sample from those of others, without exact arithmetic and without a list."""
+
+    def misplaced(self, samples: Ints, outputs: Ints) -> int | None:
+        """The number of the first output (m, width) that is none of its sample, or None."""
+        ...
+
+
+@runtime_checkable
+class Hinting(Protocol):
+    """A problem whose certificates hold hints, which spare the checker a search and which it tests before use."""
+
+    def hints(self, w: Floats) -> dict[str, NDArray]: ...
+
+
+@runtime_checkable
+class Tabled(Protocol):
+    """A problem that keeps how a file named its inputs: svmlight's first index, the names of a CSV, or None."""
+
+    columns: int | list[str] | None
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """What can be put into a file: `Problem`s, and data beside a certificate."""
+
+    def arrays(self) -> dict[str, NDArray]: ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """An oracle that names the problem it asks, which may be another than its formulation was given: completed, say."""
+
+    problem: Problem
 
 
 @runtime_checkable

@@ -36,7 +36,8 @@ from workbench.contracts import Floats, Ints, Problem
 from workbench.contracts import Search as Searched
 from workbench.errors import OutOfMemory
 from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import AGAIN, CappedBounds, Tree
+from workbench.proofs.capped import CappedBounds
+from workbench.proofs.tree import AGAIN, Tree
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.recording import Checkpoints
 from workbench.solving.request import Request

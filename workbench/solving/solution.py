@@ -10,11 +10,11 @@ import numpy as np
 
 from workbench.contracts import Cuts, Floats, Formulation, Predicting, Problem
 from workbench.errors import MissingCapability
-from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
+from workbench.proofs.tree import Tree
 from workbench.solving.progress import Clock, Progress, Record
 from workbench.solving.request import Request
 

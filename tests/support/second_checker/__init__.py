@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from .files import Malformed, Unknown, digest, header, read_arrays, read_json
+from . import convex
+from .files import Malformed, Unknown, digest, header, need, read_arrays, read_json
 from .formulations import INF, program
 from .proofs import KINDS, Refused, demand
 from .structures import TooGreat
@@ -64,15 +65,24 @@ def _proof_of(name, settings):
 
 def _decide(record, first, arrays, verdict):
     part = record["formulation"]
-    problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
-    kind = record["proof"]["kind"]
-    if kind != _proof_of(part["name"], part["settings"]):
-        raise Malformed(f"the proof of {part['name']} is not {kind}")
-    ends = KINDS[kind](problem, arrays)
+    if record["proof"]["kind"] == "program":
+        need(part["name"] == record["problem"]["output"] == "program", "a proof of kind program is about a program")
+        ends = convex.prove(part["settings"], arrays)
+    else:
+        problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
+        kind = record["proof"]["kind"]
+        need(kind == _proof_of(part["name"], part["settings"]), f"the proof of {part['name']} is not {kind}")
+        ends = KINDS[kind](problem, arrays)
+    _compare(record, first, arrays, verdict, ends)
+
+
+def _compare(record, first, arrays, verdict, ends):
+    """The ends against the digest, the oracle's word and the claim."""
+    part, kind = record["formulation"], record["proof"]["kind"]
     demand(record["oracle"] == "exact", "the oracle is exact")
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
-    verdict.rounded = kind != "cuts"
+    verdict.rounded = kind in ("tangent", "tree")
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"
         return

@@ -6,19 +6,25 @@ seed. It may yield (passes, weights), too. A file runs with your rights, in a pr
 Ctrl-C keeps the verdicts so far.
 
     cutbench crosscheck iris soft-margin --learners subgradient,bcfw,./mine.py
+    cutbench crosscheck iris soft-margin --learners bcfw --passes 300 --report verdicts.html
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import INTERRUPTED, complain
-from workbench.command.solutions import SOLVED, solution_code, solution_record, solved
+from workbench.command.reporting.contents import write_report
+from workbench.command.solutions import SOLVED, all_settings, solution_code, solution_record, solved
 from workbench.command.words import data_option, json_option, names_of, pair, pair_arguments, positive, verb
 from workbench.errors import BadInput, NotSeparable
 
@@ -38,6 +44,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
 @click.option("--out", metavar="DIR", help="Folder for the record, crosscheck.json, and the reference's certificate.")
+@click.option("--report", metavar="FILE.html", help="Also write one HTML page, as `cutbench report` does.")
 @data_option
 @json_option
 def command(
@@ -47,26 +54,34 @@ def command(
     learners: str | None,
     learner_set: tuple[str, ...],
     out: str | None,
+    report: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
     data, form, source = pair(problem, formulation, settings)
     chosen = learners_of(learners, form, data, learner_set)
     gap, judging = budget(**options)
+    page = None if report is None else terminal.usable_file(report, "--report")
     folder = None if out is None else terminal.usable_folder(out)
-    reference, facts = reference_of(form, data, gap, chosen, {"name": problem, "settings": source})
-    path = None
-    if folder is not None and not isinstance(reference, NotSeparable):
-        path = terminal.shown_path(reference.certificate.save(folder / "reference"))
-    record: dict[str, Any] = {"reference": names_of(problem, formulation) | facts | {"certificate": path}}
-    record["learners"] = []
-    try:
-        for row in judged(chosen, reference, judging):
-            record["learners"].append(row)
-            if folder is not None:
-                terminal.keep(record, folder / "crosscheck.json")
-    except KeyboardInterrupt:
-        record["interrupted"] = True
+    origin = {"name": problem, "settings": source}
+    reference, facts = reference_of(form, data, gap, chosen, origin)
+    facts = names_of(problem, formulation) | facts | {"certificate": None}
+    with ExitStack() as leaving:
+        place = folder or (page and Path(leaving.enter_context(TemporaryDirectory())))
+        if place is not None and not isinstance(reference, NotSeparable):
+            path = reference.certificate.save(place / "reference")
+            facts["certificate"] = None if folder is None else terminal.shown_path(path)
+        record: dict[str, Any] = {"reference": facts, "learners": []}
+        kept = {"settings": all_settings(form, origin), "asked": judging | {"gap": gap}}
+        try:
+            for row in judged(chosen, reference, judging):
+                record["learners"].append(row)
+                if place is not None:
+                    records.keep("crosscheck", record | kept, place)
+        except KeyboardInterrupt:
+            record["interrupted"] = True
+        if page is not None and record["learners"]:
+            write_report(place / "crosscheck.json", page)
     terminal.emit(record) if as_json else print_verdicts(record)
     return verdicts_code(record, len(chosen))
 

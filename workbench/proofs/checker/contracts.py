@@ -333,6 +333,11 @@ class Proof(Registered):
         raise NotImplementedError
 
     @classmethod
+    def faults(cls, prepared: Any) -> list[str]:
+        """What of the statement, besides the ends, is not so."""
+        return []
+
+    @classmethod
     def ends(cls, prepared: Any, claim: Any) -> Ends:
         raise NotImplementedError
 
