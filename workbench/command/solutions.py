@@ -20,12 +20,12 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
-from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.registries import settings_of
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
-    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "limit": "a limit came first; raise --time-limit, --max-rounds or --memory-limit, or ask for a larger --gap",
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
@@ -81,16 +81,18 @@ class FolderRun:
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
-        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        began, asked = time.perf_counter(), {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
         place = None if text_alone(self.formulation) else journal or self.folder
         with journalled(place, self.formulation, self.data, request) as lines:
             rows = {entry.numbers["name"]: entry.numbers["row"] for entry in (lines.of("row") if lines else ())}
-            for name in installed_backends():
-                if name not in rows or rows[name]["status"] == "limit":
-                    rows[name] = self.tried(name, options | {"backend": name})
-                    if lines:
-                        lines.append("row", {"name": name, "row": rows[name]})
+            open_ones = [name for name in installed_backends() if rows.get(name, {}).get("status", "limit") == "limit"]
+            for left, name in zip(range(len(open_ones), 0, -1), open_ones, strict=True):
+                whole, spent = options.get("time_limit"), time.perf_counter() - began
+                share = whole and max((whole - spent) / left, 1e-3)
+                rows[name] = self.tried(name, options | {"backend": name, "time_limit": share})
+                if lines:
+                    lines.append("row", {"name": name, "row": rows[name]})
             if lines and all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
                 lines.append("end", {})
         shown = list(rows.values())
@@ -130,7 +132,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     except MemoryError:
         dim = form.blocks(data).dim
         size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"
-        raise BadInput(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
+        raise OutOfMemory(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
 
 
 def installed_backends() -> list[str]:
@@ -176,7 +178,7 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
         return 0
     from workbench.backends import STOPPED
 
-    said = f" ({remark})" if STOPPED in remark else ""
+    said = f" ({remark})" if any(word in remark for word in (STOPPED, "out of memory")) else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
     return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 

@@ -17,8 +17,8 @@ weight moves between the highest cut of a sample and the lowest one in use.
 these alone, and again, while F falls. It never rises: each half step minimises over its own part. The search
 starts from it, and runs it from any node's w(λ) that is better than all before.
 
-A checkpoint (recording.py) holds the tree, the boxes of the open nodes and the best θ, so the search goes on as if it had
-never ended; what the tree proves is computed anew by proofs/capped.py.
+A checkpoint (recording.py) holds the tree, the boxes of the open nodes and the best θ, so the search goes on as if
+it had never ended; what the tree proves is computed anew by proofs/capped.py.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from scipy import sparse
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Problem
 from workbench.contracts import Search as Searched
+from workbench.errors import OutOfMemory
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import CappedBounds
 from workbench.proofs.tree import AGAIN, Tree
@@ -326,6 +327,8 @@ class Searching:
         scale = np.sqrt(2 * self.bounds.upper(self.bounds.start) / self.terms.dim)
         starts = [self.bounds.start, *(scale * rng.normal(size=(STARTS, self.terms.dim)))]
         for start in starts[self.started :]:
+            if self.started and self.stopped:
+                break
             self.improve(start)
             self.started += 1
             self.checkpoint()
@@ -333,9 +336,10 @@ class Searching:
             low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
             weights = np.zeros(len(self.terms.cuts.offsets))
             self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
-        while self.open and self.open[0][0] < self.target and not self.stopped:
-            bound, _, node = heapq.heappop(self.open)
-            self.split(bound, node)
+        with self.clock.ends_with_memory():
+            while self.open and self.open[0][0] < self.target and not self.stopped:
+                self.split(*self.open[0])
+        self.state.said = self.clock.exhausted
         self.record()
         self.checkpoint(at_once=True)
         state, tree = self.state, self.tree()
@@ -362,16 +366,24 @@ class Searching:
         if history[-1] < self.value:
             self.theta, self.value, self.cutoff = w, history[-1], max(self.bounds.upper(w), history[-1])
 
-    def split(self, bound: float, node: Node) -> None:
-        """Both halves of a node, and a line for the record now and then."""
+    def split(self, bound: float, place: int, node: Node) -> None:
+        """Both halves of the first open node, and a line for the record now and then."""
         self.rounds += 1
+        heapq.heappop(self.open)
+        try:
+            self.halve(bound, node)
+        except (MemoryError, OutOfMemory):
+            heapq.heappush(self.open, (bound, place, node))
+            raise
+        if self.clock.seconds - self.shown > 0.1:
+            self.record()
+        self.checkpoint()
+
+    def halve(self, bound: float, node: Node) -> None:
         for side in (0, 1):
             low, high = node.low.copy(), node.high.copy()
             (high, low)[side][node.sample] = (self.bounds.caps.hi, self.bounds.caps.lo)[side][node.sample]
             self.explore(node.place, 2 * node.sample + side, low, high, node.weights.copy(), bound)
-        if self.clock.seconds - self.shown > 0.1:
-            self.record()
-        self.checkpoint()
 
     def explore(self, parent: int, branch: int, low: Floats, high: Floats, weights: Floats, bound: float) -> None:
         """Bound a new node, shrink it and bound it again, and leave it open unless that closes it."""

@@ -10,7 +10,7 @@ Dropping a row at once can cycle, and so can dropping a row twice near the limit
 
 Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the master lacks, the
 backend was not accurate enough: its tolerance is tightened, and if no new row comes of that the run ends `stalled`.
-`limit` is a limit of rounds or time.
+`limit` is a limit of rounds, time or memory.
 
 With a journal (system/journal.py) each finished round is a line of kind `round`: its numbers as in
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
@@ -30,6 +30,7 @@ both are rebuilt from the witnesses and the data, and both bounds are computed a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -39,7 +40,7 @@ from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
 from workbench.solving.masters.master import Master, MasterAnswer
-from workbench.solving.progress import Clock, Progress, Record, Stopwatch
+from workbench.solving.progress import Clock, Deadline, Progress, Record, Stopwatch
 from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
@@ -69,20 +70,10 @@ def generate(
         if warm is not None:
             run.master.warm(warm[0])
             run.theta = warm[1]
-    query = run.theta
-    while True:
-        fresh = run.separate(query)
-        if run.reached:
-            break
-        if not (run.solve() if fresh or not run.rounds else run.refine()):
-            run.state.status = "stalled"
-            break
-        if run.reached:
-            break
-        run.prune()
-        query = run.theta
-        if run.clock.over(run.rounds):
-            break
+    with suppress(Deadline), run.clock.ends_with_memory():
+        run.loop()
+    if run.clock.exhausted:
+        run.state.said = run.clock.exhausted
     if run.reached:
         run.state.status = "optimal"
     return run.finish()
@@ -110,6 +101,23 @@ class Generation:
         self.journalled, self.best = 0, None  # the count of atoms in the journal, and its last `best`
         self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * self.gap, TIGHTEST), False, 0, False
 
+    def loop(self) -> None:
+        """Rounds until the gap is reached, no master gains accuracy any more, or a limit comes."""
+        query = self.theta
+        while True:
+            fresh = self.separate(query)
+            if self.reached:
+                return
+            if not (self.solve() if fresh or not self.rounds else self.refine()):
+                self.state.status = "stalled"
+                return
+            if self.reached:
+                return
+            self.prune()
+            query = self.theta
+            if self.clock.over(self.rounds):
+                return
+
     @property
     def relative_gap(self) -> float:
         return self.family.gap(self.state.upper, self.state.lower)
@@ -122,7 +130,7 @@ class Generation:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows."""
         with self.oracle:
             query = self.family.feasible(query)
-            upper, atoms = self.family.separate(query)
+            upper, atoms = self.family.separate(query, self.clock)
         if upper < self.state.upper:
             self.state.upper, self.state.theta = upper, query
         known = {a.tobytes() for a in self.held}

@@ -383,7 +383,7 @@ class LazyFamily:
         """x itself: the base's constraints have no closed-form projection."""
         return x
 
-    def separate(self, x: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, x: Floats, _: Clock) -> tuple[float, list[Ints]]:
         problem = self.problem
         problem.assign(x)
         handles: list[Ints] = []

@@ -8,16 +8,22 @@ in a `Progress`, or, for an alternation, one record a round of each start; and e
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from workbench.contracts import Floats
+from workbench.errors import OutOfMemory
 
 Record = dict[str, Any]  # of one round: numbers by name
 Observe = Callable[[Record], object]  # called with the record of each round
+
+
+class Deadline(Exception):
+    """The time limit came in the middle of a round, whose work is dropped."""
 
 
 class Clock:
@@ -27,12 +33,14 @@ class Clock:
     ----------
     deadline : seconds at which the run is to end, ∞ without a limit
     last_round : the round after which the run is to end, ∞ without a limit
+    exhausted : what ran out of memory, if anything did
     """
 
     def __init__(self, time_limit: float | None = None, max_rounds: int | None = None):
         self.wall, self.cpu = time.perf_counter(), time.process_time()
         self.deadline = np.inf if time_limit is None else time_limit
         self.last_round = np.inf if max_rounds is None else max_rounds
+        self.exhausted = ""
 
     @property
     def seconds(self) -> float:
@@ -51,6 +59,20 @@ class Clock:
     def left(self) -> float:
         """Seconds until the deadline; negative after the deadline."""
         return self.deadline - self.seconds
+
+    @contextmanager
+    def ends_with_memory(self) -> Iterator[None]:
+        """A `MemoryError` or `OutOfMemory` in the block counts as the deadline: `exhausted` says why."""
+        try:
+            yield
+        except (MemoryError, OutOfMemory) as error:
+            self.exhausted = " ".join(f"out of memory: {error}".split())
+            self.deadline = -np.inf
+
+    def check(self) -> None:
+        """Raise `Deadline` after the deadline."""
+        if self.left <= 0:
+            raise Deadline
 
     def over(self, rounds: int) -> bool:
         """Whether `rounds` or the time reached a limit."""

@@ -1,15 +1,15 @@
-"""The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups; and checkpoints.
+"""The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups; checkpoints.
 
-Cut generation and alternations write a line for each finished round. What stands between two lines, or runs without such
-rounds, is a loop with a **checkpoint**: numbers and arrays from which the loop goes on, one file that is replaced whole.
+Cut generation and alternations write a line for each finished round. A loop without such rounds keeps a **checkpoint**:
+numbers and arrays from which the loop goes on, one file that is replaced as a whole.
 
     loop      keeps                                                            in
     passes    witnesses and weights of the cuts of dual-block, gaps so far     masters/passes.py
     descent   θ, the rounds so far                                             smooth.py
     search    the tree, the open boxes, the best θ                             branch_and_bound.py
 
-A checkpoint is due every EVERY seconds, or as seldom as keeps the time for writing below a tenth. A loop trusts no bound
-of a checkpoint: θ, witnesses, weights and trees are a start, and bounds are computed anew from the data.
+A checkpoint is due every EVERY seconds, or as seldom as keeps the time for writing below a tenth. A loop trusts no
+bound of a checkpoint: θ, witnesses, weights and trees are a start, and bounds are computed anew from the data.
 """
 
 from __future__ import annotations

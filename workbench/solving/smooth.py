@@ -42,7 +42,10 @@ def descend(bounds: SmoothBounds, request: Request, journal: Journal | None = No
         run.round(bounds.start)
     for method in (run.quasi_newton, run.newton)["newton" in run.state.masters :]:
         if not (run.ended or run.blurred):
-            method()
+            with run.clock.ends_with_memory():
+                method()
+            if run.clock.exhausted:
+                run.ended, run.state.said = "limit", run.clock.exhausted
     run.checkpoint()
     run.state.status = run.ended or "stalled"
     return run.state

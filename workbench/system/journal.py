@@ -329,7 +329,8 @@ def damaged(folder: Path, line: int, why: str) -> BadInput:
 
 def lost(folder: Path, why: str) -> BadInput:
     return BadInput(
-        f"The checkpoint {folder / CHECKPOINT} is damaged ({why}); delete that file to go on from the last finished round."
+        f"The checkpoint {folder / CHECKPOINT} is damaged ({why}); delete that file to go on from the last finished "
+        f"round."
     )
 
 

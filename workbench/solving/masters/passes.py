@@ -44,10 +44,11 @@ class Passes:
         clock, rng, upper, lower = Clock(time_limit), np.random.default_rng(self.state.passes), np.inf, -np.inf
         while True:
             look = 1 if not self.gaps else 1 + self.gaps[-1][0] * 6 // 5
-            while self.state.passes < look and clock.left > 0 and not self.ended:
-                self.visit(rng.permutation(self.family.samples))
-                if self.checkpoints.due:
-                    self.checkpoint(clock)
+            with clock.ends_with_memory():
+                while self.state.passes < look and clock.left > 0 and not self.ended:
+                    self.visit(rng.permutation(self.family.samples))
+                    if self.checkpoints.due:
+                        self.checkpoint(clock)
             theta, ids, weights = self.handed()
             if self.ended:
                 break
