@@ -28,6 +28,7 @@ import importlib.machinery
 import importlib.util
 import os
 import resource
+import runpy
 import shutil
 import signal
 import sys
@@ -52,11 +53,16 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
 class Target(NamedTuple):
-    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest."""
+    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
+
+    `plain`: the tests are functions without arguments, which are called without pytest, and of the package only what
+    lies below this name is imported anew.
+    """
 
     tests: tuple[str, ...]
     search: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    plain: str = ""
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
@@ -68,6 +74,13 @@ TARGETS = {
         ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
     ),
     "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
+}
+CHECKER = ROOT / "workbench" / "proofs" / "checker"
+CHECKED = tuple(f"proofs/checker/{path.stem}" for path in sorted((ROOT / "tests/proofs/checker").glob("test_*.py")))
+TARGETS |= {
+    path.relative_to(ROOT / "workbench").with_suffix("").as_posix(): Target(CHECKED, plain="workbench.proofs.checker")
+    for path in sorted(CHECKER.rglob("*.py"))
+    if path.name != "__init__.py"
 }
 
 
@@ -140,7 +153,9 @@ def alternatives(node: Any) -> Iterator[ast.AST]:
         case ast.IfExp(test=test, body=body, orelse=other) if not isinstance(test, ast.Compare):
             yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, other)
         case ast.AugAssign(target=target, op=op, value=value):
-            yield from (ast.Pass(), ast.AugAssign(target, OPERATED[type(op)](), value))
+            yield ast.Pass()
+            if type(op) in OPERATED:
+                yield ast.AugAssign(target, OPERATED[type(op)](), value)
         case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Break() | ast.Continue():
             yield ast.Pass()
         case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
@@ -206,24 +221,42 @@ class Altered(importlib.machinery.SourceFileLoader):
 
 
 def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
-    """pytest's exit code; runs in a fork, in the copy of the checkout."""
+    """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout."""
+    bounded(seconds, loud)
+    target, path = TARGETS[module], Path("workbench", f"{module}.py")
+    files = [f"tests/{each}.py" for each in target.tests]
+    for name in list(sys.modules):
+        if target.plain and f"{name}.".startswith(f"{target.plain}."):
+            del sys.modules[name]
+    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
+    if not target.plain:
+        return by_pytest(target, files)
+    for file in files:
+        for name, test in runpy.run_path(file).items():
+            if name.startswith("test_"):
+                test()
+    return 0
+
+
+def by_pytest(target: Target, files: list[str]) -> int:
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
     drawn = {"max_examples": 50, "deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
     settings.register_profile("mutation", **drawn, phases=[Phase.explicit, Phase.generate])  # a failure is enough
+    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
+    options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+    return pytest.main([*options, *target.words, *files])
+
+
+def bounded(seconds: int, loud: bool) -> None:
+    """Limits of CPU time and memory for this process, which prints nothing unless `loud`."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.alarm(30 * seconds)
     if not loud:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
-    path = Path("workbench", f"{module}.py")
-    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
-    files = [f"tests/{each}.py" for each in TARGETS[module].tests]
-    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
-    options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    return pytest.main([*options, *TARGETS[module].words, *files])
 
 
 def forked(module: str, code: CodeType, seconds: int, loud: bool = False) -> int:
@@ -232,8 +265,9 @@ def forked(module: str, code: CodeType, seconds: int, loud: bool = False) -> int
     if not process:
         try:
             result = tested(module, code, seconds, loud)
-        except BaseException:  # whatever a mutant does at import, its fork must end here
-            traceback.print_exc()
+        except BaseException:  # whatever a mutant does, its fork must end here
+            if loud:
+                traceback.print_exc()
             result = CRASHED
         sys.stdout.flush()
         os._exit(result)
@@ -253,7 +287,13 @@ def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], 
     _, code, seconds = waited()
     if code:
         raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
-    limit, running, survivors, late, spent = int(10 * seconds) + 10, {}, [], 0, seconds
+    limit, running, survivors, late, spent = (
+        int(10 * seconds) + (2 if TARGETS[module].plain else 10),
+        {},
+        [],
+        0,
+        seconds,
+    )
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -279,6 +319,16 @@ def copied(place: str) -> None:
         importlib.import_module(name)
 
 
+def warmed(modules: list[str]) -> None:
+    """What plain tests import and compute once is there before the forks."""
+    for files in {TARGETS[module].tests for module in modules if TARGETS[module].plain}:
+        sys.path.insert(0, "tests/support")
+        for file in files:
+            for name, test in runpy.run_path(f"tests/{file}.py").items():
+                if name.startswith("test_"):
+                    test()
+
+
 def main() -> int:
     reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     reader.add_argument("modules", nargs="*", default=list(TARGETS), help="of " + ", ".join(TARGETS))
@@ -288,6 +338,7 @@ def main() -> int:
     accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
         copied(place)
+        warmed([word.partition(":")[0] for word in told.modules])
         for word in told.modules:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
