@@ -11,18 +11,31 @@ solvers        Solver, Trace                       a stochastic method of ours, 
 
 from __future__ import annotations
 
-from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows, SlopesAndOffsets
+from workbench.contracts.cuts import (
+    Blocks,
+    Cuts,
+    Floats,
+    Grown,
+    GrownRows,
+    Ints,
+    Numbers,
+    Prices,
+    Rows,
+    SlopesAndOffsets,
+)
 from workbench.contracts.formulations import (
     CutConstraints,
     CutForm,
     Declared,
     Formulation,
+    LinearRisk,
     Majorized,
     Optimum,
     Restarted,
     Scalable,
     Search,
     SmoothForm,
+    Squared,
 )
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
@@ -31,6 +44,7 @@ from workbench.contracts.problems import (
     Compact,
     CompactHinge,
     Conditional,
+    Costed,
     Enumerable,
     Exact,
     ExactLoss,
@@ -42,6 +56,7 @@ from workbench.contracts.problems import (
     LogPartition,
     Marginals,
     Missing,
+    OfFunctions,
     Placing,
     Predicting,
     Problem,
@@ -51,6 +66,7 @@ from workbench.contracts.problems import (
     SlackArgmax,
     Stored,
     Tabled,
+    Unsummable,
     enumerated,
 )
 from workbench.contracts.regularizers import Regularizer, Shape
@@ -81,6 +97,7 @@ __all__ = [
     "Compact",
     "CompactHinge",
     "Conditional",
+    "Costed",
     "CutConstraints",
     "CutForm",
     "Cuts",
@@ -98,12 +115,15 @@ __all__ = [
     "Kernelled",
     "Labelled",
     "Latent",
+    "LinearRisk",
     "LinearScores",
     "LogPartition",
     "Majorized",
     "Marginals",
     "Missing",
     "Mistakes",
+    "Numbers",
+    "OfFunctions",
     "Optimum",
     "Oracle",
     "Placing",
@@ -125,10 +145,12 @@ __all__ = [
     "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
+    "Squared",
     "State",
     "Stored",
     "Tabled",
     "Terms",
     "Trace",
+    "Unsummable",
     "enumerated",
 ]

@@ -37,7 +37,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.intervals import TINY, gamma
-from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition
+from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Unsummable
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
 
@@ -213,7 +213,7 @@ def listed_outputs(problem: Any, sample: int) -> Ints:
 
 def refusal(problem: Any, reason: str) -> MissingCapability:
     name = type(problem).__name__
-    why = getattr(problem, "no_marginals", "")
+    why = problem.no_marginals if isinstance(problem, Unsummable) else ""
     return MissingCapability(
         f"crf needs marginals; {name} has none{f' ({why})' * bool(why)}, and {reason.rstrip('.')}."
     )

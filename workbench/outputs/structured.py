@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import CutForm, Floats, Ints, Kernel, Search
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.trials import Trial
 from workbench.outputs._structured.examined import examined
@@ -205,6 +205,11 @@ class Structured(Rowed):
         return np.array(w, float)
 
     @property
+    def oracles(self) -> tuple[str, ...]:
+        """The names of the oracles among the functions."""
+        return tuple(name for name in ("argmax", "slack_argmax") if name in self.functions.given)
+
+    @property
     def known(self) -> int:
         """How many columns of features are in use: all of a vector, those with a name of dicts."""
         return self.n_features if self.vocabulary is None else len(self.vocabulary)
@@ -360,7 +365,7 @@ class Structured(Rowed):
 
         Besides the cuts the oracle's answers at θ are kept, which attain the upper bound.
         """
-        if self.listing is not None or not hasattr(formulation, "oracle"):
+        if self.listing is not None or not isinstance(formulation, CutForm | Search):
             return self.arrays(), witnesses
         answers = formulation.oracle(self).argmax(theta, np.arange(self.n_samples))
         rows = np.unique(np.concatenate([witnesses[:, 0], answers[:, 0]]))

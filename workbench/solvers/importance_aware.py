@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Kernel, LinearScores, Solver
+from workbench.contracts import Floats, Ints, Kernel, LinearRisk, LinearScores, Solver
 from workbench.errors import BadInput
 
 LOSSES = ("hinge", "squared", "logistic")
@@ -122,7 +122,8 @@ class ImportanceAware(Solver):
             raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        if getattr(formulation, "loss", None) in LOSSES and isinstance(problem, LinearScores):
+        risk = isinstance(formulation, LinearRisk) and formulation.loss in LOSSES
+        if risk and isinstance(problem, LinearScores):
             return None
         name = type(formulation).__name__
         return f"importance-aware updates minimise weighted-risk of linear scores, {name} is another objective."

@@ -140,7 +140,7 @@ class LazyProblem:
 
     def forget(self) -> None:
         """Drop the rows so far, which are wrong if anything that an oracle reads has changed."""
-        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
+        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, object]()
 
     def solve(
         self,
@@ -240,7 +240,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:  # of the user's function
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Numbers
 
-Record = dict[str, Any]  # of one round: numbers by name
+Record = Numbers  # of one round
 Observe = Callable[[Record], object]  # called with the record of each round
 
 

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from workbench.contracts import Formulation, Problem
+from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
 from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
 from workbench.solving.request import Request
@@ -49,7 +48,7 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
     return journal
 
 
-def same_run(journal: Journal, settings: dict[str, Any]) -> None:
+def same_run(journal: Journal, settings: Numbers) -> None:
     """`BadInput` unless the journal is about the data, formulation and groups of `settings`."""
     old, new = journal.settings, settings
     if old["data_sha256"] != new["data_sha256"]:

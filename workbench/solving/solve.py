@@ -12,9 +12,8 @@ An alternation as a whole has no bounds; `solve` certifies each of its convex pr
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from workbench.contracts import Formulation, Majorized, Problem, Recording
+from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
 from workbench.proofs.door import bounds_for
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
@@ -37,7 +36,7 @@ def solve(
     observe: Observe | None = None,
     polish: bool = False,
     journal: str | Path | Journal | None = None,
-    source: dict[str, Any] | None = None,
+    source: Numbers | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 

@@ -12,18 +12,20 @@ shortest decimal that rounds to it; `sense`: of `maximise` the program is the ne
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.cones import Cones
-from workbench.proofs.checker.contracts import Ends, Proof, Setting, Statement, one_of, settled
+from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Setting, Statement, one_of, settled
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.programs import KINDS, Claim, Finding, Numbers, Vector, check
 from workbench.proofs.checker.whole import Array, exact
 
+Reading = Callable[[Array], Vector]  # of floats as whole numbers over one unit
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
@@ -45,11 +47,11 @@ class ProgramProof(Proof):
     }  # fmt: skip
 
     @classmethod
-    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+    def attains(cls, header: Header, arrays: dict[str, Array]) -> bool:
         return header["formulation"]["settings"]["conclusion"] == "optimal"
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
         for part, key in (("formulation", "name"), ("problem", "output")):
             named = (header[part][key], header[part]["version"])
             demand(named == ("program", 1), f"its {part} is {str(named)[:60]}, not a program")
@@ -72,7 +74,7 @@ class ProgramProof(Proof):
         return statement, (given, found)
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
         given, found = prepared
         lower, upper = ends_of(given["conclusion"], found)
         if given["sense"] == "maximise":
@@ -104,7 +106,7 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     return Numbers(P, read(q), A, read(b), Fraction(whole[0], unit), cones)
 
 
-def matrix(fields: Fields, name: str, m: int, n: int, read: Any) -> tuple[list[tuple[int, int, int]], int]:
+def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[list[tuple[int, int, int]], int]:
     """The entries of a matrix by columns."""
     data, starts = fields.floats(f"{name}_data", None), fields.ints(f"{name}_indptr", n + 1)
     indices = fields.ints(f"{name}_indices", len(data), within=(0, m - 1))
