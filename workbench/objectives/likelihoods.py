@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Unsummable
 from workbench.errors import MissingCapability
@@ -157,9 +158,7 @@ class Enumerated(Likelihood):
         rows = self.rows
         data = (
             self.starts,
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int64),
-            rows.data,
+            *compiled_rows(rows),
             self.truth,
             np.zeros(int(self.counts.max())),
         )

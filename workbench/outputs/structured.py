@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, kept_rows, saved_rows
 from workbench.contracts import CutForm, Floats, Ints, Kernel, Search
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.trials import Trial
@@ -305,7 +305,7 @@ class Structured(Rowed):
     def recorded(self, rows: Ints) -> dict[str, NDArray]:
         """What a file keeps of outputs: their features, losses and texts; `admitted` reads it."""
         found = self.table.take(rows)
-        parts = {"data": found.data, "indices": found.indices.astype(np.int64), "indptr": found.indptr.astype(np.int64)}
+        parts = kept_rows(found)
         parts |= {"owners": self.table.owners[rows], "losses": self.table.losses[rows], "true": rows < self.n_samples}
         parts["texts"] = lines_of([text_of(self.objects[row]) for row in rows])
         parts["names"] = self.names(self.named, len(self.vocabulary or ()))

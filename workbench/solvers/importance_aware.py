@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints, Kernel, LinearRisk, LinearScores, Solver
-from workbench.errors import BadInput
+from workbench.solvers._common import checked_average
 
 LOSSES = ("hinge", "squared", "logistic")
 
@@ -118,8 +118,7 @@ class ImportanceAware(Solver):
     sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
         risk = isinstance(formulation, LinearRisk) and formulation.loss in LOSSES
