@@ -180,13 +180,48 @@ class CompactHinge(NamedTuple):
 
 @runtime_checkable
 class Marginals(Protocol):
-    """A problem that sums over all its outputs without listing them.
-
-    A problem without this capability may give the reason in a few words, as a class attribute `no_marginals`.
-    """
+    """A problem that sums over all its outputs without listing them."""
 
     def marginals(self) -> Terms:
         """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (objectives/likelihoods.py)."""
+        ...
+
+
+@runtime_checkable
+class Unsummable(Protocol):
+    """A problem without `Marginals` that says why, in a few words."""
+
+    no_marginals: str
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """A problem whose loss is a table: cost[true label, other label], (k, k)."""
+
+    cost: Floats
+
+
+@runtime_checkable
+class OfFunctions(Protocol):
+    """A problem made of a user's functions, which trials of its argmax call (objectives/trials.py).
+
+    oracles : the names of the oracles that these functions are, "argmax" and "slack_argmax"
+    known : how many columns of features have a name yet
+    """
+
+    oracles: tuple[str, ...]
+    known: int
+
+    def ask(self, name: str, w: Floats, samples: Ints, truths: bool) -> Ints:
+        """The answers (m, 1) of the oracle `name`, which is given the true outputs or not."""
+        ...
+
+    def vouched(self, sample: int, most: int) -> Ints:
+        """At most so many outputs (m, 1) of which a function of the user says that they are outputs of the sample."""
+        ...
+
+    def examined(self, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
+        """A fault of the functions that shows without a maximum: its name, the sample and a sentence; or None."""
         ...
 
 

@@ -17,6 +17,8 @@ from workbench.arithmetic.arrays import (
     checked_inputs,
     checked_learned,
     checked_weights,
+    compiled_rows,
+    kept_rows,
     missing_labels,
     named_labels,
     saved_rows,
@@ -189,9 +191,7 @@ class Multiclass:
     def kernel(self, augment: bool | Floats = True) -> Kernel:
         X, longest = self.X, int(np.diff(self.X.indptr).max())
         data = (
-            X.indptr.astype(np.int64),
-            X.indices.astype(np.int64),
-            X.data,
+            *compiled_rows(X),
             self.labels,
             self.cost if augment is True else np.zeros_like(self.cost) if augment is False else augment,
             self.n_inputs,
@@ -217,9 +217,7 @@ class Multiclass:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.X.data,
-            "indices": self.X.indices.astype(np.int64),
-            "indptr": self.X.indptr.astype(np.int64),
+            **kept_rows(self.X),
             "n_inputs": np.array(self.n_inputs),
             "labels": self.labels,
             "classes": self.classes,

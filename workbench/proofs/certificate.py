@@ -28,12 +28,14 @@ from numpy.typing import NDArray
 
 from workbench.contracts import (
     Asking,
+    CutForm,
     Enumerable,
     Exact,
     Floats,
     Formulation,
     Hinting,
     Ints,
+    Numbers,
     Placing,
     Problem,
     Recording,
@@ -51,8 +53,6 @@ from workbench.proofs.exact import parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 
-Numbers = dict[str, Any]  # numbers, words and lists by key, as a JSON file holds them
-
 
 @dataclass
 class Certificate:
@@ -63,7 +63,7 @@ class Certificate:
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
-    formulation: Formulation
+    formulation: CutForm | SmoothForm | Search
     problem: Problem
     theta: Floats
     samples: Ints
@@ -109,8 +109,9 @@ class Certificate:
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
-        named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        held: dict[str, Any] = self.parts() | {"witnesses": witnesses}  # arrays; NumPy's types take words for options
+        held |= {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
+        np.savez_compressed(buffer, **held)
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
         write_whole(packed, buffer.getvalue())
         write_whole(path, header.encode())
@@ -161,8 +162,11 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
             **checked_arrays(arrays, problem),
-            **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
-            **{name: str(header[name]) for name in ("status", "backend")},
+            upper=checked_number("upper", header["upper"]),
+            lower=checked_number("lower", header["lower"]),
+            gap=checked_number("gap", header["gap"]),
+            status=str(header["status"]),
+            backend=str(header["backend"]),
             optimum=parsed(header["optimum"]) if "optimum" in header else None,
             alternation=None if told is None else {name: str(told[name]) for name in ("formulation", "status")},
         )
@@ -225,7 +229,7 @@ def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     return True
 
 
-def checked_formulation(name: str, settings: Numbers) -> Formulation:
+def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:
     """The formulation; each setting must be what its type hint admits, as on the command line."""
     kind = registered("formulation", name)
     known = settings_of(kind)
@@ -319,8 +323,10 @@ def name_of(kind: str, thing: object) -> str:
 
 def written(formulation: Formulation) -> Numbers:
     """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
-    settings = asdict(formulation) if is_dataclass(formulation) else {}
-    settings |= {} if settings else {name: getattr(formulation, name) for name in settings_of(type(formulation))}
+    if not is_dataclass(formulation) or isinstance(formulation, type):
+        settings = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # of a user's text
+    else:
+        settings = asdict(formulation)
     for name, value in settings.items():
         if callable(value):
             known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name

@@ -35,10 +35,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel, Solver
+from workbench.contracts import Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
 from workbench.solvers import _dual_block as loops
+from workbench.solvers._common import misfit_of_ridge
 from workbench.solvers._dual_block import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
@@ -91,11 +91,8 @@ class DualBlock(Solver):
                 raise BadInput(f"{key} is {getattr(self, key)}; give a number of at least {bound}.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return f"dual-block needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
-        if formulation.prices(problem).hard:
-            return "dual-block needs finite prices and hard constraints have none; use the soft margin."
+        if sentence := misfit_of_ridge(self.name, formulation, problem):
+            return sentence
         if formulation.oracle(problem).kernel().slope_into is None:
             return f"dual-block needs slope_into and the kernel of {type(problem).__name__} has none; use bcfw."
         return None

@@ -31,9 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
@@ -287,7 +288,7 @@ class Generation:
         if not lines:
             return
         rows: list[Ints] = []
-        last: dict[str, Any] = {}  # the last array of each name
+        last: dict[str, NDArray] = {}  # the last array of each name
         for line in lines:
             arrays = line.arrays()
             self.rebuilt.rebuild(arrays)

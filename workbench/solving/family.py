@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
-from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
+from workbench.contracts import Cuts, Enumerable, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
@@ -190,6 +190,7 @@ class Family:
 
     def everything(self) -> list[Ints]:
         """The rows of all outputs, where a sample's output is a single label."""
+        assert isinstance(self.bounds.problem, Enumerable)  # `labels_of` asked
         samples, witnesses = enumerated(self.bounds.problem, self.samples)
         ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         return list(ids[:, None])

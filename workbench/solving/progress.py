@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Numbers
 from workbench.errors import OutOfMemory
 
-Record = dict[str, Any]  # of one round: numbers by name
+Record = Numbers  # of one round
 Observe = Callable[[Record], object]  # called with the record of each round
 
 

@@ -115,6 +115,7 @@ def named(master: str) -> str:
 def compact(bounds: Bounds, request: Request, _: Journal | None) -> Outcome:
     """The compact declaration, solved by CVXPY without cuts and certified by the same bounds."""
     clock = Clock()
+    assert isinstance(bounds.formulation, Declared)  # `route_for` asked
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
     spent = clock.spent
     theta, status, backend = solved_whole(program, w, request.backend or "CLARABEL", request.time_limit)

@@ -7,8 +7,9 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from workbench.contracts import Blocks, Cuts, Floats, Formulation, Predicting, Problem
+from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
@@ -81,7 +82,7 @@ class Solution:
             f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
         )
 
-    def kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def kept(self) -> tuple[Numbers, dict[str, NDArray]]:
         """What a journal holds of the solution: numbers and words, and arrays by name."""
         return {name: vars(self)[name] for name in OWN_WORDS}, self.certificate.parts()
 

@@ -73,10 +73,14 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     """
     bounds = family.bounds
     if kind == "gram":
-        assert backend is not None  # `choose` gives one
-        return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
+        curvature = bounds.regularizer.curvature
+        assert backend is not None  # `choose` gives one,
+        assert curvature is not None  # and saw a squared norm
+        return GramMaster(curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
-        master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
+        shape = bounds.regularizer.shape(bounds.oracle.dim)
+        assert shape is not None  # as `choose` saw
+        master = AscentMaster(shape, family.prices, bounds.start)
         primal = bounds.oracle.dim <= SHORT and len(family.prices) > FEW
         kinds = ("compiled", "gram") if primal else ("gram", "compiled")
         if bounds.regularizer.curvature is None:
