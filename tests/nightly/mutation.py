@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +75,7 @@ TARGETS = {
     ),
     "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
 }
+PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHECKED = tuple(f"proofs/checker/{path.stem}" for path in sorted((ROOT / "tests/proofs/checker").glob("test_*.py")))
 TARGETS |= {
@@ -220,22 +221,60 @@ class Altered(importlib.machinery.SourceFileLoader):
         return self.given
 
 
-def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
+def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout."""
     bounded(seconds, loud)
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
-    files = [f"tests/{each}.py" for each in target.tests]
-    for name in list(sys.modules):
-        if target.plain and f"{name}.".startswith(f"{target.plain}."):
-            del sys.modules[name]
-    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
+    name = ".".join(path.with_suffix("").parts)
+    os.environ["CUTBENCH_MUTATED"] = path.stem
+    if target.plain and exchanged(sys.modules[name], mutant):
+        for test in PLAIN[target.tests]:
+            test()
+        return 0
+    for other in list(sys.modules):
+        if target.plain and f"{other}.".startswith(f"{target.plain}."):
+            del sys.modules[other]
+    sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
-        return by_pytest(target, files)
-    for file in files:
-        for name, test in runpy.run_path(file).items():
-            if name.startswith("test_"):
-                test()
+        return by_pytest(target, [f"tests/{each}.py" for each in target.tests])
+    for test in plain_tests(target):
+        test()
     return 0
+
+
+def plain_tests(target: Target) -> list[Any]:
+    """The functions of plain tests, their files executed anew."""
+    found = [runpy.run_path(f"tests/{file}.py") for file in target.tests]
+    return [test for names in found for name, test in names.items() if name.startswith("test_")]
+
+
+def exchanged(module: Any, mutant: Mutant) -> bool:
+    """Gives the function in which the mutant differs its new code; False if the change is outside of functions."""
+    owner: Any = module
+    for part in mutant.scope.split("."):
+        owner = vars(owner).get(part) if isinstance(owner, type | ModuleType) else None
+        owner = getattr(owner, "__wrapped__", getattr(owner, "fget", getattr(owner, "func", owner)))
+        owner = getattr(owner, "__func__", owner)
+        if isinstance(owner, FunctionType):
+            break
+    if not isinstance(owner, FunctionType) or owner.__module__ != module.__name__:
+        return False
+    for code in codes(mutant.code):
+        if code.co_qualname == owner.__code__.co_qualname and code != owner.__code__:
+            owner.__code__ = code
+            for each in vars(module).values():
+                if getattr(each, "__wrapped__", None) is owner:
+                    each.cache_clear()
+            return True
+    return False
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions within."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from codes(each)
 
 
 def by_pytest(target: Target, files: list[str]) -> int:
@@ -259,12 +298,12 @@ def bounded(seconds: int, loud: bool) -> None:
         os.dup2(1, 2)
 
 
-def forked(module: str, code: CodeType, seconds: int, loud: bool = False) -> int:
+def forked(module: str, mutant: Mutant, seconds: int, loud: bool = False) -> int:
     """Starts a trial; its process."""
     process = os.fork()
     if not process:
         try:
-            result = tested(module, code, seconds, loud)
+            result = tested(module, mutant, seconds, loud)
         except BaseException:  # whatever a mutant does, its fork must end here
             if loud:
                 traceback.print_exc()
@@ -283,22 +322,16 @@ def waited() -> tuple[int, int, float]:
 def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
     """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
     sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
-    forked(module, sound, 3600, loud=True)
+    forked(module, Mutant(0, "", "", sound), 3600, loud=True)
     _, code, seconds = waited()
     if code:
         raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
-    limit, running, survivors, late, spent = (
-        int(10 * seconds) + (2 if TARGETS[module].plain else 10),
-        {},
-        [],
-        0,
-        seconds,
-    )
+    limit, running, survivors, late, spent = int(10 * seconds) + 10, {}, [], 0, seconds
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[forked(module, mutant.code, limit)] = mutant
+            running[forked(module, mutant, limit)] = mutant
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
         if code == 0:
@@ -307,7 +340,7 @@ def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], 
     return sorted(survivors, key=lambda mutant: mutant.line), late, spent
 
 
-def copied(place: str) -> None:
+def copied(place: str, heavy: tuple[str, ...]) -> None:
     """A copy of the checkout becomes the place where everything is imported from."""
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
@@ -315,18 +348,17 @@ def copied(place: str) -> None:
     os.chdir(place)
     sys.path.insert(0, place)
     os.environ |= {"PYTHONPATH": place, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    for name in HEAVY:
+    for name in heavy:
         importlib.import_module(name)
 
 
 def warmed(modules: list[str]) -> None:
     """What plain tests import and compute once is there before the forks."""
-    for files in {TARGETS[module].tests for module in modules if TARGETS[module].plain}:
-        sys.path.insert(0, "tests/support")
-        for file in files:
-            for name, test in runpy.run_path(f"tests/{file}.py").items():
-                if name.startswith("test_"):
-                    test()
+    sys.path.insert(0, "tests/support")
+    for target in {TARGETS[module].tests: TARGETS[module] for module in modules if TARGETS[module].plain}.values():
+        PLAIN[target.tests] = plain_tests(target)
+        for test in PLAIN[target.tests]:
+            test()
 
 
 def main() -> int:
@@ -337,8 +369,9 @@ def main() -> int:
     told = reader.parse_args()
     accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
-        copied(place)
-        warmed([word.partition(":")[0] for word in told.modules])
+        modules = [word.partition(":")[0] for word in told.modules]
+        copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
+        warmed(modules)
         for word in told.modules:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
