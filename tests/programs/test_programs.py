@@ -71,7 +71,7 @@ def test_parameters_constants_and_fixed_and_duplicated_rows(tmp_path):
 def test_only_what_can_be_rounded_is_named():
     x = cp.Variable(2)
     plain = [2 * x[0] + 0.3 * x[1] >= 1, 0.3 * (x[0] + x[1]) <= 9, np.array([[0.1, 0.7]]) @ x <= 5, x / 4 >= -3]
-    exact_ones = [2 * (0.3 * x[0] - 0.1) >= -9, 0.3 * cp.norm(0.1 * x) <= 8]
+    exact_ones = [2 * (0.3 * x[0] - 0.25) >= -9, 0.3 * cp.norm(0.1 * x) <= 8]
     assert wb.prove(cp.Problem(cp.Minimize(0.1 * x[0] + x[1]), plain + exact_ones)).program.rounded == ()
     twice = [0.3 * (0.1 * x[0]) >= 1, 0.7 * (0.1 * x[1]) >= 1, x[0] / 3 >= 1]
     told = wb.prove(cp.Problem(cp.Minimize(x[0] + x[1]), twice)).program.rounded

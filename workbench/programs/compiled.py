@@ -1,8 +1,8 @@
 """A cp.Problem as the program that is proven: compiled once by CVXPY, with its rows traced to the user's constraints.
 
 What is proven is the compiled program. CVXPY copies affine constraints, norms, sums of squares, quadratic forms and
-exponential atoms exactly; it rounds sums and products of constants while it compiles, and approximates powers by
-rational ones. `rounded` says so wherever it can have happened.
+exponential atoms exactly; it rounds sums and products of numbers while it compiles, and approximates powers by
+rational ones. `rounded` says so wherever it can have happened (roundings.py).
 
 Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
 so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
@@ -18,6 +18,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.program import Program, program_of
+from workbench.programs.roundings import roundings, shortened
 
 
 class Compiled(NamedTuple):
@@ -89,11 +90,6 @@ def label(constraint: Any, number: int) -> str:
     return constraint.label or shortened(str(constraint)) or f"constraint {number + 1}"
 
 
-def shortened(words: str) -> str:
-    words = " ".join(words.split())
-    return words if len(words) <= 60 else f"{words[:57]}…"
-
-
 def owners_of(problem: Any, chain: Any, inverse: Any, n: int, m: int) -> np.ndarray:
     """(m,) the number of the constraint that each row belongs to, −1 for none."""
     told = {"obj_val": 0.0, "solve_time": 0.0, "iterations": 0}
@@ -123,58 +119,3 @@ def columns_of(data: Any, problem: Any, n: int) -> list[str]:
         for k in range(variable.size if start is not None else 0):
             names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
-
-
-def roundings(problem: Any) -> tuple[str, ...]:
-    """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program, each once."""
-    found: dict[str, None] = {}
-    for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:
-        for atom in atoms(expression):
-            words = shortened(str(atom))
-            if getattr(atom, "approx_error", 0):
-                found[f"{words}: CVXPY approximates the power by a rational one"] = None
-            if rounds(atom):
-                found[f"{words}: a product or quotient of constants is rounded when it is compiled"] = None
-    if any(parameter.value is not None for parameter in problem.parameters()):
-        found["parameters: what multiplies or adds to them is rounded when it is compiled"] = None
-    return tuple(found)
-
-
-def atoms(expression: Any) -> list[Any]:
-    """An expression and all below it."""
-    return [expression, *(each for arg in expression.args for each in atoms(arg))]
-
-
-def rounds(atom: Any) -> bool:
-    """Whether constants meet in this product or quotient and floats may not hold the result.
-
-    A constant times a variable is copied, also an entry or a sum of variables; a quotient is the product with 1 / c. A
-    product with powers of two is exact.
-    """
-    kind = type(atom).__name__
-    if kind not in ("DivExpression", "multiply", "MulExpression"):
-        return False
-    fixed = [arg for arg in atom.args if arg.is_constant()]
-    if kind == "DivExpression":
-        return bool(fixed) and not binary(atom.args[1])
-    others = [arg for arg in atom.args if not arg.is_constant()]
-    if not fixed or (kind == "multiply" and any(map(binary, fixed))):
-        return False
-    return not others or any(map(numbered, others))
-
-
-def binary(constant: Any) -> bool:
-    """Whether all entries are powers of two, their negatives, or 0."""
-    if not constant.is_constant() or constant.value is None:
-        return False
-    value = constant.value
-    mantissas = np.frexp(np.abs(value.data if sparse.issparse(value) else np.asarray(value, float)))[0]
-    return bool(np.isin(mantissas, (0.0, 0.5)).all())
-
-
-def numbered(expression: Any) -> bool:
-    """Whether numbers stand in the affine part of an expression; a curved atom becomes a variable of its own."""
-    if not expression.args:
-        return expression.is_constant()
-    affine = getattr(expression, "is_atom_convex", bool)() and getattr(expression, "is_atom_concave", bool)()
-    return affine and any(map(numbered, expression.args))

@@ -34,7 +34,7 @@ from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, fo
 from workbench.proofs.exact import nearest, text
 
 UNKNOWN = "unknown"
-FEW = 8  # names in a sentence
+FEW, SOME = 8, 3  # names, and roundings, in a sentence
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
 
@@ -90,6 +90,12 @@ class Proof:
 
     @property
     def statement(self) -> str:
+        """What is proven, in words, and which numbers were rounded before the program came to be."""
+        rounded = [*self.program.rounded[:SOME], *(["and more"] if len(self.program.rounded) > SOME else [])]
+        return self.conclusion + (f" Rounded before the proof: {'; '.join(rounded)}." if rounded else "")
+
+    @property
+    def conclusion(self) -> str:
         """What is proven, in words."""
         best = "maximum" if self.program.sign < 0 else "minimum"
         reading = "decimals" if self.reading == "decimal" else "stored floats"
