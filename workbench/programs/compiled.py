@@ -22,11 +22,16 @@ from workbench.programs.roundings import roundings, shortened
 
 
 class Compiled(NamedTuple):
-    """The program, and for each row of it the number of the user's constraint, −1 for auxiliary rows."""
+    """The program, and for each row of it the number of the user's constraint, −1 for auxiliary rows.
+
+    start : x and multipliers of the rows, as the problem's variables and constraints hold them from somebody's solve,
+        where all columns are the user's; else None. Nobody believes them.
+    """
 
     program: Program
     owners: np.ndarray
     columns: dict[int, slice]
+    start: tuple[np.ndarray, np.ndarray] | None = None
 
     def assign(self, problem: Any, x: np.ndarray) -> None:
         """Give the problem's variables their parts of a compiled point x, as far as they are compiled as they are."""
@@ -54,7 +59,8 @@ def compiled(problem: Any) -> Compiled:
     q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
     P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
     sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
-    owners = owners_of(problem, chain, inverse, n, len(b))
+    told = numbered_rows(chain, inverse, n, len(b))
+    owners = owners_of(problem, told, len(b))
     names = [label(problem.constraints[k], k) if k >= 0 else "" for k in owners.tolist()]
     keep = ~(np.isposinf(b) & (np.arange(len(b)) >= dims.zero) & (np.arange(len(b)) < dims.zero + dims.nonneg))
     program = program_of(
@@ -64,7 +70,7 @@ def compiled(problem: Any) -> Compiled:
     )  # fmt: skip
     places = data["param_prob"].var_id_to_col
     columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
-    return Compiled(program, owners[keep], columns)
+    return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
 def refuse(problem: Any, cp: Any) -> None:
@@ -90,13 +96,35 @@ def label(constraint: Any, number: int) -> str:
     return constraint.label or shortened(str(constraint)) or f"constraint {number + 1}"
 
 
-def owners_of(problem: Any, chain: Any, inverse: Any, n: int, m: int) -> np.ndarray:
-    """(m,) the number of the constraint that each row belongs to, −1 for none."""
+def numbered_rows(chain: Any, inverse: Any, n: int, m: int) -> dict[int, Any]:
+    """The rows' numbers from 1 on, with a sign, in the shape of a constraint's dual value, by the constraint's id."""
     told = {"obj_val": 0.0, "solve_time": 0.0, "iterations": 0}
     numbers = SimpleNamespace(status="Solved", x=np.zeros(n), z=np.arange(1.0, m + 1), s=np.zeros(m), **told)
-    duals, owners = chain.invert(numbers, inverse).dual_vars, np.full(m, -1)
+    return chain.invert(numbers, inverse).dual_vars
+
+
+def start_of(problem: Any, told: dict[int, Any], columns: dict[int, slice], n: int, keep: np.ndarray) -> Any:
+    """x and z that the variables and the constraints' dual values hold; None where a column has no finite value."""
+    x, z = np.full(n, np.nan), np.zeros(len(keep))
+    for variable in problem.variables():
+        if variable.id in columns and variable.value is not None:
+            x[columns[variable.id]] = np.ravel(np.asarray(variable.value, float), order="F")
+    if not np.isfinite(x).all():
+        return None
+    for constraint in problem.constraints:
+        numbers, values = flat(told.get(constraint.id)), flat(constraint.dual_value)
+        for places, duals in zip(numbers, values, strict=False):
+            used = (places != 0) & (np.abs(places) <= len(keep))
+            if places.shape == duals.shape:
+                z[np.abs(places[used]).round().astype(int) - 1] = np.sign(places[used]) * duals[used]
+    return x, np.nan_to_num(z[keep], posinf=0.0, neginf=0.0)
+
+
+def owners_of(problem: Any, told: dict[int, Any], m: int) -> np.ndarray:
+    """(m,) the number of the constraint that each row belongs to, −1 for none."""
+    owners = np.full(m, -1)
     for k, constraint in enumerate(problem.constraints):
-        for part in flat(duals.get(constraint.id)):
+        for part in flat(told.get(constraint.id)):
             rows = np.abs(part[(part != 0) & (np.abs(part) <= m)]).round().astype(int) - 1
             owners[rows] = k
     return owners
