@@ -51,6 +51,8 @@ _HOMES = {
     "uncertainty": "objectives.criteria",
     "prove": "programs.prove",
     "infeasible": "programs.explain",
+    "accuracy": "programs.accuracy",
+    "load_program": "programs.files",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",
