@@ -2,6 +2,7 @@
 
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
+listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search
@@ -23,6 +24,7 @@ from workbench.contracts.formulations import (
     Search,
     SmoothForm,
 )
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Compact,
@@ -33,6 +35,7 @@ from workbench.contracts.problems import (
     Labelled,
     Latent,
     LinearScores,
+    Listable,
     LogPartition,
     Marginals,
     Missing,
@@ -42,6 +45,7 @@ from workbench.contracts.problems import (
     RunnerUp,
     Signed,
     SlackArgmax,
+    SlackKernelled,
     enumerated,
 )
 from workbench.contracts.regularizers import Regularizer, Shape
@@ -84,7 +88,9 @@ __all__ = [
     "Kernelled",
     "Labelled",
     "Latent",
+    "Listing",
     "LinearScores",
+    "Listable",
     "LogPartition",
     "Majorized",
     "Marginals",
@@ -106,6 +112,7 @@ __all__ = [
     "Shape",
     "Signed",
     "SlackArgmax",
+    "SlackKernelled",
     "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
