@@ -2,6 +2,7 @@
 
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
+listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search, TextForm
@@ -39,6 +40,7 @@ from workbench.contracts.formulations import (
     TextForm,
     text_alone,
 )
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
@@ -55,6 +57,7 @@ from workbench.contracts.problems import (
     Labelled,
     Latent,
     LinearScores,
+    Listable,
     LogPartition,
     Marginals,
     Missing,
@@ -66,6 +69,7 @@ from workbench.contracts.problems import (
     RunnerUp,
     Signed,
     SlackArgmax,
+    SlackKernelled,
     Stored,
     Tabled,
     Unsummable,
@@ -119,6 +123,8 @@ __all__ = [
     "Latent",
     "LinearRisk",
     "LinearScores",
+    "Listable",
+    "Listing",
     "LogPartition",
     "Majorized",
     "Marginals",
@@ -144,6 +150,7 @@ __all__ = [
     "Shape",
     "Signed",
     "SlackArgmax",
+    "SlackKernelled",
     "SlopesAndOffsets",
     "SmoothForm",
     "Solver",

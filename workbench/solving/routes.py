@@ -75,28 +75,51 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
     kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
+    if kind == "dual-block":
+        return by_passes(bounds, family, request, journal)
     compiling = Clock()
-    passes = None
-    if kind == "dual-block" and not (journal and journal.entries):
-        passes = Passes(family, request.gap, journal)
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
         master.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = compiling.spent
-    held, warm = [], None
+    held = []
     if kind == "ascent" and bounds.regularizer.curvature is None and len(bounds.samples) * labels_of(bounds) <= MOST:
         held = family.everything()
     elif len(bounds.regularizer.free):
         held = family.truths()
-    if passes:
-        held, warm, left = passes.run(request.time_limit)
-        request = request.within(left)
-    state = generate(family, master, request, held, journal, warm)
-    if passes:
-        state.before = passes.before
-    names = ["dual-block"] * (warm is not None) + state.masters
-    return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
+    state = generate(family, master, request, held, journal)
+    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)), kind, *spent)
+
+
+def by_passes(bounds: Bounds, family: Family, request: Request, journal: Journal | None) -> Outcome:
+    """Passes of dual-block; where they stand still, rounds of cut generation, and passes again where those crawl.
+
+    With a journal, rounds follow the passes in any case, since rounds are what a journal keeps.
+    """
+    compiling = Clock()
+    passes = Passes(family, request.gap, None if journal else request.observe, journal)
+    spent, clock = compiling.spent, Clock(request.time_limit)
+    names = ["dual-block"]
+    if not (journal and journal.entries):
+        passes.run(clock)
+    while journal or not (passes.reached or clock.left <= 0):
+        held, warm, progress = passes.handed()
+        master = make_master("dual-block", family, None)
+        rest = request if request.time_limit is None else request.within(max(clock.left, 1e-3))
+        if journal:
+            resumed = bool(journal.entries)
+            state = generate(family, master, rest, [] if resumed else held, journal, None if resumed else warm)
+            state.before = state.before if resumed else passes.before
+        else:
+            state = generate(family, master, rest, held, None, warm, progress)
+        names += [each for each in state.masters if each not in names]
+        if state.status != "crawls":
+            return Outcome(state, family.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
+        passes.learn(state)
+        passes.patient = 2 * passes.ascent.passes
+        passes.run(clock)
+    return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
 
 
 def labels_of(bounds: Bounds) -> float:
