@@ -20,12 +20,12 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
-from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.registries import settings_of
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
-    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "limit": "a limit came first; raise --time-limit, --max-rounds or --memory-limit, or ask for a larger --gap",
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
@@ -55,6 +55,8 @@ class FolderRun:
         if options["polish"]:
             record |= optimum_record(solution.certificate)
         path = solution.certificate.save(self.folder / stem)
+        if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
+            record["conditional_on"] = list(rests)
         record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
         return record, solution.history
 
@@ -75,18 +77,23 @@ class FolderRun:
 
         The journal keeps the rows: a continued run computes only missing rows and rows that a limit ended.
         """
+        from workbench.contracts import text_alone
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
-        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        began, asked = time.perf_counter(), {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
-        with journalled(journal or self.folder, self.formulation, self.data, request) as lines:
-            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in lines.of("row")}
-            for name in installed_backends():
-                if name not in rows or rows[name]["status"] == "limit":
-                    rows[name] = self.tried(name, options | {"backend": name})
+        place = None if text_alone(self.formulation) else journal or self.folder
+        with journalled(place, self.formulation, self.data, request) as lines:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in (lines.of("row") if lines else ())}
+            open_ones = [name for name in installed_backends() if rows.get(name, {}).get("status", "limit") == "limit"]
+            for left, name in zip(range(len(open_ones), 0, -1), open_ones, strict=True):
+                whole, spent = options.get("time_limit"), time.perf_counter() - began
+                share = whole and max((whole - spent) / left, 1e-3)
+                rows[name] = self.tried(name, options | {"backend": name, "time_limit": share})
+                if lines:
                     lines.append("row", {"name": name, "row": rows[name]})
-            if all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
+            if lines and all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
                 lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
@@ -120,12 +127,12 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
     try:
-        with terminal.stdout_kept(), terminal.progress(text) as observe:
+        with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
             return workbench.solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
         size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"
-        raise BadInput(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
+        raise OutOfMemory(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
 
 
 def installed_backends() -> list[str]:
@@ -171,7 +178,7 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
         return 0
     from workbench.backends import STOPPED
 
-    said = f" ({remark})" if STOPPED in remark else ""
+    said = f" ({remark})" if any(word in remark for word in (STOPPED, "out of memory")) else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
     return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 
@@ -208,6 +215,8 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
+        "rests on": "; ".join(row.get("conditional_on", ())),
+        "note": "no closed forms: by cutting planes on the CVXPY text, slower" if "conditional_on" in row else "",
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",
     }

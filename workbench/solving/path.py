@@ -190,7 +190,7 @@ class Walk:
         """The knot at λ; `BackendFailed` if its gap is out of reach."""
         clock, bounds = Clock(), self.bounds_at(lam)
         if isinstance(bounds, SmoothBounds):
-            state = descend(bounds, self.request, guess and guess.theta)
+            state = descend(bounds, self.request, start=guess and guess.theta)
             found, weights = knot(bounds, state.theta, state.upper), state.weights
         else:
             state = self.by_cuts(bounds, guess)
