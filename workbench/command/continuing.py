@@ -2,7 +2,8 @@
 
 A verb with a function `continued(words, journal, as_json) -> exit code` begins its journal with `begun`. The words are
 its arguments, as JSON has them. `resume` calls that function with the same words, in the folder where the run began,
-and rows that the journal holds are not computed again. `solve` keeps rounds and checkpoints, too (solving/recording.py).
+and rows that the journal holds are not computed again. `solve` keeps rounds and checkpoints, too
+(solving/recording.py).
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from workbench.errors import BadInput
 @click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @click.option("--overwrite", is_flag=True, help="Replace the run that --out holds.")
@@ -42,6 +43,7 @@ def command(
     groups: str | None,
     time_limit: float | None,
     max_rounds: int | None,
+    parallel: str | None,
     polish: bool,
     out: str | None,
     overwrite: bool,
@@ -54,7 +56,7 @@ def command(
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
     if out is not None and not overwrite:
         refuse_occupied(folder)
-    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
+    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":
