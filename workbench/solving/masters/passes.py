@@ -182,8 +182,7 @@ class Passes:
         return replace(self.state, weights=self.duals[2], status=status)
 
     def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
-        """Rows of the best lower bound as the family's handles, (their multipliers, the ascent's θ), and the progress.
-        """
+        """Rows of the best lower bound as the family's handles, (their multipliers, the ascent's θ), and the progress."""
         samples, witnesses, weights = self.duals
         ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
