@@ -190,7 +190,7 @@ class Tangents:
 
     def __init__(self, certificate: Certificate, bounds: SmoothBounds):
         self.certificate, self.bounds, self.problem = certificate, bounds, certificate.problem
-        self.lower, self.upper = bounds.recheck(certificate.theta)
+        self.lower, self.upper = bounds.ends(*bounds.enclosed(certificate.theta))
 
     def explanation(self, most: int) -> Explanation:
         prices, terms, theta = self.bounds.prices, self.bounds.oracle, self.certificate.theta
@@ -212,7 +212,7 @@ class Tangents:
     def left(self, j: int) -> Left | None:
         if (bounds := without(self.certificate, j)) is None:
             return None
-        ends = bounds.recheck(self.certificate.theta)
+        ends = bounds.ends(*bounds.enclosed(self.certificate.theta))
         return changed(ends, (self.lower, self.upper), bounds.regularizer.curvature)
 
 
