@@ -232,7 +232,7 @@ def passable(bounds: Bounds) -> bool:
     shape = bounds.regularizer.shape(bounds.oracle.dim)
     if shape is None or shape.absolute.any():
         return False
-    weights = bounds.oracle.problem.n_features
+    weights = bounds.problem.n_features
     plain = np.isneginf(shape.floor[:weights]).all() and not shape.linear[:weights].any()
     even = (shape.square[:weights] == shape.square[0]).all() and 0 < shape.square[0] < np.inf
     return bool(plain and even) and bounds.oracle.kernel().slope_into is not None
