@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 import second_checker
-from chance import data
 from second_checker.files import digest
 from second_checker.formulations import program
+
+from chance import data
 
 INFINITE = float("inf")
 WIDE = {"lower": -INFINITE, "upper": INFINITE, "gap": INFINITE}
@@ -112,7 +113,10 @@ def header(proof: str, formulation: str, settings: dict[str, Any], output: str) 
         "problem": {"output": output, "version": 1, "data_sha256": "0" * 64},
         "program": "whole",
         **WIDE,
-        **{"oracle": "exact", "status": "optimal", "backend": "none", "versions": {"python": "3"}},
+        "oracle": "exact",
+        "status": "optimal",
+        "backend": "none",
+        "versions": {"python": "3"},
     }
 
 

@@ -11,13 +11,36 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
 from chance.certificates import WIDE, Case, certificates
 
 FLOATS = (0.0, -0.0, 1.0, -5e-324, 1e-9, 1.0000001, 2.5, -1.0, np.nan, np.inf, -np.inf)
 NUMBERS = (0, 1, -1, 1e-100, 1e100, 9e-101, 1.1e100, 0.5, True, None, "1", [], [1], 1e-320, 2, 3, 10**15)
-LISTS = ([], [0], [1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 1, 1], [-1, 0, 1, 1], ["1"] * 4, [None] * 4, [0.5, 1, 1, 1], [2] * 4)
+LISTS = (
+    [],
+    [0],
+    [1, 1, 1, 1],
+    [0, 0, 0, 0],
+    [1, 0, 1, 1],
+    [-1, 0, 1, 1],
+    ["1"] * 4,
+    [None] * 4,
+    [0.5, 1, 1, 1],
+    [2] * 4,
+)
 WORDS = ("exact", "margin", "hamming", "none", "", None, 3)
-KEYS = ("format", "proof", "formulation", "problem", "program", "oracle", "status", "backend", "versions", "alternation")
+KEYS = (
+    "format",
+    "proof",
+    "formulation",
+    "problem",
+    "program",
+    "oracle",
+    "status",
+    "backend",
+    "versions",
+    "alternation",
+)
 
 
 def whole(array: np.ndarray) -> list[int]:
