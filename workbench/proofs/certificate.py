@@ -31,9 +31,11 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability, Unknown
 from workbench.proofs.bounds import checked_theta
 from workbench.proofs.capped import Tree
 from workbench.proofs.checker import archive
-from workbench.proofs.checker.check import FORMATS, LAST, WHOLE
+from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.door import bounds_for
-from workbench.proofs.exact import parsed, text
+from workbench.proofs.exact import above, below, parsed, text
 from workbench.registries import registry, settings_of
 
 
@@ -95,8 +97,10 @@ class Certificate:
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if hasattr(self.problem, "hints") else {}
         named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        parts = self.parts() | {"witnesses": witnesses}
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
+        check_sizes(header, parts | named)
+        np.savez_compressed(buffer, **parts, **named)
         write_whole(packed, buffer.getvalue())
         write_whole(path, header.encode())
         return path
@@ -106,6 +110,7 @@ class Certificate:
         columns = getattr(self.problem, "columns", None)  # as in the file it was read from (data/readers.py)
         smooth = isinstance(self.formulation, SmoothForm)
         name, settings = name_of("formulation", self.formulation), written(self.formulation)
+        optimum = None if self.optimum is None else text(self.optimum)  # one too long is left to `fractions`
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
@@ -114,15 +119,31 @@ class Certificate:
             "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
-            "upper": self.upper,
-            "lower": self.lower,
-            "gap": self.gap,
-            **({} if self.optimum is None else {"optimum": text(self.optimum)}),
+            "upper": above(self.upper),
+            "lower": below(self.lower),
+            "gap": above(self.gap),
+            **({} if optimum is None or len(optimum) > MOST_DIGITS else {"optimum": optimum}),
             "status": self.status,
             "oracle": self.problem.oracle_kind,
             "backend": self.backend,
             "versions": versions(),
         }
+
+
+def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
+    """`BadInput` with the limit that the trusted checker has, where the files would be beyond it."""
+    try:
+        json.loads(header, parse_int=archive.whole_number)
+        size, most = sum(np.asarray(array).nbytes for array in arrays.values()), archive.MOST_BYTES
+        demand(len(header) <= archive.MOST_JSON, f"its JSON is longer than {archive.MOST_JSON} bytes")
+        demand(size <= most, f"its arrays take {size} bytes, more than {most}")
+        if "fractions" in arrays:
+            read_fractions(arrays["fractions"], len(arrays["samples"]))
+    except Malformed as reason:
+        raise BadInput(
+            f"The certificate is not written, as `verify` would refuse it ({reason}); solve without polish, or with "
+            "shorter numbers."
+        ) from None
 
 
 def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, Any]]:

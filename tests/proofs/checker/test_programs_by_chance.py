@@ -1,4 +1,4 @@
-"""The trusted checker on programs by chance, with one number moved, and on the borders of the cones (plain functions)."""
+"""The trusted checker on programs by chance, with one number moved, and on borders of the cones (plain functions)."""
 
 from __future__ import annotations
 

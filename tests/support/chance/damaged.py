@@ -112,7 +112,7 @@ def headers(case: Case) -> Iterator[Case]:
                     del inside[key]
                 yield new
         new = case.copy(f"{part} has one more")
-        (new.header[part] if part in new.header else new.header)["more"] = "x"
+        new.header.get(part, new.header)["more"] = "x"
         yield new
 
 
