@@ -14,7 +14,7 @@ import numpy as np
 
 from chance.certificates import WIDE, Case, certificates
 
-FLOATS = (0.0, -0.0, 1.0, -5e-324, 1e-9, 1.0000001, 2.5, -1.0, np.nan, np.inf, -np.inf)
+FLOATS = (0.0, 1.0, -5e-324, 1.0000001, np.nan, np.inf)
 NUMBERS = (0, 1, -1, 1e-100, 1e100, 9e-101, 1.1e100, 0.5, True, None, "1", [], [1], 1e-320, 2, 3, 10**15)
 LISTS = (
     [],
@@ -44,9 +44,9 @@ KEYS = (
 
 
 def whole(array: np.ndarray) -> list[int]:
-    """Whole numbers around all that are there, and around their count."""
-    there = {int(each) for each in array.ravel()} | {array.size, -1, -2, 0, 1 << 41, -(1 << 62)}
-    return sorted({each + step for each in there for step in (-1, 0, 1)})
+    """Whole numbers around the ends of those that are there, around their count, and far out."""
+    there = {int(array.min(initial=0)), int(array.max(initial=0)), array.size}
+    return sorted({each + step for each in there for step in (-1, 0, 1)} | {-2, 1 << 41})
 
 
 def entries(rng: Any, case: Case, name: str) -> Iterator[Case]:
