@@ -49,6 +49,15 @@ SMALL = {
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
+NONE = {
+    "failed",
+    "accepted_false",
+    "disagreements",
+    "crashes",
+    "hangs",
+    "unjudged",
+    "false",
+}  # counts of what may not be
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
@@ -147,6 +156,7 @@ def test_a_benchmark_returns_its_keys(name, monkeypatch):
     assert done.exit_code == 0, done.stderr or done.exception
     record = json.loads(done.stdout)
     assert KEYS[name] <= record.keys()
+    assert {key: record[key] for key in NONE & record.keys()} == dict.fromkeys(NONE & record.keys(), 0)
     for key, value in record.items():
         assert isinstance(value, (str, list)) or math.isfinite(value), key
         if isinstance(value, float) and any(word in key for word in ("cpu", "_us", "_over_", "ratio", "passes")):
