@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.cones import Cones
-from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Setting, Statement, one_of, settled
+from workbench.proofs.checker.contracts import Ends, Proof, Setting, Statement, one_of, settled
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.programs import KINDS, Claim, Finding, Numbers, Vector, check
 from workbench.proofs.checker.whole import Array, exact
@@ -51,7 +51,7 @@ class ProgramProof(Proof):
         return header["formulation"]["settings"]["conclusion"] == "optimal"
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         for part, key in (("formulation", "name"), ("problem", "output")):
             named = (header[part][key], header[part]["version"])
             demand(named == ("program", 1), f"its {part} is {str(named)[:60]}, not a program")
@@ -74,7 +74,7 @@ class ProgramProof(Proof):
         return statement, (given, found)
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         given, found = prepared
         lower, upper = ends_of(given["conclusion"], found)
         if given["sense"] == "maximise":
