@@ -1,15 +1,15 @@
-"""Audits of single steps: a learner lends a function, and what it does once is compared with what it must do.
+"""Audits of single steps: a learner lends a function, and one answer of the function is compared with what must hold.
 
-    oracle        ⟨a_i(z), θ⟩ + o_i(z) = h_i(θ) for its answer z, by score, so that ties are no fault
-    subgradient   h_i(θ′) ≥ h_i(θ) + ⟨g, θ′ − θ⟩ for its g at θ, at the optimum and at random points
-    stationarity  ‖∇r(θ*) + Σ_k μ_k g_k‖ ≤ 2 √(λ · gap) for its directions g_k at the certified cuts and weights μ
-    prox          its x lies in r's domain, and ½ Σ_j H_j (x_j − u_j)² + η r(x) is not above the least value
-    averaging     the weights it reports are Σ_t s_t θ_t / Σ_t s_t of the iterates and shares that it reports
-    fixed point   a dual method that starts from the certified dual weights is no worse after a pass than they are
+    oracle        ⟨a_i(z), θ⟩ + o_i(z) = h_i(θ) for the learner's answer z; scores are compared, so ties are no fault
+    subgradient   h_i(θ′) ≥ h_i(θ) + ⟨g, θ′ − θ⟩ for the learner's g at θ, at the optimum and at random points
+    stationarity  ‖∇r(θ*) + Σ_k μ_k g_k‖ ≤ 2 √(λ · gap) for the learner's g_k at the certified cuts with weights μ
+    prox          the learner's x lies in r's domain and minimises ½ Σ_j H_j (x_j − u_j)² + η r(x)
+    averaging     the reported weights are Σ_t s_t θ_t / Σ_t s_t of the reported iterates θ_t and shares s_t
+    fixed point   a dual method that starts from the certified dual weights has no larger gap after one pass
 
-All are deterministic statements, so that a fault is certain: rounding is allowed for by SLACK times the size of the
-numbers that enter. They see what a history of objectives cannot, also in stochastic methods, which do not stay at an
-optimum (docs/mathematics.md §9): there each direction is a subgradient, and some mean of them vanishes.
+All six statements are deterministic, so a violation proves a fault; rounding is allowed for by SLACK times the size of
+the numbers involved. Audits find faults that a history of objectives hides, also in stochastic methods, which leave an
+optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them vanishes.
 
 *Stationarity.* For r = λ/2‖θ‖² the dual's θ(μ) = −Σ μ_k a_k/λ and the reference's θ* lie within √(2ε/λ) and √(2δ/λ)
 of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap).
@@ -17,10 +17,10 @@ of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap
 *Fixed point.* D never falls from D ≥ F* − ε, also at means of its points, so ‖θ − θ_opt‖ ≤ √(2ε/λ) for θ = θ(α). With
 G = Σ p_i max ‖a_i‖ every subgradient of F there is at most G + λ‖θ‖ ≤ 2G, hence F(θ) − F* ≤ 2G √(2ε/λ).
 
-A solver of ours lends its kernel, and two copies of itself: with `average=last` one shows the iterates that the other
-averages, visit by visit. `start(formulation, problem, samples, witnesses, weights) -> state` promises that it stays
-(contracts/): bcfw and dual-block do, subgradients do not stay anywhere. `AUDITS` holds the audits by
-name; each takes hooks and a reference and returns findings.
+A solver of ours lends its kernel, and two copies of itself: one with `average=last` shows the iterates that the other
+averages, visit by visit. A solver with a method `start(formulation, problem, samples, witnesses, weights) -> state`
+promises to stay at an optimum (contracts/solvers.py): bcfw and dual-block do, subgradient methods do not. `AUDITS`
+holds the audits by name; each takes hooks and a reference and returns findings.
 """
 
 from __future__ import annotations

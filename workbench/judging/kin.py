@@ -1,4 +1,4 @@
-"""A learner judged on the reference's relatives: problems of known optimum (judging/relations.py)."""
+"""A learner judged on problems related to the reference, whose optima are known (judging/relations.py)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Patience: the judge goes on instead of the user, before it accuses anybody by a history alone.
+"""Patience: further passes, before the judge accuses a learner by a history alone.
 
-A history that ends above the optimum may be slow or wrong, and more of it tells. So where a verdict rests on the
-history, and its own trend does not lead within the tolerance in ENOUGH times the passes, the learner is asked for
-FURTHER times the passes, within a limit of time. Nobody is accused by one history:
+A learner whose history ends above the optimum may be slow or wrong, and a longer history tells which. Where a verdict
+rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
+the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
                     excesses that differ by less than a factor of FALL; a learner that settles with the further passes
