@@ -1,6 +1,6 @@
-"""What a learner's `fit` returned, as reports: weights after so many passes, with what it says of them.
+"""What a learner's `fit` returned, read as reports: weights after so many passes, with the learner's claims about them.
 
-It may return
+`fit` may return
 
     θ                      weights (p,), dense or sparse
     (θ, report)            a report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if
@@ -8,8 +8,9 @@ It may return
                            (judging/audits.py)
     checkpoints            each (passes, θ) or a report with `weights` and perhaps `passes`
 
-Passes never fall; where none are told, checkpoints are spaced evenly over the budget. None is read after the first that
-exceeds the budget, and after ENDLESS in all. Anything else is `BadAnswer`, one sentence.
+Passes must not decrease; checkpoints without passes count as spaced evenly over the budget. Reading ends with the
+first checkpoint that exceeds the budget, and after ENDLESS checkpoints. Any other answer raises `BadAnswer` with one
+sentence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A learner at work on a reference's problem, in this process, and what is found of one run.
+"""One learner at work on the problem of a reference: fits, audits, further passes, and the verdict on one run.
 
     Stand        other people's learners: each fit gets a copy of the data, its answers become reports
     OwnStand     solvers of ours, by `run`
