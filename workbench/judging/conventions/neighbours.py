@@ -1,4 +1,4 @@
-"""The nouns of the detective: suspects, whose weights are to be explained, and neighbours, the other objectives tried."""
+"""The nouns of the detective: suspects, whose weights are to be explained, and neighbours, other objectives to try."""
 
 from __future__ import annotations
 
