@@ -57,7 +57,9 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a learner lends; None where it lends nothing. `asked` is the oracle it asks, if not the formulation's.
+    """The functions that a learner lends, None for those that it does not lend.
+
+    asked : the oracle that the learner asks in place of the formulation's
 
     oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  slope(i, z) -> a_i(z) (p,);  prox(u, H, η) -> x (p,)
     iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
@@ -115,7 +117,7 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
 
 
 def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
-    """All findings about what is lent; none about alternations and searches, whose terms are no maxima to follow."""
+    """The findings of all audits of the lent functions; none for alternations and searches."""
     if isinstance(reference.formulation, Search):
         return []
     return [finding for each in AUDITS.values() for finding in each(hooks, reference)]
@@ -125,7 +127,7 @@ def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
 
 
 def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """Its answers against the best ones, by score."""
+    """The scores of the learner's answers against the maxima."""
     bounds = reference.bounds
     oracle = hooks.asked or bounds.oracle
     if hooks.oracle is None or isinstance(bounds, SmoothBounds):
@@ -176,7 +178,7 @@ def audit_subgradient(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 
 def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """∇r + Σ μ_k g_k at the optimum, for the directions that it takes at the certified cuts."""
+    """∇r + Σ μ_k g_k at the optimum, for the learner's directions g_k at the certified cuts."""
     bounds = reference.bounds
     mu = bounds.regularizer.curvature
     if hooks.slope is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
@@ -197,7 +199,7 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 
 def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """Its proximal steps against r's own, by value, in metrics of several sizes."""
+    """The values at the learner's proximal steps against those at the steps of r, in metrics of several sizes."""
     if hooks.prox is None:
         return
     r = reference.formulation.regularizer(reference.problem)
@@ -297,7 +299,7 @@ def points(reference: Reference, bounds: Bounds | SmoothBounds) -> list[Floats]:
 
 
 def chosen(samples: Ints) -> list[int]:
-    """Up to SAMPLES of them, the same ones each time."""
+    """At most SAMPLES of the samples, the same ones in each call."""
     return np.random.default_rng(1).permutation(samples)[:SAMPLES].tolist()
 
 

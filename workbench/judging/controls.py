@@ -48,16 +48,16 @@ class CleanRun(NamedTuple):
 
 
 class Control(NamedTuple):
-    """What clean runs say: the worst of them that counts (∞ if no solver fits), and whether they excuse."""
+    """The excess at which the worst clean run ends (∞ if no solver fits), and whether clean runs excuse the learner."""
 
     end: float
     excuses: bool
 
 
 class Asked(NamedTuple):
-    """What a history is excused from: to have settled, or to stand, at `limit` after so many passes.
+    """The question to clean runs: a learner's history has settled, or stands still, at `limit` after so many passes.
 
-    moves : whether its weights still do;  tolerance : relative, above which clean runs count
+    moves : whether the learner's weights still move;  tolerance : relative, above which clean runs count
     """
 
     passes: float
@@ -83,7 +83,7 @@ def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
 
 
 def own_solver(trace: Trace):
-    """The solver of ours that left the trace, with its settings; None of one that no registry holds."""
+    """The registered solver that left the trace, with its settings; None for a solver that no registry holds."""
     ours = registry("solver").objects
     if type(trace.method) in ours.values():
         return trace.method

@@ -139,7 +139,7 @@ def judge(
 
 @contextlib.contextmanager
 def bench(learner: Learner, reference: Reference, limit: float | None, patience: float | None) -> Iterator[Stand]:
-    """Where the learner works: here, or in a process of its own."""
+    """A stand for the learner, in this process or in a process of its own."""
     if learner.ours or not (learner.file or limit):
         yield (OwnStand if learner.ours else Stand)(learner, reference, limit, patience)
         return
@@ -172,7 +172,7 @@ def explained(
 
 
 def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | None:
-    """Of a learner that has ended at the optimum of nothing that has a name: what it can be told."""
+    """The explanation for a learner that has stopped at the optimum of no objective of the table."""
     if verdict.rule != "ended" or learner is None:
         return None
     setting = learner.tolerance

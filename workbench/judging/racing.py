@@ -179,7 +179,7 @@ def race(
 
 
 def unit(tracks: dict[str, Track]) -> float:
-    """CPU seconds of one exact pass, in a race; NaN if nobody took part."""
+    """CPU seconds of one exact pass, in a race; NaN if no method took part."""
     return statistics.median([each for track in tracks.values() for each in track.units] or [np.nan])
 
 
@@ -258,7 +258,7 @@ def fits(learner: Callable[..., Floats]) -> Go:
 def watched(learner: Observed) -> Go:
     """Fits from scratch that end by themselves at 1e-1, 1e-2, …, and show their weights on the way.
 
-    What a method is told to reach changes how it goes there: dlib, asked for 1e-9, spends its time on cached cuts.
+    A method's own tolerance changes its path: dlib with a tolerance of 1e-9 spends its time on cached cuts.
     """
 
     def go(formulation: Formulation, problem: Problem, track: Track) -> None:

@@ -163,7 +163,7 @@ class Hearing:
         return Verdict(name, self.excess, sentence, self.evidence, rule, float(self.excesses[-1]), self.needed)
 
     def contradicted(self) -> Verdict | None:
-        """What it hands over is false in itself."""
+        """`disagrees` if the reported weights contradict the learner's own dual weights, r's domain, or its claims."""
         false, found = contradicted(self.reports, self.uppers, self.reference)
         self.evidence |= found
         if (drift := self.evidence.get("drift", 0.0)) > DRIFT:
@@ -184,7 +184,7 @@ class Hearing:
         return None
 
     def ended(self) -> Verdict | None:
-        """It has stopped by itself."""
+        """`disagrees` if the learner has stopped by itself above the optimum."""
         if not np.isfinite(self.uppers[-1]) or np.isnan(since := ended(self.reports)):
             return None
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
@@ -193,7 +193,7 @@ class Hearing:
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
     def open(self) -> Verdict | None:
-        """Nothing can be said of its limit yet."""
+        """The verdict if no other rule holds: `not converged`, or for a settled history what `stays` says."""
         if not np.isfinite(self.uppers[-1]):
             missed = self.evidence.get("violation")
             told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
@@ -212,7 +212,7 @@ class Hearing:
         return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
 
     def trend(self, power: float) -> str:
-        """How it falls, and what is left at that pace."""
+        """How the excess falls, and how many passes are left at that rate, for a sentence."""
         if not power > 0:
             return "is not falling yet; run it longer"
         told = f"falls like passes^-{power:.2g}"
@@ -221,7 +221,7 @@ class Hearing:
         return f"{told}; run it longer, though at that rate no budget would do"
 
     def stays(self) -> Verdict:
-        """It has settled: whether clean runs excuse it."""
+        """The verdict on a settled history: `disagrees`, or `not converged` if clean runs excuse the learner."""
         limit, size = self.evidence["limit"], self.reference.size
         asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
         found = control(self.trace, self.reference, asked)

@@ -104,8 +104,8 @@ class Detective:
         """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.
 
         Weights within D of the optimum of F′, D² = 2 (F′(θ′) − L)/λ′ ≤ (NEARBY ‖θ‖)², that have moved by less than D
-        in the last half of the passes, and are AWAY times as far from the optimum asked for: nobody on the way to
-        another place stays there.
+        in the last half of the passes, and are AWAY times as far from the optimum asked for: weights on their
+        way to another point do not stay within D.
         """
         last, best = history[-1], self.reference.theta
         length, moved = float(np.linalg.norm(last[1])), since_half(history)

@@ -37,7 +37,7 @@ def free_transitions(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def own_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
-    """A constant column more, last of each label's, whose weights nobody reports."""
+    """Data with one more constant column, the last of each label's, whose weights are not reported."""
     for name, how, value in (
         ("intercept added", "penalised like the weights", 1.0),
         ("free intercept added", "without penalty", LIGHT),

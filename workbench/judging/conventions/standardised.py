@@ -32,7 +32,7 @@ def deviations(X: sparse.csr_array) -> Floats:
 
 
 def views(inputs: sparse.csr_array) -> Iterator[tuple[str, Floats | sparse.csr_array]]:
-    """(what was done, X′), the first as it is; large inputs stay sparse, and are not centred, as nobody would."""
+    """(what was done, X′), the first as it is; large inputs stay sparse, and are not centred."""
     X = sparse.csr_array(inputs)
     dense = X.shape[0] * X.shape[1] <= ROOM
     yield "", X.toarray() if dense else X
