@@ -2,9 +2,10 @@
 
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
+listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
-formulations   CutForm, SmoothForm, Majorized, Search
+formulations   CutForm, SmoothForm, Majorized, Search, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
 solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
@@ -36,7 +37,10 @@ from workbench.contracts.formulations import (
     Search,
     SmoothForm,
     Squared,
+    TextForm,
+    text_alone,
 )
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
@@ -53,6 +57,8 @@ from workbench.contracts.problems import (
     Labelled,
     Latent,
     LinearScores,
+    Listable,
+    Listed,
     LogPartition,
     Marginals,
     Missing,
@@ -64,12 +70,13 @@ from workbench.contracts.problems import (
     RunnerUp,
     Signed,
     SlackArgmax,
+    SlackKernelled,
     Stored,
     Tabled,
     Unsummable,
     enumerated,
 )
-from workbench.contracts.regularizers import Regularizer, Shape
+from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     MEANS,
     OF_MARGINS,
@@ -117,11 +124,15 @@ __all__ = [
     "Latent",
     "LinearRisk",
     "LinearScores",
+    "Listable",
+    "Listed",
+    "Listing",
     "LogPartition",
     "Majorized",
     "Marginals",
     "Missing",
     "Mistakes",
+    "Number",
     "Numbers",
     "OfFunctions",
     "Optimum",
@@ -142,6 +153,7 @@ __all__ = [
     "Shape",
     "Signed",
     "SlackArgmax",
+    "SlackKernelled",
     "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
@@ -150,7 +162,9 @@ __all__ = [
     "Stored",
     "Tabled",
     "Terms",
+    "TextForm",
     "Trace",
     "Unsummable",
     "enumerated",
+    "text_alone",
 ]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Terms
 
 if TYPE_CHECKING:
@@ -282,6 +283,31 @@ class Kernelled(Protocol):
     """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
     def kernel(self, augment: bool = True) -> Kernel: ...
+
+
+@runtime_checkable
+class SlackKernelled(Protocol):
+    """A problem whose slack-rescaled cuts have a `Kernel`, too."""
+
+    def slack_kernel(self) -> Kernel: ...
+
+
+@runtime_checkable
+class Listable(Protocol):
+    """A problem whose outputs are single labels, so that all its cuts are a `Listing`; cost (k, k) are its losses."""
+
+    cost: Floats
+
+    def listing(self, scale: Floats, offset: Floats) -> Listing:
+        """The cuts with slopes scale_ty (e_y − e_t) ⊗ x_i and offsets offset_ty, both (k, k), of true label t."""
+        ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """An oracle whose cuts may all be one `Listing`."""
+
+    def listing(self) -> Listing | None: ...
 
 
 @runtime_checkable

@@ -41,6 +41,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.contracts import text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.conventions.neighbours import Explanation
@@ -155,7 +156,7 @@ def explained(
     A verdict of `not converged` changes only by a certain identity (`Detective.identity`).
     """
     history = [(each.passes, each.theta) for each in reports]
-    if not history or reference.missing:
+    if not history or reference.missing or text_alone(reference.formulation):
         return verdict, []
     detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
     if verdict.verdict == NOT_CONVERGED:

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Floats, Trace
+from workbench.contracts import Floats, Trace, text_alone
 from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.alternations import alternated
@@ -50,7 +50,7 @@ from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import MOST, chosen, ended, moving, needed, on_its_way, settling, stands
+from workbench.judging.settling import MOST, chosen, doubling, ended, moving, needed, on_its_way, settling, stands
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -91,6 +91,10 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
         return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
     if refusal := unusable([each.theta for each in reports], trace and trace.formulation, reference):
         return refusal
+    if text_alone(reference.formulation):
+        from workbench.judging.programs import crosscheck_text
+
+        return crosscheck_text(reports, reference, tolerance)
     hearing = Hearing(chosen(reports), trace, reference, tolerance)
     for rule in (hearing.contradicted, hearing.near, hearing.too_slow, hearing.ended, hearing.open):
         if verdict := rule():
@@ -203,6 +207,7 @@ class Hearing:
             return self.verdict(NOT_CONVERGED, "history", told)
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
+        self.evidence["doubling"] = doubling(self.passes, self.excesses)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):

@@ -30,6 +30,7 @@ from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
 from workbench.judging.reference import Formulation, reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.door import bounds_for
+from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
@@ -71,7 +72,8 @@ class Recorder:
         live: Callable[[dict[str, float]], object] | None,
     ):
         self.problem, self.formulation, self.per_pass, self.gap, self.live = problem, formulation, per_pass, gap, live
-        self.bounds, self.blocks = bounds_for(formulation, problem), formulation.blocks(problem)
+        self.bounds = bounds_for(formulation, problem)
+        self.blocks = self.bounds.blocks if isinstance(self.bounds, TextBounds) else formulation.blocks(problem)
         self.most = int(np.clip(MOST // max(self.blocks.dim, 1), 16, KEPT))
         self.steps, self.record = 0, list[tuple[float, NDArray]]()
         if reference is not None:

@@ -27,10 +27,13 @@ from workbench.contracts import (
     Ints,
     Kernel,
     Kernelled,
+    Listable,
+    Listing,
     Missing,
     Problem,
     RunnerUp,
     SlackArgmax,
+    SlackKernelled,
 )
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
@@ -116,6 +119,12 @@ class MarginRescaling:
             return self.problem.kernel()
         return called_kernel(self)
 
+    def listing(self) -> Listing | None:
+        """All cuts as tables, where every output is one label."""
+        if not isinstance(self.problem, Listable):
+            return None
+        return self.problem.listing(1 - np.eye(len(self.problem.cost)), self.problem.cost)
+
 
 @dataclass(frozen=True)
 class SlackRescaling(MarginRescaling):
@@ -152,7 +161,14 @@ class SlackRescaling(MarginRescaling):
         return super().reach(samples) * self.problem.max_loss[samples]
 
     def kernel(self) -> Kernel:
+        if isinstance(self.problem, SlackKernelled):
+            return self.problem.slack_kernel()
         return called_kernel(self)
+
+    def listing(self) -> Listing | None:
+        if not isinstance(self.problem, Listable):
+            return None
+        return self.problem.listing(self.problem.cost, self.problem.cost)
 
 
 @dataclass(frozen=True)
@@ -182,6 +198,12 @@ class UnitMargin(MarginRescaling):
 
     def offset_error(self, samples: Ints) -> Floats:
         return np.zeros(len(samples))
+
+    def listing(self) -> Listing | None:
+        if not isinstance(self.problem, Listable):
+            return None
+        other = 1 - np.eye(len(self.problem.cost))
+        return self.problem.listing(other, other)
 
     def exact(self) -> ExactUnit | None:
         outputs = self.problem.exact() if isinstance(self.problem, Exact) else None

@@ -35,6 +35,7 @@ class Program:
 
     rows : a name for each row of A, "" where a row is auxiliary;  columns : a name for each variable
     rounded : sentences on numbers that were rounded before the program came to be
+    source : what else a certificate tells of the program; `generated`, how many of its rows an oracle gave
     """
 
     cone: ConeProgram

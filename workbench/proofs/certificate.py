@@ -151,6 +151,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         header, arrays = archive.read(path)
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
+        if header["formulation"]["name"] == "program":
+            raise BadInput("it is about a convex program and holds no learning problem")
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
@@ -322,10 +324,9 @@ def name_of(kind: str, thing: object) -> str:
 def written(formulation: Formulation) -> Numbers:
     """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
     if not is_dataclass(formulation) or isinstance(formulation, type):
-        raise MissingCapability(
-            f"{type(formulation).__name__} is no dataclass, so no file holds its settings; make it one."
-        )
-    settings = asdict(formulation)
+        settings = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # of a user's text
+    else:
+        settings = asdict(formulation)
     for name, value in settings.items():
         if callable(value):
             known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name

@@ -20,6 +20,7 @@ def proven_master(base: CompiledBase, rows: Rows, sign: int, backend: str, secon
     names = [f"generated {k - place.start + 1}" if place.start <= k < place.stop else "" for k in range(len(cone.b))]
     words: Numbers = {"zero": cone.zero, "nonneg": cone.nonneg, "soc": cone.soc, "exp": cone.exp}
     words |= {"constant": base.offset, "sign": sign, "rows": names, "name": "the base with its generated rows"}
+    words["source"] = {"generated": str(len(rows.offsets))}
     program = program_of(cone.P, cone.q, cone.A, cone.b, **words)
     return prove_program(program, backend=None if program.linear else backend, time_limit=seconds)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Cuts, Floats, Formulation, Numbers, Predicting, Problem
+from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
@@ -32,6 +32,9 @@ class Solution:
         stationary, cycle, stalled (a convex program on which the end rests missed its gap) or limit
     own_status : the backend's own status in the last round; no result depends on this word
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
+    lower_kind : how `lower` is proven: dual, by weights of cuts; proven, by `wb.prove` of a text's program with the
+        cuts generated (solving/text.py); none, of an alternation
+    blocks : of θ, where the formulation is a text; else the formulation tells them
     """
 
     formulation: Formulation
@@ -55,10 +58,12 @@ class Solution:
     history: list[Record] = field(default_factory=list)
     lower_kind: str = "dual"
     own_status: str = ""
+    blocks: Blocks | None = None
 
     @property
     def theta(self) -> dict[str, Floats]:
-        return self.certificate.formulation.blocks(self.certificate.problem).split(self.theta_flat)
+        blocks = self.blocks or self.certificate.formulation.blocks(self.certificate.problem)
+        return blocks.split(self.theta_flat)
 
     @property
     def oracle(self) -> str:

@@ -6,7 +6,8 @@
     outcome      where the run ended, with the cuts or the tree found on the way  (solution.py)
     certificate  what the bounds prove of the outcome                             (solution.py)
 
-An alternation as a whole has no bounds; `solve` certifies each of its convex programs instead (alternation.py).
+A formulation that is its CVXPY text alone has a loop of its own (text.py). An alternation as a whole has no bounds;
+`solve` certifies each of its convex programs instead (alternation.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
+from workbench.errors import MissingCapability
 from workbench.proofs.door import bounds_for
+from workbench.proofs.text import TextBounds
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
 from workbench.solving.recording import journalled
@@ -71,6 +74,14 @@ def solve(
             return alternating(formulation, problem, request, record, solve)
     clock = Clock()
     bounds = bounds_for(formulation, problem)
+    if isinstance(bounds, TextBounds):
+        if journal is not None:
+            raise MissingCapability(
+                f"{bounds.name} is a text without closed forms, whose run keeps no journal; leave it out."
+            )
+        from workbench.solving.text import solved_text  # with CVXPY, which other routes may do without
+
+        return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
     with journalled(journal, formulation, problem, request) as record:
         outcome = route(request, record)

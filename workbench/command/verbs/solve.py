@@ -1,10 +1,12 @@
 """Solve PROBLEM under FORMULATION to a proven gap.
 
 The journal in the folder keeps each finished round: `cutbench resume` continues a run that was
-interrupted, killed or ended by a limit.
+interrupted, killed or ended by a limit. FORMULATION may be a Python file with a class whose only
+method is program(problem, cuts), a CVXPY text; it runs with your rights.
 
     cutbench solve iris soft-margin --set lam=0.01 --gap 1e-6
     cutbench solve mine.csv hard-margin --backend all
+    cutbench solve mine.csv ./sparse_margin.py
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ def command(
     out: str | None,
     as_json: bool,
 ) -> int:
+    from workbench.contracts import text_alone
+
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
@@ -50,4 +54,5 @@ def command(
     with resumable(folder):
         if backend is not None and backend.lower() == "all":
             return run.by_all(options)
-        return run.by_one({"backend": backend, **options, "journal": folder})
+        kept = {} if text_alone(form) else {"journal": folder}
+        return run.by_one({"backend": backend, **options, **kept})

@@ -97,7 +97,7 @@ def judged(header: Header, old: bool, arrays: dict[str, Array]) -> Verdict:
     claim = Claim(header, ALLOWANCE if old and statement.loose else Fraction(0))
     ends = kind.ends(prepared, lambda found: not claim.faults(found))
     found = digest({name.removeprefix("data_"): each for name, each in arrays.items() if name.startswith("data_")})
-    named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], []
+    named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], kind.faults(prepared)
     if found != named:
         faults.append(f"the data in the certificate differ: sha256 {found} instead of {named}")
     if oracle != statement.oracle:
@@ -140,21 +140,18 @@ def normal(header: Header) -> tuple[Header, bool]:
         demand(type(version) is int and version >= 1, f"the version of its {part} is no whole number from 1 on")
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
-    versions = header["versions"]
-    demand(
-        isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values()),
-        "its versions are no texts",
-    )
+    demand(texts(header["versions"]), "its versions are no texts")
     told, program = header.get("alternation"), header["program"]
     demand(program in (WHOLE, LAST), f"its program is {str(program)[:60]!r}, neither {WHOLE!r} nor {LAST!r}")
     demand((program == LAST) == ("alternation" in header), "program and alternation do not fit together")
-    texts = (
-        isinstance(told, dict)
-        and set(told) == {"formulation", "status"}
-        and all(isinstance(x, str) for x in told.values())
-    )
-    demand("alternation" not in header or texts, "its alternation is not a formulation and a status")
+    fits = texts(told) and set(told) == {"formulation", "status"}
+    demand("alternation" not in header or fits, "its alternation is not a formulation and a status")
     return header, old
+
+
+def texts(value: object) -> bool:
+    """Whether a JSON value is an object of texts."""
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
 
 
 def upgraded(header: Header) -> Header:

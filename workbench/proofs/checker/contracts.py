@@ -336,6 +336,11 @@ class Proof(Registered):
         raise NotImplementedError
 
     @classmethod
+    def faults(cls, prepared: Any) -> list[str]:  # each kind its own
+        """What of the statement, besides the ends, is not so."""
+        return []
+
+    @classmethod
     def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         raise NotImplementedError
 
