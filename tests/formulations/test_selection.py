@@ -25,7 +25,8 @@ from workbench.proofs.certificate import load
 from workbench.proofs.tree import AGAIN, Tree
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
-from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
+from workbench.solving.branch_and_bound import search
+from workbench.solving.capped_terms import HUGE, CappedTerms, alternation
 from workbench.solving.request import Request
 
 OUTPUTS = dict(registry("output").items())

@@ -58,6 +58,7 @@ from workbench.contracts.problems import (
     Latent,
     LinearScores,
     Listable,
+    Listed,
     LogPartition,
     Marginals,
     Missing,
@@ -75,7 +76,7 @@ from workbench.contracts.problems import (
     Unsummable,
     enumerated,
 )
-from workbench.contracts.regularizers import Regularizer, Shape
+from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     MEANS,
     OF_MARGINS,
@@ -124,12 +125,14 @@ __all__ = [
     "LinearRisk",
     "LinearScores",
     "Listable",
+    "Listed",
     "Listing",
     "LogPartition",
     "Majorized",
     "Marginals",
     "Missing",
     "Mistakes",
+    "Number",
     "Numbers",
     "OfFunctions",
     "Optimum",

@@ -307,6 +307,13 @@ class Listable(Protocol):
 
 
 @runtime_checkable
+class Listed(Protocol):
+    """An oracle whose cuts may all be one `Listing`."""
+
+    def listing(self) -> Listing | None: ...
+
+
+@runtime_checkable
 class Exact(Protocol):
     """A problem with the same features, losses and maxima in rational arithmetic."""
 

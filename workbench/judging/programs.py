@@ -13,9 +13,9 @@ and, in order, the first that holds:
     agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
     not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
 
-No clean runs of ours exist for a program that a user wrote, so nobody is accused of settling at a wrong place
-(judging/verdicts.py says why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged
-by the same rules (`crosscheck_text`): f(x) is F(θ), L and U are the ends that `solve` proved.
+There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
+why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged by the same rules
+(`crosscheck_text`): f(x) is F(θ), and L and U are the ends that `solve` proved.
 """
 
 from __future__ import annotations

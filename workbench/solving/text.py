@@ -19,19 +19,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Floats, Rows
+from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import MissingCapability
 from workbench.programs.program import Program, program_of
 from workbench.programs.prove import Proof, joined, prove_program
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.exact import above, below
 from workbench.proofs.text import TextBounds
-from workbench.solving.lazy import LazyConstraint, LazyProblem, LazyRow, LazySolution
+from workbench.solving.lazy import LazyConstraint, LazyProblem, LazySolution
+from workbench.solving.lazy_rows import LazyRow
 from workbench.solving.progress import Clock
 from workbench.solving.request import Request
 from workbench.solving.solution import Solution, train_error
@@ -66,7 +66,7 @@ class TextProblem(LazyProblem):
         """The row of the highest cut of each sample at the variables' values."""
         return self.rows(self.bounds.oracle.argmax(self.theta, self.bounds.samples))
 
-    def rows(self, witnesses: Any) -> Iterator[LazyRow]:
+    def rows(self, witnesses: Ints) -> Iterator[LazyRow]:
         """The rows of these witnesses, one a sample."""
         bounds, text = self.bounds, self.bounds.text
         slopes, offsets = bounds.oracle.rows(bounds.samples, witnesses)
@@ -81,7 +81,7 @@ class TextProblem(LazyProblem):
             if len(used):
                 yield LazyRow(used, values, float(offsets[k]))
 
-    def lifted(self, *values: Any) -> tuple[Any, ...]:
+    def lifted(self, *values: Floats) -> tuple[Floats, ...]:
         """The variables' values with H in ξ's place."""
         theta = np.concatenate([np.ravel(each) for each in values[:-1]]).astype(float)
         return (*values[:-1], self.bounds.heights(theta))
@@ -146,7 +146,10 @@ def answer(bounds: TextBounds, found: LazySolution, certificate: TextCertificate
         formulation=bounds.formulation,
         problem=bounds.problem,
         theta_flat=certificate.theta,
-        **{name: getattr(certificate, name) for name in ("upper", "lower", "gap", "status")},
+        upper=certificate.upper,
+        lower=certificate.lower,
+        gap=certificate.gap,
+        status=certificate.status,
         backend=found.backend,
         master="text",
         cuts=found.rows,

@@ -12,13 +12,14 @@ passes have doubled, and at the end; nothing else that an ascent says counts.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
@@ -36,9 +37,7 @@ HOPE = 0.9  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes. gap, risk, peak : Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r, of a pass's
-    visits.
-    """
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
 
     passes: int
     gap: float
@@ -47,7 +46,7 @@ class Ascent(Protocol):
 
     def advance(self) -> None: ...
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
         """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
         ...
 
@@ -182,8 +181,7 @@ class Passes:
         return replace(self.state, weights=self.duals[2], status=status)
 
     def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
-        """Rows of the best lower bound as the family's handles, (their multipliers, the ascent's θ), and the progress.
-        """
+        """Rows of the best lower bound as the family's handles; their multipliers and the ascent's θ; the progress."""
         samples, witnesses, weights = self.duals
         ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
@@ -220,7 +218,7 @@ def ascent(bounds: Bounds) -> Ascent:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
-    listing = bounds.oracle.listing() if hasattr(bounds.oracle, "listing") else None
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
