@@ -34,6 +34,7 @@ _HOMES = {
     "race": "judging.racing",
     "RACES": "judging.racing",
     "verify": "proofs.verify",
+    "explain": "proofs.support",
     "Certificate": "proofs.certificate",
     "Bounds": "proofs.door",
     "registry": "registries",

@@ -54,6 +54,18 @@ class BackendFailed(CutbenchError):
     exit_code = 3
 
 
+class OutOfMemory(CutbenchError):
+    """Work that would take more memory than there is, or than --memory-limit allows."""
+
+    exit_code = 3
+
+
+class OutOfTime(CutbenchError):
+    """The time limit came before there was an answer."""
+
+    exit_code = 3
+
+
 class Contradiction(CutbenchError):
     """A proven lower bound above a proven upper bound, by a bug in an oracle, features, losses or our bounds."""
 

@@ -77,13 +77,13 @@ def test_solve_tells_a_reader_what_matters(cutbench):
     for part in ("iris soft-margin: 150 samples", "optimum", "gap", "rounds", "train error", "backend", "exact oracle"):
         assert part in text
     assert "cutbench verify mine/certificate.json" in text
-    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal"]
+    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal", "solve.json"]
 
 
 def test_a_limit_exits_with_3_and_the_remedy(cutbench):
     result = cutbench(*IRIS, "--max-rounds", 2, "--json", code=3)
     assert json.loads(result.stdout)["status"] == "limit"
-    assert "raise --time-limit or --max-rounds" in result.stderr
+    assert "raise --time-limit, --max-rounds or --memory-limit" in result.stderr
 
 
 def test_every_installed_backend_is_a_row(cutbench):
@@ -123,7 +123,7 @@ def test_a_backend_that_hangs_or_crashes_is_a_row_and_the_others_come(cutbench, 
     for name, each in chosen.items():
         monkeypatch.setitem(BACKENDS, name, each)
     monkeypatch.setattr("workbench.command.solutions.installed_backends", lambda: list(chosen))
-    words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 2)
+    words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 6)
     hangs, leaves, piqp = json.loads(cutbench(*words, "--backend", "all", "--json").stdout)["rows"]
     assert hangs["status"] == "limit"
     assert re.fullmatch(r"HANGS did not return within [12](\.\d+)? s", hangs["own_status"])

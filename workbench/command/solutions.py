@@ -16,15 +16,16 @@ from typing import Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
-from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.registries import settings_of
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
-    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "limit": "a limit came first; raise --time-limit, --max-rounds or --memory-limit, or ask for a larger --gap",
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
@@ -46,8 +47,8 @@ class FolderRun:
     source: dict[str, Any]
     as_json: bool
 
-    def row(self, stem: str, options: dict[str, Any]) -> dict[str, Any]:
-        """Solve, save the certificate, and return the record that `--json` prints."""
+    def row(self, stem: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Solve and save the certificate; returns the record that `--json` prints, and the history of the run."""
         text = " ".join(self.names.values())
         solution = solved(self.formulation, self.data, text, source=self.source, **options)
         record = self.names | solution_record(solution, self.data)
@@ -56,13 +57,19 @@ class FolderRun:
         path = solution.certificate.save(self.folder / stem)
         if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
             record["conditional_on"] = list(rests)
-        return record | {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        return record, solution.history
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return all_settings(self.formulation, self.source)
 
     def by_one(self, options: dict[str, Any]) -> int:
         """Solve with one backend and print; returns the exit code."""
-        row = self.row("certificate", options)
+        row, history = self.row("certificate", options)
         remark = row.pop("own_status")
-        terminal.emit(row) if self.as_json else print_solution(row, settings_text(self.formulation, self.source))
+        records.keep("solve", row | {"settings": self.settings, "history": history}, self.folder)
+        terminal.emit(row) if self.as_json else print_solution(row, self.settings)
         return solution_code(row, remark, self.folder)
 
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
@@ -74,20 +81,23 @@ class FolderRun:
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
-        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        began, asked = time.perf_counter(), {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
         place = None if text_alone(self.formulation) else journal or self.folder
         with journalled(place, self.formulation, self.data, request) as lines:
             rows = {entry.numbers["name"]: entry.numbers["row"] for entry in (lines.of("row") if lines else ())}
-            for name in installed_backends():
-                if name not in rows or rows[name]["status"] == "limit":
-                    rows[name] = self.tried(name, options | {"backend": name})
-                    if lines:
-                        lines.append("row", {"name": name, "row": rows[name]})
+            open_ones = [name for name in installed_backends() if rows.get(name, {}).get("status", "limit") == "limit"]
+            for left, name in zip(range(len(open_ones), 0, -1), open_ones, strict=True):
+                whole, spent = options.get("time_limit"), time.perf_counter() - began
+                share = whole and max((whole - spent) / left, 1e-3)
+                rows[name] = self.tried(name, options | {"backend": name, "time_limit": share})
+                if lines:
+                    lines.append("row", {"name": name, "row": rows[name]})
             if lines and all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
                 lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
+        records.keep("solve", record | {"settings": self.settings}, self.folder)
         terminal.emit(record) if self.as_json else print_backends(shown)
         return backends_code(shown)
 
@@ -95,7 +105,7 @@ class FolderRun:
         """The row of a backend, also if the backend fails."""
         began = time.perf_counter()
         try:
-            return self.row(name.lower(), options)
+            return self.row(name.lower(), options)[0]
         except (BackendFailed, MissingCapability) as error:
             seconds = time.perf_counter() - began
             return {"backend": name, "status": "failed", "evidence": str(error), "seconds": seconds, "own_status": ""}
@@ -122,7 +132,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     except MemoryError:
         dim = form.blocks(data).dim
         size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"
-        raise BadInput(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
+        raise OutOfMemory(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
 
 
 def installed_backends() -> list[str]:
@@ -168,7 +178,7 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
         return 0
     from workbench.backends import STOPPED
 
-    said = f" ({remark})" if STOPPED in remark else ""
+    said = f" ({remark})" if any(word in remark for word in (STOPPED, "out of memory")) else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
     return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 
@@ -186,16 +196,16 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 # ── readable text ─────────────────────────────────────────────────────────────────────────────────
 
 
-def settings_text(formulation: Any, source: Mapping[str, Any]) -> str:
-    """All settings of the formulation, and those that the user gave to the problem: `lam=0.1, rescaling=margin`."""
+def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of the formulation, and those that the user gave to the problem."""
     values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # names known at run time
-    return ", ".join(f"{name}={value}" for name, value in (values | source.get("settings", {})).items())
+    return values | source.get("settings", {})
 
 
-def print_solution(row: dict[str, Any], settings: str) -> None:
+def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
-        "settings": settings,
+        "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
         "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
         if row["lower_kind"] == "none"
         else f"in {interval(row)}",

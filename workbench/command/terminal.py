@@ -137,6 +137,15 @@ def usable_folder(path: str | Path) -> Path:
     return path
 
 
+def usable_file(path: str | Path, option: str) -> Path:
+    """`path` if a file can be written there, else `BadInput`; `option` named the file."""
+    path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; give {option} the name of a file in it.")
+    usable_folder(path.parent)
+    return path
+
+
 def shown_path(path: Path) -> str:
     """A path to print: relative to the current folder if it lies below."""
     with contextlib.suppress(ValueError):

@@ -138,6 +138,15 @@ class Search(Protocol):
 
 
 @runtime_checkable
+class Scalable(Protocol):
+    """A `CutForm` with hard constraints h_i(θ) ≤ 0, which c·θ satisfies for some c ≥ 1 where θ nearly does."""
+
+    def feasible_scale(self, problem: Problem, violation: float) -> float:
+        """c such that c·θ is feasible when h_i(θ) ≤ `violation` for all i; ∞ if there is none."""
+        ...
+
+
+@runtime_checkable
 class TextForm(Protocol):
     """A convex program by its CVXPY text alone: no conjugate, no regularizer; slower than a `CutForm`.
 
@@ -147,6 +156,20 @@ class TextForm(Protocol):
     """
 
     def program(self, problem: Problem, cuts: CutConstraints) -> cp.Problem: ...
+
+
+@runtime_checkable
+class Squared(Protocol):
+    """A formulation with r = λ/2 ‖w‖² for its setting λ."""
+
+    lam: float
+
+
+@runtime_checkable
+class LinearRisk(Protocol):
+    """A formulation of linear scores ⟨w, x⟩, or its terms, whose `loss` is "hinge", "squared" or "logistic"."""
+
+    loss: str
 
 
 @runtime_checkable

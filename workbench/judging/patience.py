@@ -7,7 +7,10 @@ FURTHER times the passes, within a limit of time. Nobody is accused by one histo
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
                     excesses that differ by less than a factor of FALL; a learner that settles with the further passes
                     only, or that jumps, is asked for FURTHER times as many once more. Or neither of the two longer
-                    ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`)
+                    ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
+                    was too short to tell, and the two longer ones, of which the second says so, differ by less than
+                    a factor of LITTLE: whoever falls, but no longer in the last doubling of the passes, is asked
+                    once more as well
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
@@ -19,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.judging.settling import FALL, MOST
+from workbench.judging.settling import FALL, LITTLE, MOST
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
@@ -73,12 +76,22 @@ def alike(first: Verdict, further: Verdict) -> bool:
 
 
 def enough(first: Verdict, further: Verdict) -> bool:
-    """Whether the further passes decide: two histories agree, or it arrives, or it falls and has not settled."""
+    """Whether the further passes decide: two histories agree, or it arrives, or it falls to their very end."""
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
     if by_history(first) and by_history(further) and alike(first, further):
         return True
-    return further.absolute * FALL <= first.absolute and not by_history(further)
+    return further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)
+
+
+def slackens(verdict: Verdict) -> bool:
+    """Whether the last doubling of the passes brought next to nothing, on a way that is long yet."""
+    return waits(verdict) and not by_history(verdict) and verdict.evidence.get("doubling", np.inf) < LITTLE
+
+
+def calm(second: Verdict, last: Verdict) -> bool:
+    """Whether all of the second's four times as many passes left the excess where it was."""
+    return by_history(last) and max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
 
 
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
@@ -90,7 +103,7 @@ def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
 def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     """The verdict on a history that two longer ones follow."""
     told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
-    settled = by_history(second) and by_history(last) and alike(second, last)
+    settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
     if not (settled or (by_history(last) and unmoved(first, second, last))):
         return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
     evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Problem, Recording
+from workbench.contracts import Numbers, Problem, Recording
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.audits import Finding
@@ -32,7 +32,6 @@ from workbench.registries import load_file, registry
 from workbench.system.processes import OutOfTime, Process, Raised
 
 Arrays = dict[str, NDArray]
-Numbers = dict[str, Any]  # plain values, whatever a question or its answer wants
 
 
 class RemoteStand(Stand):
@@ -123,14 +122,14 @@ def packed_start(certificate: Certificate) -> Arrays:
     return parts | {"witnesses": certificate.witnesses, "mu": certificate.weights}
 
 
-def address(thing: Any) -> list[str]:  # a class, a function or a learner
+def address(thing: Any) -> list[str]:  # a user's class, function or learner, or one of ours
     """[how, place, name] by which another process finds a class, a function, or a learner of our registry."""
     if isinstance(thing, Learner):
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
         thing = getattr(thing.thing, "func", thing.thing)  # of a `partial`
-    # a user's object may have no names
-    module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
+    module = getattr(thing, "__module__", "__main__")  # a user's object may have no names
+    name = getattr(thing, "__qualname__", type(thing).__name__)  # a user's object may have no names
     home = sys.modules.get(module)
     found: object = home
     for part in name.split("."):
@@ -157,7 +156,7 @@ def problem_at(how: str, place: str, name: str | dict[str, object], arrays: Arra
     return load_problem(place)(**name) if how == "build" else rebuilt(found_at(how, place, name), arrays)
 
 
-def found_at(how: str, place: str, name: str) -> Any:  # what `address` was given
+def found_at(how: str, place: str, name: str) -> Any:  # a user's class, function or learner, or one of ours
     """What `address` is about."""
     if how == "registry":
         return registry(place).get(name)

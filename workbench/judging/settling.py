@@ -100,6 +100,12 @@ def stands(passes: Floats, excesses: Floats) -> bool:
     return False
 
 
+def doubling(passes: Floats, excesses: Floats) -> float:
+    """How many times smaller the last doubling of the passes has made the excess; NaN without a checkpoint there."""
+    before = np.flatnonzero(passes <= passes[-1] / 2)
+    return float(excesses[before[-1]] / max(excesses[-1], LEAST)) if before.size else np.nan
+
+
 def ended(reports: list[Report]) -> float:
     """The passes from which on all weights are the last ones, to rounding, if these are at most half; else NaN."""
     last = reports[-1].theta

@@ -22,7 +22,8 @@ def accuracy(proof: Proof, time_limit: float | None = None) -> list[dict[str, An
     Errors are relative to max(1, |optimum|). The tolerance is the one that CVXPY sets, or the solver's own default
     (`DEFAULTS`).
     """
-    return [one(proof, name, time_limit) for name in BACKENDS if BACKENDS[name].installed]
+    names = [name for name in BACKENDS if BACKENDS[name].installed]
+    return [one(proof, name, time_limit and time_limit / len(names)) for name in names]
 
 
 def one(proof: Proof, name: str, time_limit: float | None) -> dict[str, Any]:

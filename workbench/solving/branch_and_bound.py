@@ -16,6 +16,9 @@ weight moves between the highest cut of a sample and the lowest one in use.
 *Alternation* (Kumar, Packer & Koller 2010, Algorithm 2): keep the samples with t_i < κ_i, minimise over w with
 these alone, and again, while F falls. It never rises: each half step minimises over its own part. The search
 starts from it, and runs it from any node's w(λ) that is better than all before.
+
+A checkpoint (recording.py) holds the tree, the boxes of the open nodes and the best θ, so the search goes on as if
+it had never ended; what the tree proves is computed anew by proofs/capped.py.
 """
 
 from __future__ import annotations
@@ -31,10 +34,14 @@ from scipy import sparse
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Problem
 from workbench.contracts import Search as Searched
+from workbench.errors import OutOfMemory
 from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import AGAIN, CappedBounds, Tree
+from workbench.proofs.capped import CappedBounds
+from workbench.proofs.tree import AGAIN, Tree
 from workbench.solving.progress import Clock, Progress
+from workbench.solving.recording import Checkpoints
 from workbench.solving.request import Request
+from workbench.system.journal import Entry, Journal
 
 HUGE = 1e30
 SWEEPS = 400  # of one node's ascent, at most
@@ -284,19 +291,21 @@ class Node(NamedTuple):
     sample: int
 
 
-def search(bounds: CappedBounds, request: Request) -> tuple[Progress, Tree, tuple[float, float]]:
+def search(
+    bounds: CappedBounds, request: Request, journal: Journal | None = None
+) -> tuple[Progress, Tree, tuple[float, float]]:
     """Search until the gap is proven, or a limit of splits or seconds of the request is reached.
 
     Returns where the search ended, the tree that proves its `lower`, and compilation's wall and CPU seconds.
     """
-    run = Searching(bounds, request)
+    run = Searching(bounds, request, journal)
     return (*run.run(), run.spent)
 
 
 class Searching:
     """The state of one search."""
 
-    def __init__(self, bounds: CappedBounds, request: Request):
+    def __init__(self, bounds: CappedBounds, request: Request, journal: Journal | None):
         compiling = Clock()
         self.terms = CappedTerms(bounds)
         self.spent = compiling.spent
@@ -308,20 +317,31 @@ class Searching:
         self.open: list[tuple[float, int, Node]] = []
         self.closed = np.inf  # least bound of the nodes that can be split no more
         self.rounds, self.shown = 0, -np.inf
+        self.started = 0  # the starts from which alternation has run
         self.state = Progress(self.theta, self.theta)
+        self.checkpoints = Checkpoints(journal, "search")
 
     def run(self) -> tuple[Progress, Tree]:
+        self.restore(self.checkpoints.last)
         rng = np.random.default_rng(0)
-        scale = np.sqrt(2 * self.value / self.terms.dim)
-        for start in [self.theta, *(scale * rng.normal(size=(STARTS, self.terms.dim)))]:
+        scale = np.sqrt(2 * self.bounds.upper(self.bounds.start) / self.terms.dim)
+        starts = [self.bounds.start, *(scale * rng.normal(size=(STARTS, self.terms.dim)))]
+        for start in starts[self.started :]:
+            if self.started and self.stopped:
+                break
             self.improve(start)
-        low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
-        weights = np.zeros(len(self.terms.cuts.offsets))
-        self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
-        while self.open and self.open[0][0] < self.target and not self.stopped:
-            bound, _, node = heapq.heappop(self.open)
-            self.split(bound, node)
+            self.started += 1
+            self.checkpoint()
+        if not self.parents:
+            low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
+            weights = np.zeros(len(self.terms.cuts.offsets))
+            self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
+        with self.clock.ends_with_memory():
+            while self.open and self.open[0][0] < self.target and not self.stopped:
+                self.split(*self.open[0])
+        self.state.said = self.clock.exhausted
         self.record()
+        self.checkpoint(at_once=True)
         state, tree = self.state, self.tree()
         state.theta = state.latest = self.theta
         state.upper = self.bounds.upper(self.theta)
@@ -346,15 +366,24 @@ class Searching:
         if history[-1] < self.value:
             self.theta, self.value, self.cutoff = w, history[-1], max(self.bounds.upper(w), history[-1])
 
-    def split(self, bound: float, node: Node) -> None:
-        """Both halves of a node, and a line for the record now and then."""
+    def split(self, bound: float, place: int, node: Node) -> None:
+        """Both halves of the first open node, and a line for the record now and then."""
         self.rounds += 1
+        heapq.heappop(self.open)
+        try:
+            self.halve(bound, node)
+        except (MemoryError, OutOfMemory):
+            heapq.heappush(self.open, (bound, place, node))
+            raise
+        if self.clock.seconds - self.shown > 0.1:
+            self.record()
+        self.checkpoint()
+
+    def halve(self, bound: float, node: Node) -> None:
         for side in (0, 1):
             low, high = node.low.copy(), node.high.copy()
             (high, low)[side][node.sample] = (self.bounds.caps.hi, self.bounds.caps.lo)[side][node.sample]
             self.explore(node.place, 2 * node.sample + side, low, high, node.weights.copy(), bound)
-        if self.clock.seconds - self.shown > 0.1:
-            self.record()
 
     def explore(self, parent: int, branch: int, low: Floats, high: Floats, weights: Floats, bound: float) -> None:
         """Bound a new node, shrink it and bound it again, and leave it open unless that closes it."""
@@ -409,6 +438,40 @@ class Searching:
         ends = np.concatenate([[0], np.cumsum(lengths)])
         weights = sparse.csr_array((values, columns, ends), shape=(len(lengths), len(self.terms.cuts.offsets)))
         return Tree(np.array(self.parents), np.array(self.branches), np.array(self.cutoffs), weights)
+
+    def checkpoint(self, at_once: bool = False) -> None:
+        """Keep where the search stands, if that is due."""
+        if not (at_once or self.checkpoints.due):
+            return
+        nodes, numbers = [node for _, _, node in self.open], self.state.kept(self.clock)
+        numbers |= {"value": self.value, "cutoff": self.cutoff, "closed": self.closed, "rounds": self.rounds}
+        arrays = {"theta": self.theta, "bounds": np.array([bound for bound, *_ in self.open])}
+        for name in ("place", "sample", "low", "high"):
+            arrays[name] = np.array([getattr(node, name) for node in nodes])  # the fields of `Node`
+        tree = self.tree().arrays() if self.parents else {}
+        self.checkpoints.keep(numbers | {"started": self.started, "tree": list(tree)}, **arrays, **tree)
+
+    def restore(self, last: Entry | None) -> None:
+        """Go on from a checkpoint, if there is one."""
+        if last is None:
+            return
+        numbers, arrays = last.numbers, last.arrays()
+        self.state.take_up(dict(numbers), self.clock)
+        self.theta, self.value, self.cutoff = arrays["theta"], numbers["value"], numbers["cutoff"]
+        self.closed, self.rounds, self.started = numbers["closed"], numbers["rounds"], numbers["started"]
+        if not numbers["tree"]:
+            return
+        tree = Tree.of_arrays({name: arrays[name] for name in numbers["tree"]})
+        self.parents, self.branches, self.cutoffs = tree.parents.tolist(), tree.branches.tolist(), tree.cutoffs.tolist()
+        ends = itertools.pairwise(tree.weights.indptr)
+        self.rows = [(tree.weights.indices[a:b], tree.weights.data[a:b]) for a, b in ends]
+        for bound, place, sample, low, high in zip(
+            *(arrays[name] for name in ("bounds", "place", "sample", "low", "high")), strict=True
+        ):
+            weights = np.zeros(tree.weights.shape[1])
+            used, held = self.rows[place]
+            weights[used] = held
+            heapq.heappush(self.open, (float(bound), int(place), Node(int(place), low, high, weights, int(sample))))
 
     def record(self) -> None:
         """The record of a round; its lower bound is the search's own, in floats."""

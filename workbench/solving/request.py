@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, is_dataclass, replace
 from inspect import isclass
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Formulation, Problem
+from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits
 from workbench.solving.progress import Observe
 
@@ -30,13 +29,13 @@ class Request:
     max_rounds: int | None = None
     observe: Observe | None = None
     polish: bool = False
-    source: dict[str, Any] = field(default_factory=dict)  # numbers and words, as JSON has them
+    source: Numbers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Numbers:
         """The arguments that a journal keeps."""
         return {name: value for name, value in vars(self).items() if name in OPTIONS}
 
@@ -46,7 +45,7 @@ class Request:
 
     def group_count(self, n: int) -> int:
         """The number of groups that `groups` asks for among n samples."""
-        words: dict[Any, int] = {None: n, "all": n, "one": 1}
+        words: dict[int | str | None, int] = {None: n, "all": n, "one": 1}
         try:
             wanted = self.groups
             count = words[wanted] if wanted in words else 0 if isinstance(wanted, bool | float) else int(wanted or 0)

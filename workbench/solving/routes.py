@@ -58,12 +58,12 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     return partial(by_cuts, bounds)
 
 
-def in_one_go(outcome_of: Callable[[Request], Outcome]) -> Route:
-    """A route without rounds of cuts: the journal holds no more than the beginning and the end of the run."""
+def in_one_go(outcome_of: Route) -> Route:
+    """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 
     def route(request: Request, journal: Journal | None) -> Outcome:
-        outcome = outcome_of(request)
-        if journal and not journal.finished:
+        outcome = outcome_of(request, journal)
+        if journal and outcome.state.status != "limit" and not journal.finished:
             journal.append("end", {"status": outcome.state.status} | outcome.state.history[-1])
         return outcome
 
@@ -75,24 +75,51 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
     kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
+    if kind == "dual-block":
+        return by_passes(bounds, family, request, journal)
     compiling = Clock()
-    passes = Passes(family, request.gap) if kind == "dual-block" else None
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
         master.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = compiling.spent
-    held, warm = [], None
+    held = []
     if kind == "ascent" and bounds.regularizer.curvature is None and len(bounds.samples) * labels_of(bounds) <= MOST:
         held = family.everything()
     elif len(bounds.regularizer.free):
         held = family.truths()
-    if passes and not (journal and journal.entries):
-        held, warm, left = passes.run(request.time_limit)
-        request = request.within(left)
-    state = generate(family, master, request, held, journal, warm)
-    names = ["dual-block"] * (warm is not None) + state.masters
-    return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
+    state = generate(family, master, request, held, journal)
+    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)), kind, *spent)
+
+
+def by_passes(bounds: Bounds, family: Family, request: Request, journal: Journal | None) -> Outcome:
+    """Passes of dual-block; where they stand still, rounds of cut generation, and passes again where those crawl.
+
+    With a journal, rounds follow the passes in any case, since rounds are what a journal keeps.
+    """
+    compiling = Clock()
+    passes = Passes(family, request.gap, None if journal else request.observe, journal)
+    spent, clock = compiling.spent, Clock(request.time_limit)
+    names = ["dual-block"]
+    if not (journal and journal.entries):
+        passes.run(clock)
+    while journal or not (passes.reached or clock.left <= 0):
+        held, warm, progress = passes.handed()
+        master = make_master("dual-block", family, None)
+        rest = request if request.time_limit is None else request.within(max(clock.left, 1e-3))
+        if journal:
+            resumed = bool(journal.entries)
+            state = generate(family, master, rest, [] if resumed else held, journal, None if resumed else warm)
+            state.before = state.before if resumed else passes.before
+        else:
+            state = generate(family, master, rest, held, None, warm, progress)
+        names += [each for each in state.masters if each not in names]
+        if state.status != "crawls":
+            return Outcome(state, family.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
+        passes.learn(state)
+        passes.patient = 2 * passes.ascent.passes
+        passes.run(clock)
+    return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
 
 
 def labels_of(bounds: Bounds) -> float:
@@ -108,9 +135,10 @@ def named(master: str) -> str:
     return f"{master} {BACKENDS[master].version}" if master in BACKENDS else versioned(master)
 
 
-def compact(bounds: Bounds, request: Request) -> Outcome:
+def compact(bounds: Bounds, request: Request, _: Journal | None) -> Outcome:
     """The compact declaration, solved by CVXPY without cuts and certified by the same bounds."""
     clock = Clock()
+    assert isinstance(bounds.formulation, Declared)  # `route_for` asked
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
     spent = clock.spent
     theta, status, backend = solved_whole(program, w, request.backend or "CLARABEL", request.time_limit)
@@ -133,7 +161,7 @@ def solved_whole(
     return np.asarray(variable.value, float), status, named(chosen.name)
 
 
-def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
+def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Outcome:
     """The CVXPY program of a smooth form, solved by the backend that was named."""
     request.refuse_cuts(bounds.formulation)
     clock = Clock()
@@ -147,20 +175,20 @@ def declaration(bounds: SmoothBounds, request: Request) -> Outcome:
     return Outcome(state, no_cuts(bounds), backend, "declared", *spent)
 
 
-def descent(bounds: SmoothBounds, request: Request) -> Outcome:
+def descent(bounds: SmoothBounds, request: Request, journal: Journal | None) -> Outcome:
     """Our own descent of a smooth form."""
     request.refuse_cuts(bounds.formulation)
-    state = descend(bounds, request)
+    state = descend(bounds, request, journal)
     own = f", then {versioned('newton')}" if "newton" in state.masters else ""
     return Outcome(state, no_cuts(bounds), f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs")
 
 
-def search(bounds: CappedBounds, request: Request) -> Outcome:
+def search(bounds: CappedBounds, request: Request, journal: Journal | None) -> Outcome:
     """Our own branch and bound; its tree proves the lower bound."""
     if not request.backend is request.groups is request.master is None:
         name = type(bounds.formulation).__name__
         raise MissingCapability(f"{name} is solved by a search of our own; leave out backend, groups and master.")
-    state, tree, spent = branch_and_bound(bounds, request)
+    state, tree, spent = branch_and_bound(bounds, request, journal)
     return Outcome(state, no_cuts(bounds), versioned("branch and bound"), "search", *spent, tree=tree)
 
 

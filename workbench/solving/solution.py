@@ -7,14 +7,15 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from workbench.contracts import Blocks, Cuts, Floats, Formulation, Predicting, Problem
+from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability
-from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
+from workbench.proofs.tree import Tree
 from workbench.solving.progress import Clock, Progress, Record
 from workbench.solving.request import Request
 
@@ -81,7 +82,7 @@ class Solution:
             f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
         )
 
-    def kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def kept(self) -> tuple[Numbers, dict[str, NDArray]]:
         """What a journal holds of the solution: numbers and words, and arrays by name."""
         return {name: vars(self)[name] for name in OWN_WORDS}, self.certificate.parts()
 

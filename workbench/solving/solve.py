@@ -13,9 +13,8 @@ A formulation that is its CVXPY text alone has a loop of its own (text.py). An a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from workbench.contracts import Formulation, Majorized, Problem, Recording
+from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
 from workbench.errors import MissingCapability
 from workbench.proofs.door import bounds_for
 from workbench.proofs.text import TextBounds
@@ -40,7 +39,7 @@ def solve(
     observe: Observe | None = None,
     polish: bool = False,
     journal: str | Path | Journal | None = None,
-    source: dict[str, Any] | None = None,
+    source: Numbers | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 

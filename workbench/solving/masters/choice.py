@@ -25,10 +25,10 @@ from workbench.backends import BACKENDS, Backend
 from workbench.backends import backend as find_backend
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds
-from workbench.solvers.dual_block import DualBlock
 from workbench.solving.family import Family
 from workbench.solving.masters.ascent import AscentMaster
 from workbench.solving.masters.master import CompiledMaster, GramMaster, Master
+from workbench.solving.masters.passes import passable
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 LONG = 500_000  # n·p from which passes of dual-block come first
@@ -42,21 +42,22 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
     shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
     fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
     every = groups == len(bounds.samples)
-    blocks = fits["ascent"] and quadratic and every
-    fits["dual-block"] = blocks and DualBlock().misfit(bounds.formulation, bounds.problem) is None
+    fits["dual-block"] = name is None and every and passable(bounds)
     given = find_backend(name) if name else None
     if kind is None and given:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     elif kind is None:
         long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
         kind = "gram" if quadratic else "compiled"
-        if fits["ascent"] and available() and (quadratic or long):
-            kind = "dual-block" if long and fits["dual-block"] else "ascent"
+        if available() and long and fits["dual-block"]:
+            kind = "dual-block"
+        elif available() and fits["ascent"] and (quadratic or long):
+            kind = "ascent"
     if not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
             f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
-            f"a squared norm, finite prices, no backend, one group a sample and a kernel with slope_into."
+            f"a squared norm of the weights, no backend, one group a sample and a kernel with slope_into."
         )
     if kind not in ("ascent", "dual-block") and given is None:
         given = first_installed(kind)
@@ -72,11 +73,17 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     dim + groups, is faster than the dual, of the size of the rows, unless θ is long.
     """
     bounds = family.bounds
+    if kind == "dual-block" and bounds.prices.hard:
+        kind, backend = "gram", first_installed("gram")
     if kind == "gram":
-        assert backend is not None  # `choose` gives one
-        return GramMaster(bounds.regularizer.curvature, family.prices, bounds.oracle.dim, backend)
+        curvature = bounds.regularizer.curvature
+        assert backend is not None  # `choose` gives one,
+        assert curvature is not None  # and saw a squared norm
+        return GramMaster(curvature, family.prices, bounds.oracle.dim, backend)
     if kind in ("ascent", "dual-block"):
-        master = AscentMaster(bounds.regularizer.shape(bounds.oracle.dim), family.prices, bounds.start)
+        shape = bounds.regularizer.shape(bounds.oracle.dim)
+        assert shape is not None  # as `choose` saw
+        master = AscentMaster(shape, family.prices, bounds.start)
         primal = bounds.oracle.dim <= SHORT and len(family.prices) > FEW
         kinds = ("compiled", "gram") if primal else ("gram", "compiled")
         if bounds.regularizer.curvature is None:
