@@ -45,6 +45,7 @@ SMALL = {
     "startup": {"repeats": 1},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
+    "proven-texts": {"n": 1, "pair": "structured:crf"},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
@@ -140,6 +141,7 @@ KEYS = {
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
     "program-families": {"instances", "exact", "false", "wide", "failed", "rows"},
+    "proven-texts": {"tried", "agreed", "exact", "open", "unknown", "failed", "rows", "failures", "refused"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 

@@ -113,7 +113,7 @@ class TextBounds(Bounds):
         lower = "the lower end: the generated rows being cuts of the data, as floats compute them"
         upper += "; it may miss them" if kind == "under" else ""
         lower += ", and attained by outputs, which the oracle relaxes" if kind == "relaxed" else ""
-        return [upper, lower]
+        return [upper, lower, *getattr(self.problem, "conditions", ())]
 
     def heights(self, theta: Floats) -> Floats:
         """H (groups,) at θ, by intervals."""

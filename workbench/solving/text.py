@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.intervals import Interval, matvec
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import MissingCapability
 from workbench.programs.program import Program, program_of
@@ -191,7 +192,7 @@ def proven(lazy: TextProblem, gap: float, time_limit: float | None) -> tuple[Pro
 
 def alone(lower: Proof) -> Proof:
     """The proof of a lower end without the point, which satisfies the generated rows only."""
-    claim = replace(lower.claim, x=None, w=lower.claim.w or lower.claim.x)
+    claim = lower.claim._replace(x=None, w=lower.claim.w or lower.claim.x)
     return replace(lower, kind="bounded", claim=claim, upper=None, remark="no point that satisfies every cut was found")
 
 
@@ -200,13 +201,26 @@ def upper_end(lazy: TextProblem, time_limit: float | None) -> tuple[Proof | None
     bounds, first = lazy.bounds, lazy.theta
     for caution in CAUTIONS if bounds.text.xi is None else CAUTIONS[:1]:
         theta = tightened(lazy, caution) if caution else first
-        heights = bounds.sharp_heights(theta)
+        heights = above_rows(lazy, theta)
         if bounds.text.xi is None and heights.max(initial=0.0) > 0:
             continue
         point = prove_program(program(lazy, Rows.none(lazy.pool.dim), theta, heights), time_limit=time_limit)
         if point.claim.x is not None:
             return point, theta
     return None, first
+
+
+def above_rows(lazy: TextProblem, theta: Floats) -> Floats:
+    """H (groups,) at θ: the maxima over all outputs, and no less than the generated rows, which features may round."""
+    heights, text = lazy.bounds.sharp_heights(theta), lazy.bounds.text
+    rows, x = lazy.pool.take(lazy.pool.handles()), np.zeros(lazy.pool.dim)
+    for variable, part in zip(text.theta, np.split(theta, np.cumsum([v.size for v in text.theta])[:-1]), strict=True):
+        x[lazy.place[variable.id]] = part
+    values = (matvec(rows.slopes, Interval(x)) + Interval(rows.offsets)).hi
+    if text.xi is None:
+        return np.maximum(heights, values.max(initial=-np.inf))
+    np.maximum.at(heights, sparse.csr_array(rows.slopes[:, lazy.place[text.xi.id]]).indices, values)
+    return heights
 
 
 def tightened(lazy: TextProblem, caution: float) -> Floats:
