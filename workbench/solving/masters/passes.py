@@ -33,7 +33,8 @@ PATIENT = 60  # passes before the gap may count as standing still
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-HOPE = 0.9  # of the estimate that should do, below which a pass is certified
+FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
@@ -87,6 +88,7 @@ class Passes:
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
+        self.mean, self.averaging = np.zeros(len(family.start)), True
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
@@ -124,6 +126,7 @@ class Passes:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance()
+                self.average()
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             self.estimates.append((self.ascent.passes, self.estimate()))
@@ -135,6 +138,11 @@ class Passes:
             if self.reached or ending:
                 self.checkpoint(clock)
                 break
+
+    def average(self) -> None:
+        """θ̄ ← θ̄ + 2(θ − θ̄)/(k + 1) after pass k: later passes count more, and early ones swing about the optimum."""
+        if self.averaging:
+            self.mean += (self.ascent.theta - self.mean) * (2 / (self.ascent.passes + 1))
 
     def estimate(self) -> float:
         """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
@@ -153,10 +161,14 @@ class Passes:
     def certify(self, clock: Clock) -> None:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
-        upper = self.bounds.upper(theta)
-        if upper < state.upper:
-            state.upper, state.theta = upper, theta
-            self.family.least = min(self.family.least, upper)
+        uppers = [(self.bounds.upper(theta), theta)]
+        if self.averaging and self.ascent.passes > 1:
+            uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
+            self.averaging = uppers[1][0] < uppers[0][0]  # once the last θ is better, it stays so
+        for upper, point in uppers:
+            if upper < state.upper:
+                state.upper, state.theta = upper, point
+                self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
         cuts = Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
         weights = self.bounds.balanced(cuts, weights)
@@ -165,7 +177,7 @@ class Passes:
             state.lower, self.duals = lower, (samples, witnesses, weights)
         state.latest = theta
         if self.gap > self.wanted and np.isfinite(self.gap):
-            self.trusted = HOPE * min(self.estimates[-1][1] * self.wanted / self.gap, self.trusted)
+            self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
 
@@ -206,7 +218,7 @@ class Passes:
             return False
         recent = min(gap for at, gap in self.estimates if 3 * at > 2 * passes)
         earlier = min(gap for at, gap in self.estimates if 3 * at <= 2 * passes)
-        return recent > 0.5 * earlier
+        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
 
 
 def ascent(bounds: Bounds) -> Ascent:
