@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
 from importlib import metadata
@@ -206,27 +207,39 @@ def fault_of(error: Exception) -> str:
 def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     """Whether every witness is known to be an output of its sample; `BadInput` if one is known to be none.
 
-    By the exact view of the structure, else by a list of its outputs; a structure with neither has to be believed.
+    A structure without `finder` has to be believed.
     """
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if isinstance(problem, Placing):
-        wrong = problem.misplaced(samples, witnesses)
-    elif isinstance(problem, Exact) and (exact := problem.exact()) is not None:
-        wrong = exact.fault(samples, witnesses)
-    elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
-        known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
-        pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
-        wrong = next((k for k, (i, witness) in pairs if witness not in known[i]), None)
-    else:
+    if (misplaced := finder(problem)) is None:
         return False
-    if wrong is not None:
+    if (wrong := misplaced(samples, witnesses)) is not None:
         shown, sample = witnesses[wrong].tolist(), samples[wrong]
         raise BadInput(
             f"Cut {wrong} has the witness {shown}, which is no output of sample {sample}; write the certificate again."
         )
     return True
+
+
+def finder(problem: Problem) -> Callable[[Ints, Ints], int | None] | None:
+    """The function (samples, witnesses) → the number of the first witness that is no output of its sample, or None.
+
+    By the exact view of the structure, else by a list of its outputs; None for a structure with neither.
+    """
+    if isinstance(problem, Placing):
+        return problem.misplaced
+    if isinstance(problem, Exact) and (exact := problem.exact()) is not None:
+        return exact.fault
+    if isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
+
+        def listed(samples: Ints, witnesses: Ints) -> int | None:
+            known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+            pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
+            return next((k for k, (i, witness) in pairs if witness not in known[i]), None)
+
+        return listed
+    return None
 
 
 def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:

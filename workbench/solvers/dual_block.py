@@ -53,7 +53,10 @@ FACTOR = 2  # by which the pool outgrows what it holds
 
 @dataclass
 class State:
-    """Where a run stands; `passes` over the oracle so far."""
+    """Where a run stands; `passes` over the oracle so far.
+
+    base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    """
 
     curvature: float
     pool: Pool
@@ -64,6 +67,7 @@ class State:
     loose: Loose
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
+    base: Floats | float = 0.0
 
 
 class Loops(NamedTuple):
@@ -283,6 +287,7 @@ def moved(tools: Loops, state: State, patience: int) -> None:
             break
         factor *= 2
     state.pool = new
+    state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
 

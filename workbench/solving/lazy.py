@@ -410,6 +410,12 @@ class LazyFamily:
     def polish(self, handles: list[Ints], multipliers: Floats) -> None:
         return None
 
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        return upper
+
+    def doubt(self) -> bool:
+        return False
+
     def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
         if answer.ray:
             raise BadInput(

@@ -1,8 +1,9 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Two ascents make passes: over all labels of every sample, where outputs are labels (solvers/_labels.py), and over cached
-cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap that its
-own visits met is small enough, when the passes have doubled, and at the end; nothing else that an ascent says counts.
+Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
+(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
+passes have doubled, and at the end; nothing else that an ascent says counts.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -25,6 +26,7 @@ from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
+from workbench.solving.shards import ShardAscent, Shards
 from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
@@ -71,9 +73,16 @@ class Passes:
     They stand still when the gap that their visits meet has not halved while the passes grew by half.
     """
 
-    def __init__(self, family: Family, gap: float, observe: Observe | None = None, journal: Journal | None = None):
+    def __init__(
+        self,
+        family: Family,
+        gap: float,
+        observe: Observe | None = None,
+        journal: Journal | None = None,
+        shards: Shards | None = None,
+    ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
-        self.ascent = ascent(self.bounds)
+        self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         self.patient, self.raises = PATIENT, RAISES
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
