@@ -44,6 +44,7 @@ SMALL = {
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
+    "path": {"n": 30, "epsilon": 0.1, "tried": 5},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
     "proven-texts": {"n": 1, "pair": "structured:crf"},
@@ -141,6 +142,10 @@ KEYS = {
     "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
+    "path": {
+        *("n", "epsilon", "gap", "solved", "cpu", "dearest", "ratio", "dearest_same_gap", "ratio_same_gap"),
+        *("tried", "beyond", "worst", "failed"),
+    },
     "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
     "program-families": {"instances", "exact", "false", "wide", "failed", "rows"},
     "proven-texts": {"tried", "agreed", "exact", "open", "unknown", "failed", "rows", "failures", "refused"},

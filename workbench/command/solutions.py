@@ -128,7 +128,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
     try:
-        with terminal.stdout_kept(), terminal.progress(text) as observe:
+        with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
             return workbench.solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
