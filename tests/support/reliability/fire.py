@@ -101,18 +101,8 @@ FAULTS: dict[str, Fault] = {
 }
 AFTER = ("torn lines", "bytes behind the lines", "read-only folder", "two processes")  # done after a kill
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
-UNKILLED = (
-    "killed in a write",
-    "full disk",
-    "broken disk",
-)  # the other sessions end by a signal, SIGKILL if none is named
-ROUNDS = (
-    "cuts",
-    "cuts, all groups",
-    "cuts, compiled master",
-    "hard margins",
-    "alternation",
-)  # lines before they are told
+UNKILLED = ("killed in a write", "full disk", "broken disk")  # other sessions end by a signal, else SIGKILL
+ROUNDS = ("cuts", "cuts, all groups", "cuts, compiled master", "hard margins", "alternation")  # written, then told
 WEIGHTS = {"SIGKILL": 5, "killed in a write": 3}
 
 

@@ -52,7 +52,7 @@ def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> t
         kind = "gram" if quadratic else "compiled"
         if fits["ascent"] and available() and (quadratic or long):
             kind = "dual-block" if long and fits["dual-block"] else "ascent"
-    if not fits.get(kind, False):
+    if not isinstance(kind, str) or not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
             f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
