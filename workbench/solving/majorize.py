@@ -48,7 +48,6 @@ from workbench.system.journal import Entry, Journal
 
 SAME = 1e-7  # states closer than this are one
 MOST_ROUNDS = 1000
-FIRST = 1.5  # seconds that the first program of a session has at least, so that each session gets on
 PLAIN = Request()
 
 Solve = Callable[..., Solution]  # of a surrogate and the problem, perhaps with a time limit
@@ -136,8 +135,8 @@ class Alternating:
         form, problem, old, answers = self.formulation, self.problem, path.states[-1], []
 
         def ask(convex: CutForm) -> Solution:
-            least = 1e-3 if self.rounds else FIRST
-            left = {"time_limit": max(self.clock.left, least)} if np.isfinite(self.clock.deadline) else {}
+            limited = self.rounds and np.isfinite(self.clock.deadline)  # each session makes a round
+            left = {"time_limit": max(self.clock.left, 1e-3)} if limited else {}
             answers.append(self.solve(convex, problem, **left))
             if answers[-1].status == "limit" and self.rounds and self.clock.left <= 0:
                 raise Deadline
