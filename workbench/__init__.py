@@ -52,6 +52,8 @@ _HOMES = {
     "uncertainty": "objectives.criteria",
     "prove": "programs.prove",
     "infeasible": "programs.explain",
+    "accuracy": "programs.accuracy",
+    "load_program": "programs.files",
     "BACKENDS": "backends",
     "CutbenchError": "errors",
     "BadInput": "errors",

@@ -19,7 +19,7 @@ SMALL = {
     "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
-    "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "cost-table": {"n": 30, "gap": 0.1, "only": "digits"},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
     "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},

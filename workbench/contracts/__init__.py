@@ -2,6 +2,7 @@
 
 cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool of cuts, what a master receives
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
+listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search, TextForm
@@ -11,21 +12,35 @@ solvers        Solver, Trace                       a stochastic method of ours, 
 
 from __future__ import annotations
 
-from workbench.contracts.cuts import Blocks, Cuts, Floats, Grown, GrownRows, Ints, Prices, Rows, SlopesAndOffsets
+from workbench.contracts.cuts import (
+    Blocks,
+    Cuts,
+    Floats,
+    Grown,
+    GrownRows,
+    Ints,
+    Numbers,
+    Prices,
+    Rows,
+    SlopesAndOffsets,
+)
 from workbench.contracts.formulations import (
     CutConstraints,
     CutForm,
     Declared,
     Formulation,
+    LinearRisk,
     Majorized,
     Optimum,
     Restarted,
     Scalable,
     Search,
     SmoothForm,
+    Squared,
     TextForm,
     text_alone,
 )
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
@@ -33,6 +48,7 @@ from workbench.contracts.problems import (
     Compact,
     CompactHinge,
     Conditional,
+    Costed,
     Enumerable,
     Exact,
     ExactLoss,
@@ -41,9 +57,11 @@ from workbench.contracts.problems import (
     Labelled,
     Latent,
     LinearScores,
+    Listable,
     LogPartition,
     Marginals,
     Missing,
+    OfFunctions,
     Placing,
     Predicting,
     Problem,
@@ -51,8 +69,10 @@ from workbench.contracts.problems import (
     RunnerUp,
     Signed,
     SlackArgmax,
+    SlackKernelled,
     Stored,
     Tabled,
+    Unsummable,
     enumerated,
 )
 from workbench.contracts.regularizers import Regularizer, Shape
@@ -83,6 +103,7 @@ __all__ = [
     "Compact",
     "CompactHinge",
     "Conditional",
+    "Costed",
     "CutConstraints",
     "CutForm",
     "Cuts",
@@ -100,12 +121,17 @@ __all__ = [
     "Kernelled",
     "Labelled",
     "Latent",
+    "LinearRisk",
     "LinearScores",
+    "Listable",
+    "Listing",
     "LogPartition",
     "Majorized",
     "Marginals",
     "Missing",
     "Mistakes",
+    "Numbers",
+    "OfFunctions",
     "Optimum",
     "Oracle",
     "Placing",
@@ -124,15 +150,18 @@ __all__ = [
     "Shape",
     "Signed",
     "SlackArgmax",
+    "SlackKernelled",
     "SlopesAndOffsets",
     "SmoothForm",
     "Solver",
+    "Squared",
     "State",
     "Stored",
     "Tabled",
     "Terms",
     "TextForm",
     "Trace",
+    "Unsummable",
     "enumerated",
     "text_alone",
 ]

@@ -159,6 +159,20 @@ class TextForm(Protocol):
 
 
 @runtime_checkable
+class Squared(Protocol):
+    """A formulation with r = λ/2 ‖w‖² for its setting λ."""
+
+    lam: float
+
+
+@runtime_checkable
+class LinearRisk(Protocol):
+    """A formulation of linear scores ⟨w, x⟩, or its terms, whose `loss` is "hinge", "squared" or "logistic"."""
+
+    loss: str
+
+
+@runtime_checkable
 class Restarted(Protocol):
     """An alternation that is run from further starts."""
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.contracts.cuts import Floats, Ints
+from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Kernel, Terms
 
 if TYPE_CHECKING:
@@ -93,8 +94,11 @@ class Recording(Protocol):
         """The arrays from which `admitted` rebuilds these outputs, for a file."""
         ...
 
-    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
-        """The numbers of the outputs in a file's arrays, in this problem."""
+    def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
+        """The numbers of the outputs in a file's arrays, in this problem.
+
+        believe : whether outputs without a text may come with the features and losses that the arrays claim
+        """
         ...
 
     def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
@@ -180,13 +184,48 @@ class CompactHinge(NamedTuple):
 
 @runtime_checkable
 class Marginals(Protocol):
-    """A problem that sums over all its outputs without listing them.
-
-    A problem without this capability may give the reason in a few words, as a class attribute `no_marginals`.
-    """
+    """A problem that sums over all its outputs without listing them."""
 
     def marginals(self) -> Terms:
         """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (objectives/likelihoods.py)."""
+        ...
+
+
+@runtime_checkable
+class Unsummable(Protocol):
+    """A problem without `Marginals` that says why, in a few words."""
+
+    no_marginals: str
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """A problem whose loss is a table: cost[true label, other label], (k, k)."""
+
+    cost: Floats
+
+
+@runtime_checkable
+class OfFunctions(Protocol):
+    """A problem made of a user's functions, which trials of its argmax call (objectives/trials.py).
+
+    oracles : the names of the oracles that these functions are, "argmax" and "slack_argmax"
+    known : how many columns of features have a name yet
+    """
+
+    oracles: tuple[str, ...]
+    known: int
+
+    def ask(self, name: str, w: Floats, samples: Ints, truths: bool) -> Ints:
+        """The answers (m, 1) of the oracle `name`, which is given the true outputs or not."""
+        ...
+
+    def vouched(self, sample: int, most: int) -> Ints:
+        """At most so many outputs (m, 1) of which a function of the user says that they are outputs of the sample."""
+        ...
+
+    def examined(self, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
+        """A fault of the functions that shows without a maximum: its name, the sample and a sentence; or None."""
         ...
 
 
@@ -247,6 +286,24 @@ class Kernelled(Protocol):
     """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
     def kernel(self, augment: bool = True) -> Kernel: ...
+
+
+@runtime_checkable
+class SlackKernelled(Protocol):
+    """A problem whose slack-rescaled cuts have a `Kernel`, too."""
+
+    def slack_kernel(self) -> Kernel: ...
+
+
+@runtime_checkable
+class Listable(Protocol):
+    """A problem whose outputs are single labels, so that all its cuts are a `Listing`; cost (k, k) are its losses."""
+
+    cost: Floats
+
+    def listing(self, scale: Floats, offset: Floats) -> Listing:
+        """The cuts with slopes scale_ty (e_y − e_t) ⊗ x_i and offsets offset_ty, both (k, k), of true label t."""
+        ...
 
 
 @runtime_checkable

@@ -37,6 +37,7 @@ from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
+from workbench.solvers.importance_aware import Scores
 from workbench.solving.stochastic import slope_norms, visitor
 
 SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not
@@ -92,7 +93,7 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
     bounds = bounds_for(formulation, problem)
     asked = solver.oracle(problem) or bounds.oracle
     kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
-    if not hasattr(asked, "dim"):  # it asks for scores, there is no maximum
+    if isinstance(asked, Scores):  # there is no maximum
         return Hooks(solver=solver, asked=None if smooth else asked)
 
     def oracle(theta: Floats, i: int) -> Ints:

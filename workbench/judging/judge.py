@@ -48,6 +48,7 @@ from workbench.judging.kin import judged_on_relations
 from workbench.judging.learners import Learner, one_learner
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.remote import RemoteStand
+from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
 from workbench.judging.stand import OwnStand, Stand
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
@@ -125,7 +126,7 @@ def judge(
             decided, against = stand.audited(decided, tolerance)
             causes = [Cause("audit", each.name, each.sentence, True) for each in against]
         if unexplained or decided.verdict == NOT_CONVERGED:
-            decided, found = explained(decided, stand, reference)
+            decided, found = explained(decided, stand.longer or stand.reports, reference, stand.learner)
             causes += found
         if decided.verdict in (AGREES, NOT_CONVERGED):
             decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance)
@@ -146,12 +147,14 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
         yield stand
 
 
-def explained(verdict: Verdict, stand: Stand, reference: Reference) -> tuple[Verdict, list[Cause]]:
+def explained(
+    verdict: Verdict, reports: list[Report], reference: Reference, learner: Learner | None = None
+) -> tuple[Verdict, list[Cause]]:
     """The verdict with the name of the objective at whose optimum the weights are, if one is found.
 
     A verdict of `not converged` changes only by a certain identity (`Detective.identity`).
     """
-    history = [(each.passes, each.theta) for each in stand.longer or stand.reports]
+    history = [(each.passes, each.theta) for each in reports]
     if not history or reference.missing or text_alone(reference.formulation):
         return verdict, []
     detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
@@ -161,18 +164,18 @@ def explained(verdict: Verdict, stand: Stand, reference: Reference) -> tuple[Ver
             return verdict, []
         verdict = replace(verdict, verdict=DISAGREES, rule="identity", needed=np.inf)
     else:
-        found = detective.explain(history[-1][1], history) or stopped_early(verdict, stand)
+        found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)
     if found is None:
         return verdict, []
     told = replace(verdict, reason=f"{verdict.reason} {found.sentence}", evidence=verdict.evidence | found.evidence)
     return told, [Cause("convention", found.name, found.sentence, found.confident)]
 
 
-def stopped_early(verdict: Verdict, stand: Stand) -> Explanation | None:
+def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | None:
     """Of a learner that has ended at the optimum of nothing that has a name: what it can be told."""
-    if verdict.rule != "ended":
+    if verdict.rule != "ended" or learner is None:
         return None
-    setting = stand.learner.tolerance
+    setting = learner.tolerance
     told = f"tighten its own `{setting}`" if setting else "tighten its own rule for stopping, if it has one"
     sentence = f"No other objective explains its weights; if it stops too early, {told}."
     return Explanation("stops early", sentence)

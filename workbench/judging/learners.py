@@ -63,8 +63,8 @@ class Learner:
     @property
     def tolerance(self) -> str:
         """The name of a setting of its own that says when it ends; "" if none is to be seen."""
-        # a user's object may have no settings
-        known = set() if self.ours else {*inspect.signature(self.fit).parameters, *getattr(self.thing, "__dict__", ())}
+        own = getattr(self.thing, "__dict__", ())  # a user's object may have no settings
+        known = set() if self.ours else {*inspect.signature(self.fit).parameters, *own}
         return next((name for name in TOLERANCES if name in known), "")
 
 

@@ -120,7 +120,7 @@ def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float
 def judged(
     seen: list[tuple[float, float, float]], lower: float, size: float, gap: float, tolerance: float, sign: int = 1
 ) -> Verdict:
-    """The verdict on (passes, objective, violation) of each checkpoint; `gap` of the reference is relative to `size`."""
+    """The verdict on (passes, objective, violation) of checkpoints; the reference's `gap` is relative to `size`."""
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
     excesses: Floats = objectives - lower
     excess, threshold = float(excesses[-1]) / size, max(tolerance, 3 * min(gap, 1.0))

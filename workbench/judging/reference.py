@@ -71,7 +71,7 @@ class Reference:
     missing: str = ""
     ray: NotSeparable | None = None
     beyond: Beyond | None = None
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # by whoever found it out
+    known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)  # each kind its own
 
     @cached_property
     def bounds(self) -> AnyBounds:

@@ -25,11 +25,11 @@ from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
-from workbench.judging.relations import rebuilt
 from workbench.judging.reports import BadAnswer, Report, reports_of
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
+from workbench.solving.abroad import rebuilt
 from workbench.solving.stochastic import run
 from workbench.system.processes import OutOfTime, Raised
 

@@ -64,7 +64,7 @@ __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "
 
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
-Learned = Trace | Floats | Sequence[Any] | Exception  # a trace, weights, (passes, weights) or reports, or a crash
+Learned = Trace | Floats | Sequence[Any] | Exception  # the sequence: a user's (passes, weights) or reports
 
 
 def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable, tolerance: float = 1e-4) -> Verdict:
@@ -74,7 +74,7 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
     values of its variables are judged (judging/programs.py).
     """
-    if hasattr(solution, "is_dcp"):  # a cp.Problem, told without an import of CVXPY
+    if hasattr(solution, "is_dcp"):  # a cp.Problem; CVXPY has no types and takes a second to import
         from workbench.judging.programs import crosscheck_program
 
         return crosscheck_program(learned, solution, tolerance)
@@ -255,6 +255,6 @@ def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user'
 
 def objective(formulation: Formulation) -> tuple[object, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
-    # fields by name
-    settings = [(f.name, getattr(formulation, f.name)) for f in fields(formulation) if f.name != "declare"]
-    return type(formulation).__qualname__, *settings
+    settings = {f.name: getattr(formulation, f.name) for f in fields(formulation)}  # fields by name
+    settings.pop("declare", None)
+    return type(formulation).__qualname__, *settings.items()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,8 +132,7 @@ class Recorder:
         reports, causes = self.reports(), list[Cause]()
         found = crosscheck(reports, self.reference, tolerance)
         if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
-            run: Any = SimpleNamespace(reports=reports, longer=[])  # in the place of a `Stand`
-            found, causes = explained(found, run, reference_of(self.reference))
+            found, causes = explained(found, reports, reference_of(self.reference))
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
         return Judgement("watched", *told, runs, causes)
@@ -143,10 +141,11 @@ class Recorder:
 def as_array(weights: Any) -> NDArray:  # of any library
     """An array of floats, copied: of arrays, of numbers, and of tensors, which need not be imported for that."""
     for step in ("detach", "cpu"):  # what tensors of PyTorch have, others some of it
-        weights = getattr(weights, step)() if hasattr(weights, step) else weights
+        weights = getattr(weights, step)() if hasattr(weights, step) else weights  # of any library
     if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):  # of any library
-        weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")
-    weights = weights.numpy() if hasattr(weights, "detach") and hasattr(weights, "numpy") else weights
+        weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")  # of any library
+    if hasattr(weights, "detach") and hasattr(weights, "numpy"):  # a tensor of any library
+        weights = weights.numpy()
     try:
         found = np.array(weights)
         if found.dtype.kind not in "biuf":

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CutForm, Floats, Ints, Labelled, LinearScores, SmoothForm
+from workbench.contracts import Costed, CutForm, Floats, Ints, Labelled, LinearRisk, LinearScores, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.objectives.likelihoods import Likelihood
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -84,8 +84,7 @@ def hinge(formulation: Any, problem: Any, learner: str) -> Risk:
         raise MissingCapability(
             f"{learner} minimises hinges and {type(formulation).__name__} has none; use soft-margin."
         )
-    cost = getattr(problem, "cost", None)
-    if cost is not None and not np.array_equal(cost, 1 - np.eye(len(cost))):
+    if isinstance(problem, Costed) and not np.array_equal(problem.cost, 1 - np.eye(len(problem.cost))):
         raise MissingCapability(f"{learner} knows the losses 0 and 1 only; leave out the problem's costs.")
     return risk
 
@@ -94,7 +93,7 @@ def likelihood(formulation: Any, problem: Any, learner: str) -> Risk:
     """μ and p of conditional likelihood; on linear scores that is the logistic loss."""
     risk = ridge(formulation, problem, learner)
     terms = formulation.terms(problem) if isinstance(formulation, SmoothForm) else None
-    if not isinstance(terms, Likelihood) and getattr(terms, "loss", None) != "logistic":
+    if not isinstance(terms, Likelihood) and not (isinstance(terms, LinearRisk) and terms.loss == "logistic"):
         name = type(formulation).__name__
         raise MissingCapability(f"{learner} maximises likelihood and {name} does not; use crf, or loss=logistic.")
     return risk

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.contracts import CutForm, LinearScores
+from workbench.contracts import CutForm, LinearRisk, LinearScores
 from workbench.errors import MissingCapability
 from workbench.learners._peers import hinge, likelihood, needs, ridge
 
@@ -58,7 +58,7 @@ def told(problem, formulation):
     name = "vowpal-wabbit"
     if isinstance(formulation, CutForm):
         return "hinge", hinge(formulation, problem, name)
-    if getattr(formulation, "loss", None) == "squared":
+    if isinstance(formulation, LinearRisk) and formulation.loss == "squared":
         return "squared", ridge(formulation, problem, name)
     return "logistic", likelihood(formulation, problem, name)
 

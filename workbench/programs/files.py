@@ -41,6 +41,16 @@ def program_in(path: str | Path) -> tuple[Any, str]:
     raise BadInput(f"{path} has an ending that no reader takes; give .mps, .qps, .lp (also .gz), .mat, .npz or .py.")
 
 
+def load_program(path: str | Path) -> Program:
+    """The `Program` in a file, as `wb.prove` takes it, with the numbers as stored."""
+    found, _ = program_in(path)
+    if isinstance(found, Program):
+        return found
+    from workbench.programs.compiled import compiled
+
+    return compiled(found).program
+
+
 def two_sided(P, q, A, lower: Floats, upper: Floats, names: list[str], **told) -> Program:
     """The program min ½xᵀPx + qᵀx, lower ≤ Ax ≤ upper; a bound of ±∞ is none."""
     A = sparse.csr_array(A)

@@ -133,6 +133,7 @@ class Bounds(Both):
     """Upper and lower bounds of one (formulation, problem) pair whose terms are maxima over cuts."""
 
     arithmetic = "interval"
+    formulation: CutForm
     oracle: Oracle
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
@@ -265,12 +266,14 @@ class Bounds(Both):
         cuts = Cuts(self.oracle.dim, self.oracle.width)
         ids = cuts.add(evidence.samples, evidence.witnesses, self.oracle.rows)
         upper = self.upper(evidence.theta)
-        return self.lower(cuts, np.bincount(ids, evidence.weights, len(cuts)), upper), upper
+        weights = np.bincount(ids, evidence.weights, len(cuts)).astype(float)
+        return self.lower(cuts, weights, upper), upper
 
 
 class SmoothBounds(Both):
     """Upper and lower bounds of one (formulation, problem) pair with smooth terms; θ proves both."""
 
+    formulation: SmoothForm
     oracle: Terms
 
     def __init__(self, formulation: SmoothForm, problem: Problem):

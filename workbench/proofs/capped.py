@@ -95,7 +95,8 @@ class CappedBounds(Bounds):
         heights: Ratios = exact.highest(point, self.samples)
         terms = zip(self.exact_charges[0], heights.fractions(), self.exact_charges[1], strict=True)
         kept = (min(cost * height, cap) for cost, height, cap in terms)
-        return sum(kept, self.regularizer.over(Fraction).value(point))
+        start: Fraction = self.regularizer.over(Fraction).value(point)
+        return sum(kept, start)
 
     def recheck(self, evidence: Evidence) -> tuple[float, Fraction | float]:
         """(lower, upper) of a point and a tree; the upper bound is exact where there is an exact decoder."""

@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
 from importlib import metadata
@@ -28,12 +29,14 @@ from numpy.typing import NDArray
 
 from workbench.contracts import (
     Asking,
+    CutForm,
     Enumerable,
     Exact,
     Floats,
     Formulation,
     Hinting,
     Ints,
+    Numbers,
     Placing,
     Problem,
     Recording,
@@ -51,8 +54,6 @@ from workbench.proofs.exact import parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 
-Numbers = dict[str, Any]  # numbers, words and lists by key, as a JSON file holds them
-
 
 @dataclass
 class Certificate:
@@ -63,7 +64,7 @@ class Certificate:
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
-    formulation: Formulation
+    formulation: CutForm | SmoothForm | Search
     problem: Problem
     theta: Floats
     samples: Ints
@@ -109,8 +110,9 @@ class Certificate:
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
-        named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        held: dict[str, Any] = self.parts() | {"witnesses": witnesses}  # arrays; NumPy's types take words for options
+        held |= {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
+        np.savez_compressed(buffer, **held)
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
         write_whole(packed, buffer.getvalue())
         write_whole(path, header.encode())
@@ -161,8 +163,11 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
             **checked_arrays(arrays, problem),
-            **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
-            **{name: str(header[name]) for name in ("status", "backend")},
+            upper=checked_number("upper", header["upper"]),
+            lower=checked_number("lower", header["lower"]),
+            gap=checked_number("gap", header["gap"]),
+            status=str(header["status"]),
+            backend=str(header["backend"]),
             optimum=parsed(header["optimum"]) if "optimum" in header else None,
             alternation=None if told is None else {name: str(told[name]) for name in ("formulation", "status")},
         )
@@ -202,22 +207,14 @@ def fault_of(error: Exception) -> str:
 def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     """Whether every witness is known to be an output of its sample; `BadInput` if one is known to be none.
 
-    By the exact view of the structure, else by a list of its outputs; a structure with neither has to be believed.
+    A structure without `finder` has to be believed.
     """
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if isinstance(problem, Placing):
-        wrong = problem.misplaced(samples, witnesses)
-    elif isinstance(problem, Exact) and (exact := problem.exact()) is not None:
-        wrong = exact.fault(samples, witnesses)
-    elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
-        known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
-        pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
-        wrong = next((k for k, (i, witness) in pairs if witness not in known[i]), None)
-    else:
+    if (misplaced := finder(problem)) is None:
         return False
-    if wrong is not None:
+    if (wrong := misplaced(samples, witnesses)) is not None:
         shown, sample = witnesses[wrong].tolist(), samples[wrong]
         raise BadInput(
             f"Cut {wrong} has the witness {shown}, which is no output of sample {sample}; write the certificate again."
@@ -225,7 +222,27 @@ def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     return True
 
 
-def checked_formulation(name: str, settings: Numbers) -> Formulation:
+def finder(problem: Problem) -> Callable[[Ints, Ints], int | None] | None:
+    """The function (samples, witnesses) → the number of the first witness that is no output of its sample, or None.
+
+    By the exact view of the structure, else by a list of its outputs; None for a structure with neither.
+    """
+    if isinstance(problem, Placing):
+        return problem.misplaced
+    if isinstance(problem, Exact) and (exact := problem.exact()) is not None:
+        return exact.fault
+    if isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
+
+        def listed(samples: Ints, witnesses: Ints) -> int | None:
+            known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+            pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
+            return next((k for k, (i, witness) in pairs if witness not in known[i]), None)
+
+        return listed
+    return None
+
+
+def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:
     """The formulation; each setting must be what its type hint admits, as on the command line."""
     kind = registered("formulation", name)
     known = settings_of(kind)
@@ -319,8 +336,10 @@ def name_of(kind: str, thing: object) -> str:
 
 def written(formulation: Formulation) -> Numbers:
     """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
-    settings = asdict(formulation) if is_dataclass(formulation) else {}
-    settings |= {} if settings else {name: getattr(formulation, name) for name in settings_of(type(formulation))}
+    if not is_dataclass(formulation) or isinstance(formulation, type):
+        settings = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # of a user's text
+    else:
+        settings = asdict(formulation)
     for name, value in settings.items():
         if callable(value):
             known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from workbench.arithmetic.intervals import down, up
 from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import Entries, ExactOracle, Ratios, common, product, ratios
-from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Oracle, Problem, SmoothForm
+from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput, MissingCapability
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ExactBounds:
         exact: ExactOracle | None = floats.exact() if isinstance(floats, Exact) else None
         if exact is None:
             raise MissingCapability(f"{type(problem).__name__} brings no exact decoder (a method `exact`)")
-        self.oracle = exact
+        self.floats, self.oracle = floats, exact
         self.regularizer = formulation.regularizer(problem).over(Fraction)
         self.prices, self.dim = formulation.prices(problem), floats.dim
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
@@ -172,7 +172,7 @@ def exact_bounds(certificate: Certificate) -> tuple[ExactBounds, Fraction | floa
 
 def exact_optimum(rules: ExactBounds, certificate: Certificate) -> tuple[Fraction | float, Fraction | float]:
     """(lower, upper) of a polished certificate's rational weights and the θ that they imply."""
-    mu = common(certificate.fractions)
+    mu = common(certificate.fractions or [])
     if not rules.on_simplex(certificate.samples, mu):
         return -INFINITE, INFINITE
     push, value = rules.push(certificate.samples, certificate.witnesses, mu)
@@ -217,7 +217,6 @@ def polished(certificate: Certificate) -> Certificate:
     if rules.regularizer.curvature is None:
         raise NotFound("it takes a squared-norm regularizer")
     check_witnesses(rules, certificate)
-    floats = certificate.formulation.oracle(certificate.problem)
     face = Face(rules, certificate)
     for _ in range(MOST_STEPS):
         mu = face.solve()
@@ -228,7 +227,7 @@ def polished(certificate: Certificate) -> Certificate:
         theta = rules.regularizer.argmin(push.fractions())
         if rules.upper(common(list(theta))) == lower:
             return finished(rules, certificate, face, mu, theta, lower)
-        face.add(floats, theta.astype(float))
+        face.add(theta.astype(float))
     raise NotFound(f"the cuts with weight did not settle in {MOST_STEPS} steps; ask for a smaller --gap")
 
 
@@ -266,7 +265,7 @@ class Face:
         self.rules = rules
         pairs = np.column_stack([certificate.samples, certificate.witnesses])
         pairs, at = np.unique(pairs, axis=0, return_inverse=True)
-        weights = np.bincount(at.ravel(), certificate.weights, len(pairs))
+        weights = np.bincount(at.ravel(), certificate.weights, len(pairs)).astype(float)
         self.samples, self.witnesses, self.weights = pairs[:, 0], pairs[:, 1:], weights
         top = np.zeros(len(rules.weights))
         np.maximum.at(top, self.samples, weights)
@@ -335,7 +334,8 @@ class Face:
         if (mu.whole >= 0).all():
             self.weights = target
             return True
-        self.step(np.where(mu.whole < 0, np.minimum(target, -1e-300), target) - self.weights)
+        towards: Floats = np.where(mu.whole < 0, np.minimum(target, -1e-300), target)
+        self.step(towards - self.weights)
         return False
 
     def step(self, direction: Floats) -> None:
@@ -348,12 +348,12 @@ class Face:
         self.weights = np.maximum(self.weights + t * direction, 0.0)
         self.keep(np.setdiff1d(np.arange(len(self.samples)), falling[ratio <= t]))
 
-    def add(self, floats: Oracle, theta: Floats) -> None:
+    def add(self, theta: Floats) -> None:
         """Append the cuts that the float oracle finds violated at θ."""
-        samples = self.rules.samples
+        samples, floats = self.rules.samples, self.rules.floats
         witnesses = floats.argmax(theta, samples)
         slopes, offsets = floats.rows(samples, witnesses)
-        known = np.zeros(len(self.rules.weights)) if self.rules.prices.hard else self.values(floats, theta)
+        known = np.zeros(len(self.rules.weights)) if self.rules.prices.hard else self.values(theta)
         above = slopes @ theta + offsets - known[samples]
         new = np.flatnonzero(above > 1e-12 * (1 + np.abs(known[samples])))
         if not len(new):
@@ -362,9 +362,9 @@ class Face:
         self.witnesses = np.concatenate([self.witnesses, witnesses[new]])
         self.weights = np.concatenate([self.weights, np.zeros(len(new))])
 
-    def values(self, floats: Oracle, theta: Floats) -> Floats:
+    def values(self, theta: Floats) -> Floats:
         """The highest known cut of every sample at θ."""
-        slopes, offsets = floats.rows(self.samples, self.witnesses)
+        slopes, offsets = self.rules.floats.rows(self.samples, self.witnesses)
         known = np.full(len(self.rules.weights), -np.inf)
         np.maximum.at(known, self.samples, slopes @ theta + offsets)
         return known

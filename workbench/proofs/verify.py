@@ -21,11 +21,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arithmetic.intervals import up
-from workbench.contracts import Conditional, Problem, Recording
+from workbench.contracts import Conditional, Numbers, Problem, Recording
 from workbench.errors import BadInput, CutbenchError
 from workbench.proofs.certificate import (
     Certificate,
-    Numbers,
     arrays_of,
     check_outputs,
     data_sha256,
@@ -168,7 +167,7 @@ def same(value: object, wanted: object) -> bool:
     if value == wanted or str(value) == str(wanted) or (value is None and str(wanted).lower() == "none"):
         return True
     try:
-        return not isinstance(value, bool | str) and float(value) == float(wanted)
+        return not isinstance(value, bool | str) and float(str(value)) == float(str(wanted))
     except (TypeError, ValueError):
         return isinstance(value, str) and value.replace("_", "-") == str(wanted).replace("_", "-")
 

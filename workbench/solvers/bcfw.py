@@ -25,9 +25,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CutForm, Floats, Ints, Solver
-from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.contracts import Floats, Ints, Solver
+from workbench.solvers._common import checked_average, misfit_of_ridge
 
 LARGEST = 2 << 30  # bytes of w_i, (n, d): 2 GiB
 
@@ -85,15 +84,11 @@ class BCFW(Solver):
     sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return f"bcfw needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
-        if formulation.prices(problem).hard:
-            return "bcfw needs finite prices and hard constraints have none; use the soft margin."
+        if sentence := misfit_of_ridge(self.name, formulation, problem):
+            return sentence
         n, d = problem.n_samples, formulation.blocks(problem).dim
         if 8 * n * d > LARGEST:
             return (

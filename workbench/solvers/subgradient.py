@@ -33,9 +33,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel, SmoothForm, Solver
+from workbench.contracts import Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.solvers._common import checked_average, misfit_of_ridge
 
 
 class State(NamedTuple):
@@ -84,22 +84,12 @@ class Subgradient(Solver):
     dual: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
         if self.batch < 1:
             raise BadInput(f"batch is {self.batch}; visit at least one sample a step, batch=1.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        kind = isinstance(formulation, CutForm | SmoothForm)
-        quadratic = kind and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return (
-                f"subgradient needs cuts or smooth terms, and the regularizer λ/2 ‖w‖²; "
-                f"{type(formulation).__name__} has another form."
-            )
-        if formulation.prices(problem).hard:
-            return "subgradient needs finite prices and hard constraints have none; use the soft margin."
-        return None
+        return misfit_of_ridge(self.name, formulation, problem, smooth=True)
 
     def init(self, formulation: Any, problem: Any) -> State:
         w, u, q = np.zeros((3, formulation.blocks(problem).dim))

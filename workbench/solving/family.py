@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
-from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
+from workbench.contracts import Cuts, Enumerable, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import equalized, farkas_ray
 from workbench.solving.progress import Clock
+from workbench.solving.shards import Shards
 
 PIECE = 0.25  # seconds
 
@@ -73,6 +74,14 @@ class CutFamily(Protocol):
         """Raise if the rows contradict one another."""
         ...
 
+    def confirmed(self, theta: Floats, upper: float, /) -> float:
+        """The upper bound at θ that rests on no other machine; `upper` is the one that `separate` gave."""
+        ...
+
+    def doubt(self) -> bool:
+        """Ask no other machine from now on; whether one was asked so far."""
+        ...
+
 
 class RebuiltFamily(CutFamily, Protocol):
     """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
@@ -105,8 +114,9 @@ class Family:
 
     proven = True
 
-    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
-        self.caution = caution
+    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0, shards: Shards | None = None):
+        self.caution, self.shards = caution, shards
+        self.own: dict[bytes, float] = {}  # upper bounds that rest on no other machine, by θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
@@ -154,7 +164,8 @@ class Family:
         witnesses = self.answers(theta, clock)
         slopes, offsets = self.bounds.oracle.rows(self.samples, witnesses)
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
-        self.least = min(self.least, upper)
+        if self.shards is None:
+            self.least = min(self.least, upper)
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -167,8 +178,23 @@ class Family:
             atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
         return upper, atoms
 
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        if self.shards is None and not self.own:
+            return upper
+        key = theta.tobytes()
+        if key not in self.own:
+            self.own = {key: self.bounds.upper(theta)}
+            self.least = min(self.least, self.own[key])
+        return self.own[key]
+
+    def doubt(self) -> bool:
+        asked, self.shards = self.shards is not None, None
+        return asked
+
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
+        if self.shards is not None:
+            return self.shards.argmax(theta, self.samples)
         if np.isinf(clock.deadline):
             return self.bounds.oracle.argmax(theta, self.samples)
         found, done, size = [], 0, self.piece
@@ -190,6 +216,7 @@ class Family:
 
     def everything(self) -> list[Ints]:
         """The rows of all outputs, where a sample's output is a single label."""
+        assert isinstance(self.bounds.problem, Enumerable)  # `labels_of` asked
         samples, witnesses = enumerated(self.bounds.problem, self.samples)
         ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         return list(ids[:, None])

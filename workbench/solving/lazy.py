@@ -51,7 +51,7 @@ from workbench.solving.lazy_proof import lower_end, proven_master
 from workbench.solving.masters.declared import CompiledBase, LazyCuts, relaxed
 from workbench.solving.masters.master import CompiledMaster, Master, MasterAnswer
 from workbench.solving.masters.tree import TreeMaster
-from workbench.solving.progress import Clock, Observe, Record
+from workbench.solving.progress import Clock, Observe, Progress, Record
 from workbench.solving.request import Request
 
 Repair = Callable[..., Any]  # the user's function
@@ -144,7 +144,7 @@ class LazyProblem:
 
     def forget(self) -> None:
         """Drop the rows so far, which are wrong if anything that an oracle reads has changed."""
-        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
+        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, object]()
 
     def solve(
         self,
@@ -176,11 +176,7 @@ class LazyProblem:
         for name, number in (("feasibility", feasibility), ("floor", floor)):
             if not isinstance(number, Real) or not 0 <= number < np.inf:
                 raise BadInput(f"{name} is {number!r}; give a number from 0 on, such as 1e-8.")
-        for parameter in self.problem.parameters():
-            if parameter.value is None:
-                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
-        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
-            self.forget()
+        self.refresh()
         clock = Clock()
         self.base = base = CompiledBase(self.problem, self.cuts)
         master, family = self.master(base, backend), LazyFamily(self, base.offset, feasibility, floor, repair)
@@ -200,11 +196,7 @@ class LazyProblem:
             )
         low, proof = state.lower, None
         if prove and np.isfinite(state.upper) and not len(self.whole):
-            proof = proven_master(base, self.pool.take(self.pool.handles()), int(self.sign), master.name, time_limit)
-            # the upper point may violate rows by `feasibility` and so lie below the proven end, which then is lowered
-            end = min(lower_end(proof), state.upper)
-            proven = family.gap(state.upper, end) <= max(gap, family.gap(state.upper, low))
-            low, proof = (end, proof) if proven else (low, None)
+            low, proof = self.proven_end(base, family, state, request, master.name)
         upper, lower = sorted((self.sign * state.upper, self.sign * low), reverse=True)
         last = state.history[-1]
         return LazySolution(
@@ -234,6 +226,25 @@ class LazyProblem:
             return CompiledMaster(base, find_backend(name or suited))
         return TreeMaster(base, tree_backend(base.cone, name), base.theta[self.whole], find_backend(suited))
 
+    def refresh(self) -> None:
+        """Forget the rows if a parameter has another value than they were made with; `BadInput` if it has none."""
+        for parameter in self.problem.parameters():
+            if parameter.value is None:
+                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
+        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
+            self.forget()
+
+    def proven_end(
+        self, base: CompiledBase, family: LazyFamily, state: Progress, request: Request, backend: str
+    ) -> tuple[float, Proof | None]:
+        """The proven lower bound and its proof, if the gap stays as small with it; else the loop's bound and None."""
+        rows = self.pool.take(self.pool.handles())
+        proof = proven_master(base, rows, int(self.sign), backend, request.time_limit)
+        # the upper point may violate rows by `feasibility` and so lie below the proven end, which then is lowered
+        end = min(lower_end(proof), state.upper)
+        small = family.gap(state.upper, end) <= max(request.gap, family.gap(state.upper, state.lower))
+        return (end, proof) if small else (state.lower, None)
+
     def assign(self, x: Floats) -> None:
         """Give the variables their parts of x."""
         for variable in self.variables:
@@ -252,7 +263,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:  # of the user's function
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
@@ -437,6 +448,12 @@ class LazyFamily:
 
     def polish(self, handles: list[Ints], multipliers: Floats) -> None:
         return None
+
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        return upper
+
+    def doubt(self) -> bool:
+        return False
 
     def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
         if answer.ray:

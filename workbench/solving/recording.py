@@ -19,11 +19,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from numpy.typing import NDArray
 
-from workbench.contracts import Formulation, Problem
+from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
 from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
 from workbench.solving.request import Request
@@ -47,7 +46,7 @@ class Checkpoints:
     def due(self) -> bool:
         return self.journal is not None and time.perf_counter() >= self.ready
 
-    def keep(self, numbers: dict[str, Any], **arrays: NDArray) -> None:
+    def keep(self, numbers: Numbers, **arrays: NDArray) -> None:
         """Replace the checkpoint of the loop."""
         if self.journal is None:
             return
@@ -91,7 +90,7 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
     return journal
 
 
-def same_run(journal: Journal, settings: dict[str, Any]) -> None:
+def same_run(journal: Journal, settings: Numbers) -> None:
     """`BadInput` unless the journal is about the data, formulation and groups of `settings`."""
     old, new = journal.settings, settings
     if old["data_sha256"] != new["data_sha256"]:

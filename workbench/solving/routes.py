@@ -23,7 +23,7 @@ from scipy import sparse
 from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Floats, Labelled
+from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Labelled
 from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -35,6 +35,7 @@ from workbench.solving.masters.choice import choose, make_master
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
+from workbench.solving.shards import Shards, engaged
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
@@ -53,18 +54,19 @@ Route = Callable[[Request, Journal | None], Outcome]
 def route_for(bounds: AnyBounds, request: Request) -> Route:
     """The route that the kind of bounds, the formulation's declaration and the request ask for."""
     if isinstance(bounds, CappedBounds):
-        return in_one_go(partial(search, bounds))
+        return in_one_go(bounds.formulation, partial(search, bounds))
     if isinstance(bounds, SmoothBounds):
-        return in_one_go(partial(declaration if request.backend else descent, bounds))
+        return in_one_go(bounds.formulation, partial(declaration if request.backend else descent, bounds))
     if isinstance(bounds.formulation, Declared) and bounds.formulation.declare == "compact":
-        return in_one_go(partial(compact, bounds))
+        return in_one_go(bounds.formulation, partial(compact, bounds))
     return partial(by_cuts, bounds)
 
 
-def in_one_go(outcome_of: Route) -> Route:
+def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
     """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 
     def route(request: Request, journal: Journal | None) -> Outcome:
+        request.refuse_workers(formulation)
         outcome = outcome_of(request, journal)
         if journal and outcome.state.status != "limit" and not journal.finished:
             journal.append("end", {"status": outcome.state.status} | outcome.state.history[-1])
@@ -74,32 +76,65 @@ def in_one_go(outcome_of: Route) -> Route:
 
 
 def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
-    """Cut generation on the formulation's lazy declaration, on large problems after passes of dual-block."""
+    """Cut generation on the formulation's lazy declaration, alone or with the workers that the request names."""
+    with engaged(bounds, request) as (shards, told):
+        outcome = cuts_with(shards, bounds, request, journal)
+    outcome.state.parallel = shards.told() if shards else told
+    return outcome
+
+
+def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
+    """Cut generation, on large problems after passes of dual-block; with workers, these answer for the oracle."""
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
-    family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
-    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
+    family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss, shards=shards)
+    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend, shards is not None)
+    if kind in ("dual-block", "shards"):
+        return by_passes(bounds, family, request, journal, shards if kind == "shards" else None)
     compiling = Clock()
-    passes = None
-    if kind == "dual-block" and not (journal and journal.entries):
-        passes = Passes(family, request.gap, journal)
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
         master.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     spent = compiling.spent
-    held, warm = [], None
+    held = []
     if kind == "ascent" and bounds.regularizer.curvature is None and len(bounds.samples) * labels_of(bounds) <= MOST:
         held = family.everything()
     elif len(bounds.regularizer.free):
         held = family.truths()
-    if passes:
-        held, warm, left = passes.run(request.time_limit)
-        request = request.within(left)
-    state = generate(family, master, request, held, journal, warm)
-    if passes:
-        state.before = passes.before
-    names = ["dual-block"] * (warm is not None) + state.masters
-    return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
+    state = generate(family, master, request, held, journal)
+    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)), kind, *spent)
+
+
+def by_passes(
+    bounds: Bounds, family: Family, request: Request, journal: Journal | None, shards: Shards | None = None
+) -> Outcome:
+    """Passes of dual-block; where they stand still, rounds of cut generation, and passes again where those crawl.
+
+    With a journal, rounds follow the passes in any case, since rounds are what a journal keeps.
+    """
+    compiling = Clock()
+    passes = Passes(family, request.gap, None if journal else request.observe, journal, shards)
+    spent, clock = compiling.spent, Clock(request.time_limit)
+    names = ["shards" if shards else "dual-block"]
+    if not (journal and journal.entries):
+        passes.run(clock)
+    while journal or not (passes.reached or clock.left <= 0):
+        held, warm, progress = passes.handed()
+        master = make_master("dual-block", family, None)
+        rest = request if request.time_limit is None else request.within(max(clock.left, 1e-3))
+        if journal:
+            resumed = bool(journal.entries)
+            state = generate(family, master, rest, [] if resumed else held, journal, None if resumed else warm)
+            state.before = state.before if resumed else passes.before
+        else:
+            state = generate(family, master, rest, held, None, warm, progress)
+        names += [each for each in state.masters if each not in names]
+        if state.status != "crawls":
+            return Outcome(state, family.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
+        passes.learn(state)
+        passes.patient = 2 * passes.ascent.passes
+        passes.run(clock)
+    return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
 
 
 def labels_of(bounds: Bounds) -> float:
@@ -118,6 +153,7 @@ def named(master: str) -> str:
 def compact(bounds: Bounds, request: Request, _: Journal | None) -> Outcome:
     """The compact declaration, solved by CVXPY without cuts and certified by the same bounds."""
     clock = Clock()
+    assert isinstance(bounds.formulation, Declared)  # `route_for` asked
     program, w, atoms = bounds.formulation.compact_program(bounds.problem)
     spent = clock.spent
     theta, status, backend = solved_whole(program, w, request.backend or "CLARABEL", request.time_limit)

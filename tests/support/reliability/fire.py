@@ -103,6 +103,7 @@ AFTER = ("torn lines", "bytes behind the lines", "read-only folder", "two proces
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 UNKILLED = ("killed in a write", "full disk", "broken disk")  # other sessions end by a signal, else SIGKILL
 ROUNDS = ("cuts", "cuts, all groups", "cuts, compiled master", "hard margins", "alternation")  # written, then told
+SLOW = ("crosscheck", "bench")
 WEIGHTS = {"SIGKILL": 5, "killed in a write": 3}
 
 
@@ -236,7 +237,7 @@ def trial(run: str, kind: str, straight: tuple[float, float], seconds: float, se
 def campaign(count: int, seed: int, names: list[str]) -> Iterator[Trial]:
     """`count` trials, spread over runs and faults."""
     kinds = [kind for kind in (*FAULTS, *AFTER) for _ in range(WEIGHTS.get(kind, 1))]
-    plan = list(itertools.product(kinds, names))
+    plan = [(kind, name) for kind in kinds for name in names for _ in range(1 if name in SLOW else 4)]
     order = np.random.default_rng(seed).permutation(len(plan))
     straight: dict[str, tuple[tuple[float, float], float]] = {}
     for k in range(count):

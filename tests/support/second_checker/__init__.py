@@ -22,13 +22,17 @@ __all__ = ["Verdict", "check"]
 
 @dataclass
 class Verdict:
-    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly."""
+    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly; the greater
+    of U and F(θ); the gap of L and U.
+    """
 
     word: str
     reason: str = ""
     lower: Fraction | float | None = None
     upper: Fraction | float | None = None
     rounded: bool = False
+    reached: Fraction | float | None = None
+    gap: Fraction | float | None = None
 
     @property
     def proven(self):
@@ -83,6 +87,7 @@ def _compare(record, first, arrays, verdict, ends):
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
     verdict.rounded = kind in ("tangent", "tree")
+    verdict.reached, verdict.gap = max(ends.upper, ends.saved), relative_gap(ends.upper, ends.lower, ends.start)
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"
         return

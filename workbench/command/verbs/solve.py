@@ -27,6 +27,7 @@ from workbench.command.words import data_option, json_option, limits, names_of, 
 @click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @data_option
@@ -40,6 +41,7 @@ def command(
     groups: str | None,
     time_limit: float | None,
     max_rounds: int | None,
+    parallel: str | None,
     polish: bool,
     out: str | None,
     as_json: bool,
@@ -49,7 +51,7 @@ def command(
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
-    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
+    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":

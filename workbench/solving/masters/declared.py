@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -29,7 +28,7 @@ from cvxpy.reductions.matrix_stuffing import extract_mip_idx
 from scipy import sparse
 
 from workbench.backends import ConeProgram
-from workbench.contracts import CutForm, Floats, Ints, Rows, enumerated
+from workbench.contracts import CutForm, Enumerable, Floats, Ints, Problem, Rows, enumerated
 from workbench.errors import MissingCapability
 
 
@@ -75,14 +74,13 @@ class WrittenCuts(LazyCuts):
         return self.constraints
 
 
-def written(
-    formulation: CutForm,
-    problem: Any,  # a `Problem` that is `Enumerable`
-) -> tuple[cp.Problem, WrittenCuts]:
+def written(formulation: CutForm, problem: Problem) -> tuple[cp.Problem, WrittenCuts]:
     """The program with every cut of every output in one stacked constraint (enumerable outputs only).
 
     Samples of weight 0 are left out: at price ∞ their cuts would be constraints like those of other samples.
     """
+    if not isinstance(problem, Enumerable):
+        raise MissingCapability(f"The outputs of {type(problem).__name__} cannot be listed; solve the program by cuts.")
     oracle, prices = formulation.oracle(problem), formulation.prices(problem)
     samples, outputs = enumerated(problem, np.flatnonzero(prices.weights > 0))
     slopes, offsets = oracle.rows(samples, outputs)

@@ -12,18 +12,20 @@ shortest decimal that rounds to it; `sense`: of `maximise` the program is the ne
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.cones import Cones
-from workbench.proofs.checker.contracts import Ends, Proof, Setting, Statement, one_of, settled
+from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Setting, Statement, one_of, settled
 from workbench.proofs.checker.faults import Unknown, demand
 from workbench.proofs.checker.programs import KINDS, Claim, Finding, Numbers, Vector, check
 from workbench.proofs.checker.whole import Array, exact
 
+Reading = Callable[[Array], Vector]  # of floats as whole numbers over one unit
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
@@ -51,11 +53,11 @@ class ProgramProof(Proof):
     }  # fmt: skip
 
     @classmethod
-    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+    def attains(cls, header: Header, arrays: dict[str, Array]) -> bool:
         return header["formulation"]["settings"]["conclusion"] == "optimal"
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
         for part, key in (("formulation", "name"), ("problem", "output")):
             named, version = header[part][key], header[part]["version"]
             demand(named == "program", f"its {part} is {named[:60]!r}, not a program")
@@ -78,12 +80,12 @@ class ProgramProof(Proof):
         return statement, (given, found)
 
     @classmethod
-    def faults(cls, prepared: Any) -> list[str]:
+    def faults(cls, prepared: Prepared) -> list[str]:
         given, found = prepared
         return [] if found.proven else [f"its vectors do not prove that {WORDS[given['conclusion']]}"]
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
         given, found = prepared
         lower, upper = ends_of(given["conclusion"], found)
         if given["sense"] == "maximise":
@@ -118,7 +120,7 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     return Numbers(P, read(q), A, read(b), Fraction(whole[0], unit), cones)
 
 
-def matrix(fields: Fields, name: str, m: int, n: int, read: Any) -> tuple[list[tuple[int, int, int]], int]:
+def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[list[tuple[int, int, int]], int]:
     """The entries of a matrix by columns."""
     data, starts = fields.floats(f"{name}_data", None), fields.ints(f"{name}_indptr", n + 1)
     indices = fields.ints(f"{name}_indices", len(data), within=(0, m - 1))

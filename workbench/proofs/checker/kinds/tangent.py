@@ -9,9 +9,8 @@ holds or 1,024 do not suffice.
 
 from __future__ import annotations
 
-from typing import Any
-
-from workbench.proofs.checker.contracts import Ends, Proof, Statement
+from workbench.proofs.checker.archive import Header
+from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Statement
 from workbench.proofs.checker.faults import Imprecise, Malformed
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, root_up
@@ -25,13 +24,13 @@ class Tangent(Proof):
     name = "tangent"
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
         statement, program = read_program(header, arrays, "tangent")
         program.fields.done()
         return statement, program
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
         found = None
         for bits in BITS:
             try:
