@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.contracts import Floats, Problem, Recording, Trace
-from workbench.errors import MissingCapability
+from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
@@ -164,6 +164,11 @@ class Stand:
             return self.judged(passes, seed, tolerance, ways)
         except MissingCapability as refusal:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
+        except (MemoryError, OutOfMemory) as lacking:
+            if not self.learner.ours:
+                return ended(lacking, self.reference), time.perf_counter() - began
+            told = f"The memory does not suffice for {self.learner.name} ({lacking}); take fewer samples or features."
+            return Verdict(NOT_COMPARABLE, np.nan, told, rule="memory"), time.perf_counter() - began
         except OutOfTime:
             sentence = f"The learner did not return within {self.limit:.3g} s."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
@@ -180,6 +185,10 @@ class Stand:
                 reports, _ = self.fitted(1, 0, start=True)
                 findings.append(stayed(reports[-1].theta, self.reference, tolerance))
         except (Exception, SystemExit) as error:
+            if ours(error, self.learner):
+                told = " ".join(f"{type(error).__name__}: {error}".split())
+                self.remarks.append(f"An audit of ours could not be made ({told}); that says nothing about it.")
+                return verdict, []
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
             return ended(error, self.reference), []
@@ -221,6 +230,14 @@ class OwnStand(Stand):
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:
         yield self.reference.problem  # solvers of ours do not write there
+
+
+def ours(error: BaseException, learner: Learner) -> bool:
+    """Whether what was raised in an audit is our failure: the memory, or a step of a solver of ours."""
+    kind = error.kind if isinstance(error, Raised) else type(error).__name__
+    return kind in ("MemoryError", "_ArrayMemoryError", "OutOfMemory") or (
+        learner.ours and isinstance(error, Exception)
+    )
 
 
 def ended(error: BaseException, reference: Reference) -> Verdict:

@@ -118,6 +118,7 @@ def finite(value: object) -> bool:
 
 def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
     """All arrays of an npz file."""
+    demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

@@ -57,7 +57,7 @@ def choose(
             kind = "dual-block"
         elif available() and fits["ascent"] and (quadratic or long):
             kind = "ascent"
-    if not fits.get(kind, False):
+    if not isinstance(kind, str) or not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
             f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
