@@ -24,7 +24,7 @@ optimum of F′ for the last half of their passes, D a small share of their leng
 is AWAY times as far, are where they want to be: no clean run is needed to say that they are wrong (`identity`).
 
 A new convention is an entry in `table.py`, in the file of its kind: losses, scaling, features, standardised features,
-one label against the rest, layouts.
+one label against the rest, padding, layouts.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
+UNSURE = (UNNAMED, "zero weights")  # read off the weights, with as many ways to be right as there are weights
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -196,7 +197,8 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    sure = bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE)
+    open_to_doubt = found.name in UNSURE or found.size
+    sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(
         found.name,

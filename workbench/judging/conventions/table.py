@@ -9,6 +9,7 @@ from workbench.judging.conventions.layouts import averages, balanced, layouts, p
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
+from workbench.judging.conventions.padding import padding
 from workbench.judging.conventions.scaling import multiples
 from workbench.judging.conventions.standardised import changed_features
 from workbench.outputs.chain import Chain
@@ -46,6 +47,7 @@ CONVENTIONS: tuple[Entry, ...] = (
     own_intercepts,
     free_transitions,
     own_ends,
+    padding,
     subspaces,
     layouts,
     likelihood,
