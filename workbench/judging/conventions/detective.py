@@ -15,9 +15,10 @@ less, for F′ hardly depends on weights that cost next to nothing.
 **The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
 It is `confident` if so has every entry of another name, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ
 without a reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is
-stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE,
-proof enough. Features are left out only by weights that are 0 there. Weights that a learner has and does not report, as
-those of an intercept of its own, are taken to be what they are at the optimum: any others would only raise e.
+stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE, or
+by WORSE times the least e so far, proof enough. Features are left out only by weights that are 0 there. Weights that a
+learner has and does not report, as those of an intercept of its own, are taken to be what they are at the optimum: any
+others would only raise e.
 
 **Certain identity.** Of μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of the
 optimum of F′ for the last half of their passes, D a small share of their length, while the optimum that was asked for
@@ -119,15 +120,18 @@ class Detective:
 
     def tried(self, suspect: Suspect) -> Iterator[Fit]:
         """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
+        least = CLOSE
         for entry in CONVENTIONS:
             try:
                 for neighbour in entry(suspect):
-                    yield neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect)
+                    found = neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect, least)
+                    least = max(min(least, found.most), FINE)
+                    yield found
             except MissingCapability:
                 continue
 
-    def examined(self, neighbour: Neighbour, suspect: Suspect) -> Fit:
-        """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+    def examined(self, neighbour: Neighbour, suspect: Suspect, close: float = CLOSE) -> Fit:
+        """e and e₋; the search for the minimum ends as soon as a point is known that is better by WORSE · `close`."""
         key = neighbour.objective or neighbour.name
         if key not in self.optima:
             self.optima[key] = Optimum(neighbour, suspect.reference.theta)
@@ -148,7 +152,7 @@ class Detective:
 
         def seen(value: float) -> None:
             known.upper = min(known.upper, value)
-            if upper - known.upper > WORSE * CLOSE * size:
+            if upper - known.upper > WORSE * close * size:
                 raise BetterByFar
 
         try:
@@ -173,7 +177,7 @@ def since_half(history: Sequence[tuple[float, Floats]]) -> float:
 
 
 class BetterByFar(Exception):
-    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""
+    """θ′ is no candidate: a point is known that is better by far."""
 
 
 def as_given(suspect: Suspect) -> float:

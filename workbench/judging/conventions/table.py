@@ -1,4 +1,7 @@
-"""The table of conventions, in the order in which they are tried; a new one is an entry here."""
+"""The table of conventions, in the order in which they are tried; a new one is an entry here.
+
+What needs no solving comes first: the better an entry fits, the sooner others are discarded.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.motif import Motif
 
 CONVENTIONS: tuple[Entry, ...] = (
+    one_vs_rest,
     multiples,
     rescaling,
     unaugmented,
@@ -41,7 +45,6 @@ CONVENTIONS: tuple[Entry, ...] = (
         "weights",
         lambda s, p: s * (p.lengths if isinstance(p, Chain | Motif) else 1),
     ),
-    one_vs_rest,
     changed_features,
     intercepts,
     own_intercepts,
