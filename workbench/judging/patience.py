@@ -9,8 +9,8 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     only, or that jumps, is asked for FURTHER times as many once more. Or neither of the two longer
                     ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
                     was too short to tell, and the two longer ones, of which the second says so, differ by less than
-                    a factor of LITTLE: whoever falls, but no longer in the last doubling of the passes, is asked
-                    once more as well
+                    a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
+                    falls, but no longer in the last doubling of the passes, is asked once more as well
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
@@ -27,6 +27,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
+NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
@@ -90,8 +91,9 @@ def slackens(verdict: Verdict) -> bool:
 
 
 def calm(second: Verdict, last: Verdict) -> bool:
-    """Whether all of the second's four times as many passes left the excess where it was."""
-    return by_history(last) and max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
+    """Whether all of the second's four times as many passes left the excess where it was, and the weights, too."""
+    steady = max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
+    return by_history(last) and steady and last.evidence.get("roaming", np.inf) < NEAR
 
 
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:

@@ -128,6 +128,17 @@ def moving(reports: list[Report]) -> bool:
     return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
 
 
+def roaming(reports: list[Report], best: Floats) -> float:
+    """How far weights of the last three quarters of the passes are from the last ones, which are 1 from the optimum.
+
+    Who is thrown about by chance is about as far from himself as from the optimum, whatever his excess.
+    """
+    last = reports[-1]
+    late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 4]
+    way = float(np.linalg.norm(last.theta - best))
+    return max((float(np.linalg.norm(theta - last.theta)) for theta in late), default=np.inf) / max(way, LEAST)
+
+
 def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     """Whether the weights go on towards the optimum, fast enough to cover half of the way that is left."""
     way = best - thetas[-1]

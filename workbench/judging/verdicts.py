@@ -50,7 +50,18 @@ from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import MOST, chosen, doubling, ended, moving, needed, on_its_way, settling, stands
+from workbench.judging.settling import (
+    MOST,
+    chosen,
+    doubling,
+    ended,
+    moving,
+    needed,
+    on_its_way,
+    roaming,
+    settling,
+    stands,
+)
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -208,6 +219,7 @@ class Hearing:
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
         self.evidence["doubling"] = doubling(self.passes, self.excesses)
+        self.evidence["roaming"] = roaming(self.reports, self.reference.theta)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):

@@ -17,16 +17,16 @@ less, for F′ hardly depends on weights that cost next to nothing.
 The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, and the given objective has e₋ ≥
 CLOSE. A multiple of λ without a known reason is never confident, nor are zero weights. Without a candidate the answer
 is None: a learner that has not converged is stationary under no objective. An entry is discarded as soon as a point is
-known whose value is lower than that of θ′ by WORSE · CLOSE. Features count as left out only where the learner's
-weights are 0. Weights that a learner has and does not report, such as an intercept of its own, are set to their values
-at the optimum, since any other values would only raise e.
+known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least e so far. Features count as
+left out only where the learner's weights are 0. Weights that a learner has and does not report, such as an intercept of
+its own, are set to their values at the optimum, since any other values would only raise e.
 
 **Certain identity.** For a μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of
 the optimum of F′ for the last half of the passes, with D a small share of ‖θ′‖ and the optimum that was asked for AWAY
 times as far, have converged to another objective's optimum; no clean run is needed to say so (`identity`).
 
 A new convention is an entry in `table.py`, in the file of its kind: losses, scaling, features, standardised features,
-one label against the rest, layouts.
+one label against the rest, padding, layouts.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
+UNSURE = (UNNAMED, "zero weights")  # read off the weights, with as many ways to be right as there are weights
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -120,15 +121,18 @@ class Detective:
 
     def tried(self, suspect: Suspect) -> Iterator[Fit]:
         """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
+        least = CLOSE
         for entry in CONVENTIONS:
             try:
                 for neighbour in entry(suspect):
-                    yield neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect)
+                    found = neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect, least)
+                    least = max(min(least, found.most), FINE)
+                    yield found
             except MissingCapability:
                 continue
 
-    def examined(self, neighbour: Neighbour, suspect: Suspect) -> Fit:
-        """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+    def examined(self, neighbour: Neighbour, suspect: Suspect, close: float = CLOSE) -> Fit:
+        """e and e₋; the search for the minimum ends as soon as a point is known that is better by WORSE · `close`."""
         key = neighbour.objective or neighbour.name
         if key not in self.optima:
             self.optima[key] = Optimum(neighbour, suspect.reference.theta)
@@ -149,7 +153,7 @@ class Detective:
 
         def seen(value: float) -> None:
             known.upper = min(known.upper, value)
-            if upper - known.upper > WORSE * CLOSE * size:
+            if upper - known.upper > WORSE * close * size:
                 raise BetterByFar
 
         try:
@@ -174,7 +178,7 @@ def since_half(history: Sequence[tuple[float, Floats]]) -> float:
 
 
 class BetterByFar(Exception):
-    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""
+    """θ′ is no candidate: a point is known that is better by far."""
 
 
 def as_given(suspect: Suspect) -> float:
@@ -198,7 +202,8 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    sure = bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE)
+    open_to_doubt = found.name in UNSURE or found.size
+    sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(
         found.name,
