@@ -369,6 +369,15 @@ class Tabled(Protocol):
 
 
 @runtime_checkable
+class Naming(Protocol):
+    """A problem that names its weights in the user's words."""
+
+    def weight_names(self) -> list[str]:
+        """One name for each of the d weights, in order."""
+        ...
+
+
+@runtime_checkable
 class Stored(Protocol):
     """What can be put into a file: `Problem`s, and data beside a certificate."""
 

@@ -327,6 +327,11 @@ class Chain:
         names = [str(c) for c in self.classes[output[: self.lengths[sample]]]]
         return f'labels "{"".join(names)}"' if all(len(c) == 1 for c in names) else f"labels {' '.join(names)}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: x[j] for the inputs, LABEL→NEXT for neighbouring pairs."""
+        inputs = [f"{label}: x[{j}]" for label in self.classes for j in range(self.n_inputs)]
+        return inputs + [f"{label}→{after}" for label in self.classes for after in self.classes]
+
     def marginals(self) -> ForwardBackward:
         """The likelihood of its labellings, by sum-product."""
         return ForwardBackward(self)
