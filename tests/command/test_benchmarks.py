@@ -52,15 +52,7 @@ SMALL = {
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
-NONE = {
-    "failed",
-    "accepted_false",
-    "disagreements",
-    "crashes",
-    "hangs",
-    "unjudged",
-    "false",
-}  # counts of what may not be
+NONE = {"failed", "accepted_false", "disagreements", "crashes", "hangs", "unjudged", "false"}  # must be 0
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {

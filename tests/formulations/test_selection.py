@@ -96,7 +96,7 @@ def test_every_output_structure(output, seed, tmp_path):
     problem = OUTPUTS[output].tiny(np.random.default_rng(seed))
     solution = wb.solve(SelfPaced(C=3.0, K=1.0), problem)
     assert solution.status == "optimal"
-    proof = verify(solution.certificate.save(tmp_path / "search"))  # recomputes the lower end without a look at the upper
+    proof = verify(solution.certificate.save(tmp_path / "search"))  # the lower end, without a look at the upper
     assert proof["proven"]
     assert Fraction(proof["lower_exact"]) <= Fraction(proof["upper_exact"])
     whole = wb.solve(SelfPaced(C=3.0, K=1e-6), problem)
