@@ -1,4 +1,4 @@
-"""Many machines: oracle sweeps and dual ascent on shards of the samples (docs/mathematics.md §12).
+"""Many machines: oracle sweeps and dual ascent on shards of the samples (docs/mathematics.md §11).
 
     driver                                      worker, a process with the whole problem
     θ                                         → the highest cuts of some samples at θ
