@@ -240,9 +240,7 @@ class Multiclass:
     def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling."""
         kernel = self.kernel()
-        return kernel._replace(
-            argmax_into=slack_argmax_into, add_slope=slack_add_slope, slope_into=slack_slope_into
-        )
+        return kernel._replace(argmax_into=slack_argmax_into, add_slope=slack_add_slope, slope_into=slack_slope_into)
 
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""
