@@ -1,8 +1,8 @@
-"""Patience: the judge goes on instead of the user, before it accuses anybody by a history alone.
+"""Patience: further passes, before the judge accuses a learner by a history alone.
 
-A history that ends above the optimum may be slow or wrong, and more of it tells. So where a verdict rests on the
-history, and its own trend does not lead within the tolerance in ENOUGH times the passes, the learner is asked for
-FURTHER times the passes, within a limit of time. Nobody is accused by one history:
+A learner whose history ends above the optimum may be slow or wrong, and a longer history tells which. Where a verdict
+rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
+the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
                     excesses that differ by less than a factor of FALL; a learner that settles with the further passes
@@ -48,12 +48,12 @@ def waits(verdict: Verdict) -> bool:
 
 
 def by_history(verdict: Verdict) -> bool:
-    """Whether it accuses by a history alone."""
+    """Whether the verdict accuses by a history alone."""
     return verdict.verdict == DISAGREES and verdict.rule in BY_HISTORY
 
 
 def heard(first: Verdict, further: Verdict) -> Verdict:
-    """The verdict on the first history, now that the further one is known."""
+    """The verdict on the first history, given the further one."""
     longer = further.evidence.get("passes", np.nan)
     evidence = first.evidence | {"further_passes": longer, "further_excess": further.excess}
     told = first.reason.split(";")[0].rstrip(".")
@@ -77,7 +77,7 @@ def alike(first: Verdict, further: Verdict) -> bool:
 
 
 def enough(first: Verdict, further: Verdict) -> bool:
-    """Whether the further passes decide: two histories agree, or it arrives, or it falls to their very end."""
+    """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end."""
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
     if by_history(first) and by_history(further) and alike(first, further):
@@ -97,7 +97,7 @@ def calm(second: Verdict, last: Verdict) -> bool:
 
 
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
-    """Whether sixteen times the passes did not bring a factor of FALL, nor did four times, nor does a curve settle."""
+    """Whether neither four nor sixteen times the passes divided the excess by FALL, though no curve has settled."""
     settled = by_history(second) and by_history(last) and alike(second, last)
     return not settled and last.verdict != AGREES and min(second.absolute, last.absolute) * FALL > first.absolute
 
@@ -116,7 +116,7 @@ def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
 
 
 def exhausted(first: Verdict, seconds: float) -> Verdict:
-    """The verdict where the further passes did not come in time: nobody is accused of what was not waited for."""
+    """`not converged`: the further passes did not come in time, so the history decides nothing."""
     told = first.reason.rstrip(".")
     said = f"{told}; further passes took more than the {seconds:.2g} s of patience, so nothing is decided."
     return replace(first, verdict=NOT_CONVERGED, reason=said, rule="history")
