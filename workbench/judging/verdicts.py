@@ -25,8 +25,8 @@ on badly scaled data can fall slower than t^−0.05 over a hundred passes. There
 stand still with the learner. The price is lateness: a learner still on its way to a wrong limit is `not converged`
 until it is nearly there.
 
-A solver that learns from its mistakes, and a learner of costs set by difficulty, have no optimum to reach: see
-judging/mistakes.py and judging/alternations.py. A bare θ has no history, so above the tolerance it is `not converged`
+A solver that learns from its mistakes, a learner of costs set by difficulty and a learner of hidden states have no
+optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A bare θ has no history, so above the tolerance it is `not converged`
 whatever its excess. Pass the answers under growing budgets, [(passes, θ), …]: with two to four of them, settled means
 that e changed by less than 1 % while the budget at least doubled. Of a long history GRADED are looked at (`chosen`).
 """
@@ -43,6 +43,8 @@ from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import Floats, Trace, text_alone
 from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
+from workbench.formulations.latent_ssvm import LatentSSVM
+from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
@@ -50,6 +52,7 @@ from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
 from workbench.judging.settling import MOST, chosen, doubling, ended, moving, needed, on_its_way, settling, stands
+from workbench.judging.stationary import stationary
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -88,6 +91,8 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     reports = history(learned)
     if isinstance(reference.formulation, KappaDifficulty):
         return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
+    if isinstance(reference.formulation, LatentSSVM | SelfPacedLatent):
+        return stationary(reports, reference, tolerance)
     if refusal := unusable([each.theta for each in reports], trace and trace.formulation, reference):
         return refusal
     if text_alone(reference.formulation):
