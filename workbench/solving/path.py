@@ -144,7 +144,9 @@ def validated(
     return [dict(zip(("lam", "loss", "low", "high"), map(float, row), strict=True)) for row in rows]
 
 
-def held_out(formulation: Formulation, problem: Problem, fold: Ints, lams: Sequence[float], epsilon: float) -> list[float]:
+def held_out(
+    formulation: Formulation, problem: Problem, fold: Ints, lams: Sequence[float], epsilon: float
+) -> list[float]:
     """The weighted mean loss on a fold, at each λ, of the path of the other samples."""
     others = copy.copy(problem)
     others.weights = np.where(np.isin(np.arange(problem.n_samples), fold), 0.0, problem.weights)
