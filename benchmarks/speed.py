@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 cutbench bench speed
     cutbench bench speed --set only=digits --set n=100 --set gap=1e-2
-    cutbench bench large-speed                                          generated data of the size of real text and tagging
+    cutbench bench large-speed                                generated data of the size of real text and tagging
 
 The races, how they are timed and judged: `judging/racing.py`. The times of a method that reaches no gap are
 None, with what it reached in the time as `best`; one that cannot take part, or is absent, says why in `refusal`.
@@ -13,8 +13,6 @@ from __future__ import annotations
 import resource
 import time
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, UnknownName
@@ -114,8 +112,8 @@ def large_speed(only: str = "", seconds: float = 600.0, small: bool = False) -> 
         if settings.get("lam") == 0.0:
             settings["lam"] = 1 / problem.n_samples
         form = registry("formulation").get(case.formulation)(**settings)
-        tiny = type(problem).tiny(np.random.default_rng(0))
-        solve(form, tiny, gap=0.5, master="dual-block", time_limit=30)  # numba's compilation is not counted
+        rehearsal = load_problem(case.problem)(**SMALL[case.problem])
+        solve(form, rehearsal, gap=0.5, master="dual-block", time_limit=30)  # numba's compilation is not counted
         began = time.process_time()
         found = solve(form, problem, gap=case.gap, master="dual-block", time_limit=seconds)
         cpu = time.process_time() - began

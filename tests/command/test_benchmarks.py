@@ -46,6 +46,7 @@ SMALL = {
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
     "path": {"n": 30, "epsilon": 0.1, "tried": 5},
+    "reliability": {"only": "oracles"},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
     "proven-texts": {"n": 1, "pair": "structured:crf"},
@@ -135,6 +136,7 @@ KEYS = {
     "shards": {"rows", "lies_runs", "lies_same"},
     "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
+    "reliability": {"tried", "survived", "lost", "failed", "seconds", "findings", "rows"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
     "path": {
         *("n", "epsilon", "gap", "solved", "cpu", "dearest", "ratio", "dearest_same_gap", "ratio_same_gap"),

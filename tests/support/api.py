@@ -3,7 +3,8 @@
     python tests/support/api.py        writes the page; tests/test_api.py says when that is due
 
 Public are the names of `workbench.public_names()`; of modules among them the names that they define without an
-underscore; of classes their public methods and properties with a docstring of their own.
+underscore; of classes their public methods and properties with a docstring of their own; and the contracts, in which
+the other methods of output structures, formulations and solvers are documented.
 """
 
 from __future__ import annotations
@@ -15,17 +16,33 @@ from types import ModuleType
 from typing import Any
 
 import workbench as wb
+from workbench import contracts
 from workbench.registries import registry
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 HEAD = """# The public API
 
-Everything that `import workbench as wb` offers, from signatures and docstrings. This page is generated: `python tests/support/api.py`.
-What is not here is private and may change in any release ([stability](stability.md)).
+Everything that `import workbench as wb` offers, from signatures and docstrings. This page is generated:
+`python tests/support/api.py` writes it. What is not here is private and may change in any release
+([stability](stability.md)).
 
 """
+VALUES = {
+    "BACKENDS": "The convex solvers by name, each with its version, its cones and whether it is installed.",
+    "RACES": "The races by name: problem, formulation and budget of each, for `race`.",
+}
 KINDS = {"output": "Output structures", "formulation": "Formulations", "solver": "Solvers", "learner": "Learners"}
-PRIVATE_VALUES = (dict, list, tuple, int, float, str)
+RESTORED = {"from_arrays"}  # `Problem.arrays` says what it does
+BARE = {
+    "blocks",
+    "prices",
+    "kernel",
+    "regularizer",
+    "terms",
+    "oracle",
+    "program",
+}  # of contracts; their types say it all
+PLAIN = (dict, list, tuple, int, float, str)
 
 
 def public() -> dict[str, Any]:
@@ -46,8 +63,37 @@ def titled() -> dict[str, dict[str, Any]]:
             sections.setdefault(KINDS.get(homes.get(id(item), ""), "Classes"), {})[name] = item
         else:
             sections["Functions"][name] = item
-    order = ["Functions", "Classes", *KINDS.values()]
+    sections["Contracts"] = {each.__name__: each for each in protocols()}
+    order = ["Functions", "Classes", *KINDS.values(), "Contracts"]
     return {title: sections[title] for title in [*order, *sorted(set(sections) - set(order))] if sections.get(title)}
+
+
+def protocols() -> list[type]:
+    """The protocols of workbench/contracts, by name."""
+    found = {
+        item for item in vars(contracts).values() if inspect.isclass(item) and getattr(item, "_is_protocol", False)
+    }
+    return sorted(found, key=lambda each: each.__name__)
+
+
+def promised() -> set[str]:
+    """The names of members that a contract documents: by a docstring of their own, or in that of the protocol."""
+    names = {name for each in protocols() for name in methods(each)}
+    words = {word for each in protocols() for word in re.findall(r"\w+", inspect.getdoc(each) or "")}
+    members_ = {name for each in protocols() for name in [*vars(each), *getattr(each, "__annotations__", {})]}
+    return names | (members_ & words) | RESTORED | BARE
+
+
+def undocumented() -> list[str]:
+    """Public names, and public methods of public classes, that neither a docstring nor a contract documents."""
+    known, found = promised(), []
+    for items in titled().values():
+        for name, item in items.items():
+            if not document(name, item):
+                found.append(name)
+            own = methods(item, bare=True) if inspect.isclass(item) and item not in protocols() else {}
+            found += [f"{name}.{each}" for each in own if each not in known and not inspect.getdoc(getattr(item, each))]
+    return found
 
 
 def members(module: ModuleType) -> dict[str, Any]:
@@ -60,8 +106,8 @@ def members(module: ModuleType) -> dict[str, Any]:
     return found
 
 
-def methods(family: type) -> dict[str, Any]:
-    """The public methods and properties that a class of ours defines, with a docstring of their own."""
+def methods(family: type, bare: bool = False) -> dict[str, Any]:
+    """The public methods and properties that a class of ours defines, with a docstring; `bare`: also those without."""
     found = {}
     for name in dir(family):
         if name.startswith("_"):
@@ -70,18 +116,22 @@ def methods(family: type) -> dict[str, Any]:
         item = inspect.getattr_static(family, name)
         ours = owner is not None and owner.__module__.startswith("workbench")
         kinds = (property, staticmethod, classmethod)
-        if ours and (inspect.isfunction(item) or isinstance(item, kinds)) and inspect.getdoc(getattr(family, name)):
+        if (
+            ours
+            and (inspect.isfunction(item) or isinstance(item, kinds))
+            and (bare or inspect.getdoc(getattr(family, name)))
+        ):
             found[name] = item
     return found
 
 
-def document(item: Any) -> str:
-    """The docstring; of a value that has none of its own, "" (dataclasses without one have their signature)."""
-    if isinstance(item, PRIVATE_VALUES):
-        return ""
+def document(name: str, item: Any) -> str:
+    """The docstring, or the line of VALUES; "" without either. The field list that Python gives a dataclass is none."""
+    if isinstance(item, PLAIN):
+        return VALUES.get(name, "")
     text = inspect.getdoc(item) or ""
-    name = getattr(item, "__name__", "")
-    return "" if text.startswith(f"{name}(") else text
+    own = getattr(item, "__name__", "")
+    return "" if text.startswith(f"{own}(") else text
 
 
 def signature(name: str, item: Any) -> str:
@@ -96,9 +146,9 @@ def signature(name: str, item: Any) -> str:
 
 
 def entry(name: str, item: Any, level: int) -> str:
-    text = document(item)
-    if isinstance(item, dict | list | tuple):
-        text = f"A value: {', '.join(map(str, item))}."
+    text = document(name, item)
+    if isinstance(item, dict):
+        text += f" Keys: {', '.join(map(str, item))}."
     body = f"```text\n{text}\n```\n" if text else ""
     return f"{'#' * level} {name}\n\n```python\n{signature(name, item)}\n```\n\n{body}\n"
 
@@ -110,7 +160,7 @@ def page() -> str:
         parts.append(f"## {title}\n\n")
         for name, item in items.items():
             if isinstance(item, ModuleType):
-                parts.append(f"```text\n{document(item)}\n```\n\n")
+                parts.append(f"```text\n{document(name, item)}\n```\n\n")
                 continue
             parts.append(entry(name, item, 3))
             if inspect.isclass(item):

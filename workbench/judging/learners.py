@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
@@ -104,9 +104,19 @@ def settings_by_name(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+@runtime_checkable
+class Offering(Protocol):
+    """A learner that says which pairs it fits, and is offered for these by default, as solvers of ours are."""
+
+    def misfit(self, formulation: Formulation, problem: Problem) -> str | None:
+        """Why it does not fit the pair, or None."""
+        ...
+
+
 def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
-    """All solvers of ours that take the pair."""
-    found = [Learner(name, solver()) for name, solver in registry("solver").items()]
+    """All solvers and learners of ours that take the pair."""
+    known = [*registry("solver").items(), *registry("learner").items()]
+    found = [Learner(name, kind()) for name, kind in known if inspect.isclass(kind) and issubclass(kind, Offering)]
     found = [each for each in found if each.thing.misfit(formulation, problem) is None]
     if not found:
         raise MissingCapability("No solver of ours fits this pair; name others with --learners.")

@@ -34,6 +34,7 @@ class OracleReport:
 
     @property
     def ok(self) -> bool:
+        """Whether no fault was found."""
         return not self.faults
 
     def __str__(self) -> str:

@@ -25,11 +25,11 @@ scaled data the excess of block-coordinate Frank–Wolfe can fall slower than t^
 problems the weights still move, and clean runs are as flat as the learner. The price is delay: a learner on its way to
 a wrong limit is `not converged` until its weights are close to that limit.
 
-A solver that learns from its mistakes, and a learner of costs set by difficulty, have no optimum to reach: see
-judging/mistakes.py and judging/alternations.py. A single θ has no history, so a θ above the tolerance is `not
-converged` whatever its excess is. To get another verdict, pass the answers under growing budgets, [(passes, θ), …]:
-with two to four answers, settled means that e changed by less than 1 % while the budget at least doubled. Of a long
-history, GRADED checkpoints are used (`chosen`).
+A solver that learns from its mistakes, a learner of costs set by difficulty, and a learner of hidden states have no
+optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A single θ has no history,
+so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
+growing budgets, [(passes, θ), …]: with two to four answers, settled means that e changed by less than 1 % while the
+budget at least doubled. Of a long history, GRADED checkpoints are used (`chosen`).
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import Floats, Trace, text_alone
 from workbench.errors import NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
+from workbench.formulations.latent_ssvm import LatentSSVM
+from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
@@ -62,6 +64,7 @@ from workbench.judging.settling import (
     settling,
     stands,
 )
+from workbench.judging.stationary import stationary
 from workbench.judging.words import (
     AGREES,
     DISAGREES,
@@ -100,6 +103,8 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     reports = history(learned)
     if isinstance(reference.formulation, KappaDifficulty):
         return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
+    if isinstance(reference.formulation, LatentSSVM | SelfPacedLatent):
+        return stationary(reports, reference, tolerance)
     if refusal := unusable([each.theta for each in reports], trace and trace.formulation, reference):
         return refusal
     if text_alone(reference.formulation):

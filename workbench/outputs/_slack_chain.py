@@ -1,6 +1,7 @@
 """The kernel of slack rescaling on chains: `_viterbi.slack_viterbi` for one sequence, and slopes times their loss.
 
-    h_i(w) = max_y ℓ_i(y)(1 + ⟨w, φ(x_i, y) − φ(x_i, y_i)⟩),     V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab
+    h_i(w) = max_y ℓ_i(y)(1 + ⟨w, φ(x_i, y) − φ(x_i, y_i)⟩)
+    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab
 
 Plain loops within numba's subset; ties as in `_viterbi`.
 """

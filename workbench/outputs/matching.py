@@ -136,6 +136,7 @@ class Matching(Parts):
 
     @property
     def parts(self) -> sparse.csr_array:
+        """The features of every link, (links, d)."""
         return self.edges
 
     def used(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:

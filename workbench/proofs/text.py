@@ -19,7 +19,7 @@ import numpy as np
 
 from workbench.arithmetic.rationals import ratios
 from workbench.backends import solve_cvxpy
-from workbench.contracts import Blocks, Floats, Ints, Number, Prices, Problem, TextForm
+from workbench.contracts import Blocks, Conditional, Floats, Ints, Number, Prices, Problem, TextForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.regularizers import NONE
@@ -113,7 +113,7 @@ class TextBounds(Bounds):
         lower = "the lower end: the generated rows being cuts of the data, as floats compute them"
         upper += "; it may miss them" if kind == "under" else ""
         lower += ", and attained by outputs, which the oracle relaxes" if kind == "relaxed" else ""
-        return [upper, lower, *getattr(self.problem, "conditions", ())]
+        return [upper, lower, *(self.problem.conditions if isinstance(self.problem, Conditional) else ())]
 
     def heights(self, theta: Floats) -> Floats:
         """H (groups,) at θ, by intervals."""

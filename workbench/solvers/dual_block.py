@@ -153,6 +153,7 @@ class DualBlock(Solver):
         return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
 
     def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
+        """Visit the samples of `order`, one pass at a time."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
             again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]

@@ -77,6 +77,7 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
+        """The variables, as a tuple."""
         return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from chance.against import about, check_ends, check_verdict, said, word
 from chance.certificates import INFINITE, certificates
 from chance.damaged import damaged
@@ -46,3 +47,30 @@ def test_no_claim_says_more_than_is_proven():
         elif upper == INFINITE:
             assert word(case, gap=1e300) == "not proven", case.name
         assert word(case, lower=-INFINITE, gap=INFINITE) == "proven", case.name
+
+
+def test_outputs_that_are_not_listed_prove_nothing_by_themselves():
+    """Nothing but the settings and the kind of proof is looked at then (docs/certificate-format.md §1, §3)."""
+    base = next(case for case in certificates() if case.name == "soft-margin of structured").copy("not listed")
+    base.arrays["data_listed"] = np.array(False)
+    for name in (*base.arrays, "data_recorded_data"):
+        case = base.copy(name)
+        case.arrays[name] = base.arrays[name] if name == "data_listed" else np.zeros(1)
+        assert unknown(case), name
+        assert case.judged().word == "conditional", name
+    for part, key, value in (("formulation", "settings", {}), ("proof", "kind", "tangent")):
+        case = base.copy(key)
+        case.header[part][key] = value
+        assert not unknown(case), key
+        assert case.judged().word == "malformed", key
+
+
+def unknown(case):
+    """Whether the checker knows no such structure; else the certificate is malformed."""
+    try:
+        said(case)
+    except checker.Unknown:
+        return True
+    except checker.Malformed:
+        return False
+    raise AssertionError(case.name)

@@ -3,7 +3,7 @@
 Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
 where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
 (solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
-passes have doubled, and at the end; nothing else that an ascent says counts.
+passes have trebled, and at the end; nothing else that an ascent says counts.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -30,6 +30,7 @@ from workbench.solving.shards import ShardAscent, Shards
 from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
+FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
@@ -38,7 +39,10 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
+    """What makes passes.
+
+    gap, risk, peak : of a pass's visits, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r
+    """
 
     passes: int
     gap: float
@@ -88,7 +92,7 @@ class Passes:
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
-        self.mean, self.averaging = np.zeros(len(family.start)), True
+        self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
@@ -120,7 +124,7 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        look = 1 if not self.estimates else self.ascent.passes + 1
+        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
@@ -132,7 +136,7 @@ class Passes:
             self.estimates.append((self.ascent.passes, self.estimate()))
             ending = self.stands() or clock.left <= slowest
             if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
-                look = max(look, 2 * self.ascent.passes)
+                look = max(look, LOOKS * self.ascent.passes)
                 self.certify(clock)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
@@ -140,9 +144,8 @@ class Passes:
                 break
 
     def average(self) -> None:
-        """θ̄ ← θ̄ + 2(θ − θ̄)/(k + 1) after pass k: later passes count more, and early ones swing about the optimum."""
-        if self.averaging:
-            self.mean += (self.ascent.theta - self.mean) * (2 / (self.ascent.passes + 1))
+        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
+        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
 
     def estimate(self) -> float:
         """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
@@ -162,9 +165,8 @@ class Passes:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
         uppers = [(self.bounds.upper(theta), theta)]
-        if self.averaging and self.ascent.passes > 1:
+        if self.ascent.passes > 1:
             uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
-            self.averaging = uppers[1][0] < uppers[0][0]  # once the last θ is better, it stays so
         for upper, point in uppers:
             if upper < state.upper:
                 state.upper, state.theta = upper, point
