@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz mutation wheels release-check clean
+.PHONY: run quick test check bench nightly fuzz parsers reliability mutation wheels release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -28,10 +28,16 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: fuzz parsers reliability mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
+
+parsers: $(VENV)/installed  ## every parser on damaged files, for ten minutes of CPU
+	$(BIN)/python tests/nightly/parsers.py 600
+
+reliability: $(VENV)/installed  ## runs under fire, hostile files, limits, and 10,000 solves in one process
+	$(BIN)/cutbench bench reliability --set kills=1000 --set soak=1
 
 mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, and expect a test to fail
 	$(BIN)/python tests/nightly/mutation.py

@@ -46,7 +46,7 @@ _HOMES = {
     "split_tracks": "outputs.flow",
     "baseline_counts": "objectives.factorings",
     "Classes": "objectives.factorings",
-    "alternation": "solving.branch_and_bound",
+    "alternation": "solving.capped_terms",
     "Dyads": "dyads.pairs",
     "Dyadic": "dyads.dyadic",
     "nuclear_bound": "dyads.nuclear",

@@ -64,7 +64,7 @@ def test_solve_digits_as_promised(cutbench):
     assert result.stdout.count("\n") == 1
     assert result.stderr == ""
     record = json.loads(result.stdout)
-    assert list(record) == SOLVE_FIELDS
+    assert list(record) == [*SOLVE_FIELDS, "learned"]
     assert record["lower"] <= record["upper"]
     assert 0 <= record["gap"] <= 1e-9
     assert record["upper"] == pytest.approx(0.503184388308, abs=1e-9)
@@ -77,7 +77,7 @@ def test_solve_tells_a_reader_what_matters(cutbench):
     for part in ("iris soft-margin: 150 samples", "optimum", "gap", "rounds", "train error", "backend", "exact oracle"):
         assert part in text
     assert "cutbench verify mine/certificate.json" in text
-    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal", "solve.json"]
+    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal", "learned.npz", "solve.json"]
 
 
 def test_a_limit_exits_with_3_and_the_remedy(cutbench):

@@ -250,6 +250,10 @@ class Motif:
         window = "".join(ALPHABET[x] for x in self.letters[start : start + self.length])
         return f"label +1 at {output[1]} ({window})"
 
+    def weight_names(self) -> list[str]:
+        """LETTER at PLACE of the window, counted from 0, and LETTER outside."""
+        return [f"{x} at {j}" for j in range(self.length) for x in ALPHABET] + [f"{x} outside" for x in ALPHABET]
+
     def exact(self) -> ExactMotif:
         """This problem in rational arithmetic."""
         return ExactMotif(self)

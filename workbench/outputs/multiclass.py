@@ -222,6 +222,12 @@ class Multiclass:
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: COLUMN, by the names of the columns where the file had any."""
+        known = isinstance(self.columns, list) and len(self.columns) == self.n_inputs
+        inputs = self.columns if known else [f"x[{j}]" for j in range(self.n_inputs)]
+        return [f"{label}: {column}" for label in self.classes for column in inputs]
+
     def exact(self) -> ExactMulticlass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)

@@ -24,12 +24,11 @@ max(U − L at λ₁, U − L at λ₂)/max(L(λ₁), floor). Cells are halved u
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.intervals import Interval, up
-from workbench.contracts import Cuts, Floats
+from workbench.contracts import Cuts, Floats, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds, SmoothBounds
@@ -89,7 +88,7 @@ def knot(
 def refuse_others(bounds: Bounds | SmoothBounds) -> None:
     """`MissingCapability` unless r is λ/2‖θ‖² with the setting lam for λ, and no constraint is hard."""
     form = bounds.formulation
-    if not isinstance(bounds.regularizer, SquaredNorm) or bounds.prices.hard or not hasattr(form, "lam"):
+    if not isinstance(bounds.regularizer, SquaredNorm) or bounds.prices.hard or not isinstance(form, Squared):
         name = f"{type(form).__name__} on {type(bounds.problem).__name__}"
         raise MissingCapability(f"A path needs λ/2 ‖w‖² and finite prices, which {name} does not have; use solve.")
 
@@ -169,7 +168,7 @@ def dot(x: Interval, y: Interval) -> Interval:
     return (x * y).sum()
 
 
-def mid(x: Interval) -> Any:
+def mid(x: Interval) -> Floats:
     return (x.lo + x.hi) / 2
 
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Cuts, Floats, Ints, SmoothForm
+from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
@@ -29,7 +29,7 @@ from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
-from workbench.solving.progress import Clock, Observe, Progress
+from workbench.solving.progress import Clock, Observe, Progress, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
 
@@ -56,13 +56,13 @@ class Path:
     records : one dict a solved value: lam, lower, upper, gap, train_error, rounds, cuts, cpu_seconds
     """
 
-    formulation: Any
-    problem: Any
+    formulation: Formulation
+    problem: Problem
     epsilon: float
     knots: list[Knot]
     stretches: list[Stretch]
     cells: list[Cells]
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     cpu_seconds: float = 0.0
 
     @property
@@ -84,8 +84,8 @@ class Path:
 
 
 def path(
-    formulation: Any,
-    problem: Any,
+    formulation: Formulation,
+    problem: Problem,
     greatest: float = 10.0,
     least: float = 1e-3,
     epsilon: float = 1e-2,
@@ -122,8 +122,8 @@ def path(
 
 
 def validated(
-    formulation: Any,
-    problem: Any,
+    formulation: Formulation,
+    problem: Problem,
     lams: Sequence[float],
     folds: int = 5,
     epsilon: float = 1e-2,
@@ -144,7 +144,9 @@ def validated(
     return [dict(zip(("lam", "loss", "low", "high"), map(float, row), strict=True)) for row in rows]
 
 
-def held_out(formulation: Any, problem: Any, fold: Ints, lams: Sequence[float], epsilon: float) -> list[float]:
+def held_out(
+    formulation: Formulation, problem: Problem, fold: Ints, lams: Sequence[float], epsilon: float
+) -> list[float]:
     """The weighted mean loss on a fold, at each λ, of the path of the other samples."""
     others = copy.copy(problem)
     others.weights = np.where(np.isin(np.arange(problem.n_samples), fold), 0.0, problem.weights)
@@ -171,15 +173,15 @@ class Guess(NamedTuple):
 class Walk:
     """Solves at one λ after the other, with one pool of cuts; `guesses` are the ends of the solves, by λ."""
 
-    def __init__(self, formulation: Any, problem: Any, gap: float, observe: Observe | None):
+    def __init__(self, formulation: Formulation, problem: Problem, gap: float, observe: Observe | None):
         self.problem, self.observe, self.request = problem, observe, Request(gap=gap)
         self.bounds = bounds_for(formulation, problem)
         refuse_others(self.bounds)
         self.pool: Cuts | None = None
         self.guesses: dict[float, Guess] = {}
-        self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[dict[str, Any]]()
+        self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
 
-    def bounds_at(self, lam: float) -> Any:  # of the kind of `self.bounds`
+    def bounds_at(self, lam: float) -> Bounds | SmoothBounds:
         """The bounds at λ; all but the regularizer is shared, and F(0), their scale, does not depend on λ."""
         bounds = copy.copy(self.bounds)
         bounds.formulation = replace(bounds.formulation, lam=lam)
@@ -216,7 +218,7 @@ class Walk:
         self.pool = family.cuts
         return generate(family, master, self.request, held, warm=warm)
 
-    def record(self, lam: float, bounds: Any, state: Progress, clock: Clock) -> None:
+    def record(self, lam: float, bounds: Bounds | SmoothBounds, state: Progress, clock: Clock) -> None:
         everyone, last = np.arange(self.problem.n_samples), state.history[-1]
         error = float(self.problem.loss(everyone, bounds.oracle.decode(state.theta, everyone)).mean())
         entry = {"lam": lam, "lower": state.lower, "upper": state.upper, "gap": bounds.gap(state.upper, state.lower)}

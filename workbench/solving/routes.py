@@ -18,6 +18,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
@@ -38,12 +39,14 @@ from workbench.solving.shards import Shards, engaged
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
+from workbench.system.memory import demand
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
+COPIES = 40  # of a declared program's entries: CVXPY's own, the backend's matrix, its factor with the fill
 CAUTION = 0.1  # share of the requested gap by which a master raises hard rows of zero offset
 Route = Callable[[Request, Journal | None], Outcome]
 
@@ -167,10 +170,19 @@ def solved_whole(
 ) -> tuple[Floats, str, str]:
     """θ, CVXPY's status, and the backend with its version, of a program that the backend solves as a whole."""
     chosen = find_backend(name)
+    demand(declared_size(program), "The declared program", "use declare=cuts, or name no backend")
     status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
     if variable.value is None:
         raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
     return np.asarray(variable.value, float), status, named(chosen.name)
+
+
+def declared_size(program: cp.Problem) -> float:
+    """An estimate of the bytes that a backend takes for a program written out in CVXPY."""
+    values = [constant.value for constant in program.constants()]
+    entries = sum(value.nnz if sparse.issparse(value) else np.size(value) for value in values)
+    sizes = sum(each.size for each in (*program.variables(), *program.constraints))
+    return 16 * COPIES * (entries + sizes)
 
 
 def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Outcome:

@@ -37,13 +37,13 @@ def command(
     parallel: str | None,
     as_json: bool,
 ) -> int:
-    from workbench.command.continuing import go_on
+    from workbench.command.continuing import described, go_on
     from workbench.system.journal import Journal
 
     given = {key: value for key, value in limits(gap, time_limit, max_rounds).items() if value is not None}
     with resumable(Path(run)), Journal.resume(run) as journal:
-        if journal.settings["command"] != "solve":
-            return go_on(journal, time_limit, as_json)
+        if (verb := described(journal)) != "solve":
+            return go_on(journal, verb, time_limit, as_json)
         again, options = continued(run, journal, as_json), journal.settings["options"] | given | {"parallel": parallel}
         if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
             complain(f"the run in {run} is finished; this is its result.", 0)
