@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz parsers reliability mutation wheels clean
+.PHONY: run quick test check bench nightly fuzz parsers reliability mutation wheels release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -45,6 +45,9 @@ mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, an
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'
 	touch $@
+
+release-check: $(VENV)/nightly  ## what must hold before a release, one line an item
+	$(BIN)/python tests/nightly/release.py
 
 wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)

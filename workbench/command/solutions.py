@@ -7,6 +7,7 @@ bounds, the work, and the path of the certificate.
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ REMEDIES = {
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
+FEW = 6  # entries of a list that a line shows
 OWN_FIELDS = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
 OWN_FIELDS += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
 
@@ -47,8 +49,8 @@ class FolderRun:
     source: dict[str, Any]
     as_json: bool
 
-    def row(self, stem: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Solve and save the certificate; returns the record that `--json` prints, and the history of the run."""
+    def row(self, stem: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Solve and save the certificate; returns the record that `--json` prints, and the solution."""
         text = " ".join(self.names.values())
         solution = solved(self.formulation, self.data, text, source=self.source, **options)
         record = self.names | solution_record(solution, self.data)
@@ -59,7 +61,7 @@ class FolderRun:
             record["conditional_on"] = list(rests)
         record |= {"parallel": solution.parallel} if solution.parallel else {}
         record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
-        return record, solution.history
+        return record, solution
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -67,11 +69,24 @@ class FolderRun:
 
     def by_one(self, options: dict[str, Any]) -> int:
         """Solve with one backend and print; returns the exit code."""
-        row, history = self.row("certificate", options)
+        row, solution = self.row("certificate", options)
         remark = row.pop("own_status")
-        records.keep("solve", row | {"settings": self.settings, "history": history}, self.folder)
+        row["learned"] = self.learned(solution)
+        records.keep("solve", row | {"settings": self.settings, "history": solution.history}, self.folder)
         terminal.emit(row) if self.as_json else print_solution(row, self.settings)
         return solution_code(row, remark, self.folder)
+
+    def learned(self, solution: Any) -> dict[str, Any]:
+        """What was learned, in full and by name into learned.npz, and as the field `learned`."""
+        import numpy as np
+
+        from workbench.proofs.certificate import write_whole
+        from workbench.solving import learned
+
+        buffer, found = io.BytesIO(), learned.of(solution)
+        np.savez_compressed(buffer, **found)
+        write_whole(self.folder / "learned.npz", buffer.getvalue())
+        return terminal.plain(learned.summary(found, self.data))
 
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
         """Solve with each backend, one row a backend, and print; returns the exit code.
@@ -128,7 +143,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
     try:
-        with terminal.stdout_kept(), terminal.progress(text) as observe:
+        with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
             return workbench.solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
@@ -219,6 +234,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "rests on": "; ".join(row.get("conditional_on", ())),
         "note": "no closed forms: by cutting planes on the CVXPY text, slower" if "conditional_on" in row else "",
+        **learned_lines(row["learned"]),
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",
     }
@@ -226,6 +242,31 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
     for name, text in lines.items():
         if text:
             click.echo(f"  {name:<12} {text}")
+
+
+def learned_lines(learned: Mapping[str, Any]) -> dict[str, str]:
+    """What was learned, FEW entries of each kind; learned.npz has all."""
+    known = [word for word in ("weights", "biases", "costs") if word in learned]
+    told = {word: sorted(learned[word].items(), key=size) for word in known}
+    lines = {word: listed([f"{name} {value:.4g}" for name, value in values]) for word, values in told.items()}
+    lines["weights"] += f"; {learned['zeros']} are 0" * bool(learned["zeros"])
+    if "left_out" in learned:
+        left = listed(list(map(str, learned["left_out"])))
+        lines["selected"] = f"all samples but {left}" if left else "all samples"
+    if "states" in learned:
+        lines["states"] = listed([f"sample {i} at {h}" for i, h in learned["states"].items()])
+    return lines
+
+
+def size(entry: tuple[str, float]) -> float:
+    """By which entries are sorted, the largest first."""
+    return -abs(entry[1])
+
+
+def listed(parts: list[str]) -> str:
+    """FEW of the parts, and how many more there are."""
+    more = [f"and {len(parts) - FEW} more"] * (len(parts) > FEW)
+    return ", ".join(parts[:FEW] + more)
 
 
 def alternating(row: Mapping[str, Any]) -> dict[str, str]:

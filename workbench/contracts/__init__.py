@@ -58,9 +58,11 @@ from workbench.contracts.problems import (
     Latent,
     LinearScores,
     Listable,
+    Listed,
     LogPartition,
     Marginals,
     Missing,
+    Naming,
     OfFunctions,
     Placing,
     Predicting,
@@ -75,7 +77,7 @@ from workbench.contracts.problems import (
     Unsummable,
     enumerated,
 )
-from workbench.contracts.regularizers import Regularizer, Shape
+from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     MEANS,
     OF_MARGINS,
@@ -124,12 +126,15 @@ __all__ = [
     "LinearRisk",
     "LinearScores",
     "Listable",
+    "Listed",
     "Listing",
     "LogPartition",
     "Majorized",
     "Marginals",
     "Missing",
     "Mistakes",
+    "Naming",
+    "Number",
     "Numbers",
     "OfFunctions",
     "Optimum",

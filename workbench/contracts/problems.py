@@ -307,6 +307,13 @@ class Listable(Protocol):
 
 
 @runtime_checkable
+class Listed(Protocol):
+    """An oracle whose cuts may all be one `Listing`."""
+
+    def listing(self) -> Listing | None: ...
+
+
+@runtime_checkable
 class Exact(Protocol):
     """A problem with the same features, losses and maxima in rational arithmetic."""
 
@@ -359,6 +366,15 @@ class Tabled(Protocol):
     """A problem that keeps how a file named its inputs: svmlight's first index, the names of a CSV, or None."""
 
     columns: int | list[str] | None
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """A problem that names its weights in the user's words."""
+
+    def weight_names(self) -> list[str]:
+        """One name for each of the d weights, in order."""
+        ...
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
-"""A learner at work in a process of its own, which holds the problem: whatever it does, the verdict is ours.
+"""A learner at work in a process of its own, so that no crash, hang or exit of the learner can stop the judge.
 
-Files of users always, and everybody else's learners under a limit of seconds, run here (system/processes.py): whatever
-they raise, however they end or hang, is the verdict `failed`. `RemoteStand` asks, `answer` works on the other side; one
-question and its answer are a dict of plain values and a dict of arrays.
+Learners from a user's file always run in such a process (system/processes.py), other packages' learners under a limit
+of seconds do. An exception, an end of the process or a hang gives the verdict `failed`. `RemoteStand` asks, and
+`answer` works in the other process; a question, and its answer, are a dict of plain values and a dict of arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A learner at work on a reference's problem, in this process, and what is found of one run.
+"""One learner at work on the problem of a reference: fits, audits, further passes, and the verdict on one run.
 
     Stand        other people's learners: each fit gets a copy of the data, its answers become reports
     OwnStand     solvers of ours, by `run`
@@ -76,7 +76,7 @@ class Stand:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:
-        """A copy of the problem, which the learner may spoil; then the next gets another."""
+        """A copy of the problem for the learner; a copy that a learner has changed is replaced before the next fit."""
         own = self.reference.problem
         if self.copy is None:
             arrays = {key: np.array(each) for key, each in own.arrays().items()}
@@ -122,7 +122,7 @@ class Stand:
     def waited(
         self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
     ) -> Verdict:
-        """The verdict after further passes, as far as the patience lasts; without any it stays as it is."""
+        """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
         began = time.perf_counter()
@@ -143,9 +143,9 @@ class Stand:
         return late(first, second, last)
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
-        """The history with this budget; where a fit tells little of its way, with the histories before.
+        """The history with this budget; a fit with few checkpoints is joined to the earlier histories.
 
-        Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
+        Raises `OutOfTime` if no time is left, or if the learner was cut short before half of the budget.
         """
         if within <= 0:
             raise OutOfTime

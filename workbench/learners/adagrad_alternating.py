@@ -18,12 +18,34 @@ from workbench.errors import MissingCapability
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.solvers.adagrad import AdaGrad
 
+CERTIFIED = ("stability", "separability")  # measures that ask for certified solutions
+NO_SOLUTIONS = (
+    "adagrad-alternating has no certified solutions to offer; choose difficulty=kappa, perceptron or "
+    "non-generalisability."
+)
 
-def fit(problem, formulation, budget, rng):
-    """`budget` passes from w = b = 0 and equal costs."""
-    if not isinstance(formulation, KappaDifficulty):
-        name = type(formulation).__name__
-        raise MissingCapability(f"adagrad-alternating sets costs by difficulty and {name} does not; use adagrad.")
+
+class AdaGradAlternating:
+    """AdaGrad on (w, b), and a step of the costs once per pass."""
+
+    def misfit(self, formulation, problem):
+        """Why it does not fit the pair, or None."""
+        if not isinstance(formulation, KappaDifficulty):
+            name = type(formulation).__name__
+            return f"adagrad-alternating sets costs by difficulty and {name} does not; use adagrad."
+        if formulation.difficulty in CERTIFIED:
+            return NO_SOLUTIONS
+        return None
+
+    def fit(self, problem, formulation, budget, rng):
+        """`budget` passes from w = b = 0 and equal costs."""
+        if sentence := self.misfit(formulation, problem):
+            raise MissingCapability(sentence)
+        return learned(problem, formulation, budget, rng)
+
+
+def learned(problem, formulation, budget, rng):
+    """(w, b, v) as one array after `budget` passes."""
     solver, random, v = AdaGrad(average="last"), np.random.default_rng(rng), formulation.start(problem)
     inner = formulation.surrogate(problem, v)
     state, prices = solver.init(inner, problem), inner.prices(problem).floats()
@@ -41,10 +63,7 @@ def fit(problem, formulation, budget, rng):
 
 def refuse(form):
     """In place of a solver, for measures that ask for certified solutions."""
-    raise MissingCapability(
-        "adagrad-alternating has no certified solutions to offer; choose difficulty=kappa, perceptron or "
-        "non-generalisability."
-    )
+    raise MissingCapability(NO_SOLUTIONS)
 
 
-NAMES = {"adagrad-alternating": fit}
+NAMES = {"adagrad-alternating": AdaGradAlternating}

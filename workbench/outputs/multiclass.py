@@ -222,6 +222,12 @@ class Multiclass:
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: COLUMN, by the names of the columns where the file had any."""
+        known = isinstance(self.columns, list) and len(self.columns) == self.n_inputs
+        inputs = self.columns if known else [f"x[{j}]" for j in range(self.n_inputs)]
+        return [f"{label}: {column}" for label in self.classes for column in inputs]
+
     def exact(self) -> ExactMulticlass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)
@@ -240,9 +246,7 @@ class Multiclass:
     def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling."""
         kernel = self.kernel()
-        return kernel._replace(
-            argmax_into=slack_argmax_into, add_slope=slack_add_slope, slope_into=slack_slope_into
-        )
+        return kernel._replace(argmax_into=slack_argmax_into, add_slope=slack_add_slope, slope_into=slack_slope_into)
 
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""

@@ -233,6 +233,7 @@ class Structured(Rowed):
         return self.ask("argmax", w, samples, bool(augment))
 
     def asked_slack(self, w: Floats, samples: Ints) -> Ints:
+        """The answers of the user's `slack_argmax` for a batch, (m, 1)."""
         return self.ask("slack_argmax", w, samples, True)
 
     def supplied(self) -> Supplied:

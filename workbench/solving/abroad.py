@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Formulation, Problem, Recording
+from workbench.contracts import Formulation, Numbers, Problem, Recording
 from workbench.errors import MissingCapability
 from workbench.proofs.certificate import written
 from workbench.registries import load_file, load_user_file
@@ -23,13 +23,14 @@ from workbench.registries import load_file, load_user_file
 Arrays = dict[str, NDArray]
 
 
-def address(thing: Any) -> list[str]:  # a class or a function
+def address(thing: Any) -> list[str]:  # a user's class or function, or one of ours
     """[how, place, name] by which another process finds a class or a function.
 
     Raises `MissingCapability` for what stands in no module or file, as in a notebook.
     """
     # a user's object may have no names
-    module, name = getattr(thing, "__module__", "__main__"), getattr(thing, "__qualname__", type(thing).__name__)
+    module = getattr(thing, "__module__", "__main__")  # a user's object may have no names
+    name = getattr(thing, "__qualname__", type(thing).__name__)  # a user's object may have no names
     home = sys.modules.get(module)
     found: object = home
     for part in name.split("."):
@@ -41,7 +42,7 @@ def address(thing: Any) -> list[str]:  # a class or a function
     return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
 
 
-def found_at(how: str, place: str, name: str) -> Any:  # what `address` was given
+def found_at(how: str, place: str, name: str) -> Any:  # a user's class or function, or one of ours
     """What `address` is about."""
     found: object = load_file(Path(place), "sent") if how == "path" else import_module(place)
     for part in name.split("."):
@@ -61,7 +62,7 @@ def origin(problem: Problem) -> list[Any]:  # words, and the settings of a probl
     return ["build", *problem.origin]
 
 
-def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Problem:  # what `origin` returned
+def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Problem:  # settings, or a name
     """The problem that `origin` is about."""
     if how == "build":
         return next(iter(load_user_file(place, "problem", "problem").values()))(**name)
@@ -75,13 +76,13 @@ def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
     return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
 
 
-def sent(formulation: Formulation, problem: Problem) -> tuple[dict[str, Any], Arrays]:
+def sent(formulation: Formulation, problem: Problem) -> tuple[Numbers, Arrays]:
     """The pair in words and arrays; `received` builds it again."""
     words = {"formulation": [address(type(formulation)), written(formulation)], "problem": origin(problem)}
     return words, {} if isinstance(problem, Recording) else problem.arrays()
 
 
-def received(words: dict[str, Any], arrays: Arrays) -> tuple[Formulation, Problem]:
+def received(words: Numbers, arrays: Arrays) -> tuple[Formulation, Problem]:
     """The pair that `sent` sent."""
     kind, settings = words["formulation"]
     return found_at(*kind)(**settings), problem_at(*words["problem"], arrays)

@@ -110,14 +110,22 @@ class Family:
     proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
     caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
         scaling can make θ feasible; the bounds use the true offsets
+    cuts : the pool to begin with, such as that of the same problem at another λ
     """
 
     proven = True
 
-    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0, shards: Shards | None = None):
+    def __init__(
+        self,
+        bounds: Bounds,
+        groups: int,
+        caution: float = 0.0,
+        shards: Shards | None = None,
+        cuts: Cuts | None = None,
+    ):
         self.caution, self.shards = caution, shards
         self.own: dict[bytes, float] = {}  # upper bounds that rest on no other machine, by θ
-        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
         self.piece = 64  # samples that the oracle is asked for at a time, under a time limit

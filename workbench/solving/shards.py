@@ -1,4 +1,4 @@
-"""Many machines: oracle sweeps and dual ascent on shards of the samples (docs/mathematics.md §12).
+"""Many machines: oracle sweeps and dual ascent on shards of the samples (docs/mathematics.md §11).
 
     driver                                      worker, a process with the whole problem
     θ                                         → the highest cuts of some samples at θ
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, Recording
+from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Numbers, Problem, Recording
 from workbench.errors import BadInput, CutbenchError, MissingCapability
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
@@ -272,7 +272,7 @@ class ShardAscent:
         return self.cuts.samples[ids], self.cuts.witnesses[ids], self.weights[ids]
 
 
-def proper(samples: Any, weights: Any, part: Ints, prices: Floats) -> bool:  # whatever a worker sends
+def proper(samples: Any, weights: Any, part: Ints, prices: Floats) -> bool:  # out of a message of a worker
     """Whether weights ≥ 0 of samples of this part sum to p_i for each of them."""
     if not isinstance(samples, np.ndarray) or not isinstance(weights, np.ndarray):
         return False
@@ -374,7 +374,7 @@ DESKS: dict[str, Desk] = {}
 KEPT = 4  # runs of which a worker keeps the problem
 
 
-def answer(numbers: dict[str, Any], arrays: Arrays) -> Message:
+def answer(numbers: Numbers, arrays: Arrays) -> Message:
     """The work of a worker."""
     if numbers["do"] == "open":
         while len(DESKS) >= KEPT:

@@ -64,11 +64,13 @@ class Solution:
 
     @property
     def theta(self) -> dict[str, Floats]:
+        """θ by the names of its blocks, each in its own shape."""
         blocks = self.blocks or self.certificate.formulation.blocks(self.certificate.problem)
         return blocks.split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
+        """What the problem's argmax guarantees: exact, under or relaxed."""
         return self.problem.oracle_kind
 
     def predict(self, inputs: Any) -> Any:  # of the user's own kind

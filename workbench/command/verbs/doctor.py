@@ -34,7 +34,7 @@ def print_report(report: dict[str, Any], sentences: list[str]) -> None:
     terminal.table(["package", "version", "brought by"], packages)
     backends = [[b["name"], b["version"], b["status"], b["gap"] and small(b["gap"])] for b in report["backends"]]
     terminal.table(["backend", "version", "two samples", "certified gap"], backends)
-    floats = {where: "as IEEE 754 has them" if not each else each for where, each in report["arithmetic"].items()}
+    floats = {where: each or "as IEEE 754 has them" for where, each in report["arithmetic"].items()}
     click.echo(f"floats         {', '.join(f'{where}: {each}' for where, each in floats.items())}")
     cache, data = report["numba_cache"], report["data"]
     click.echo(f"compiled code  {cache['folder']} ({'writable' if cache['writable'] else 'NOT writable'})")

@@ -18,6 +18,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.solutions import FolderRun, resumable
 from workbench.command.words import data_option, json_option, limits, names_of, pair, pair_arguments, verb
+from workbench.errors import BadInput
 
 
 @verb(__doc__)
@@ -30,6 +31,7 @@ from workbench.command.words import data_option, json_option, limits, names_of, 
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
+@click.option("--overwrite", is_flag=True, help="Replace the run that --out holds.")
 @data_option
 @json_option
 def command(
@@ -44,6 +46,7 @@ def command(
     parallel: str | None,
     polish: bool,
     out: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     from workbench.contracts import text_alone
@@ -51,6 +54,8 @@ def command(
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
+    if out is not None and not overwrite:
+        refuse_occupied(folder)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
@@ -58,3 +63,11 @@ def command(
             return run.by_all(options)
         kept = {} if text_alone(form) else {"journal": folder}
         return run.by_one({"backend": backend, **options, **kept})
+
+
+def refuse_occupied(folder: Path) -> None:
+    """`BadInput` if a finished run is in the folder; nobody means to lose a certificate."""
+    held = [path for path in (folder / "certificate.json", folder / "solve.json") if path.exists()]
+    if held:
+        shown = terminal.shown_path(held[0])
+        raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")

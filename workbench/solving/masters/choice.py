@@ -2,8 +2,9 @@
 
 The regularizer, the prices and the named backend decide:
 
-    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
-        after passes of dual-block where n·p ≥ LONG (masters/passes.py): master "dual-block"
+    r = μ/2‖w‖² + what _loose.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
+        rounds of AscentMaster, or of GramMaster where p_i = ∞: master "dual-block"
+    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
                                                    → AscentMaster (about a moving centre where r is not curved)

@@ -3,7 +3,7 @@
 Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
 where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
 (solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
-passes have doubled, and at the end; nothing else that an ascent says counts.
+passes have trebled, and at the end; nothing else that an ascent says counts.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -12,13 +12,14 @@ passes have doubled, and at the end; nothing else that an ascent says counts.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
@@ -29,15 +30,18 @@ from workbench.solving.shards import ShardAscent, Shards
 from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
+FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-HOPE = 0.9  # of the estimate that should do, below which a pass is certified
+FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes. gap, risk, peak : Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r, of a pass's
-    visits.
+    """What makes passes.
+
+    gap, risk, peak : of a pass's visits, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r
     """
 
     passes: int
@@ -47,7 +51,7 @@ class Ascent(Protocol):
 
     def advance(self) -> None: ...
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
         """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
         ...
 
@@ -88,6 +92,7 @@ class Passes:
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
+        self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
@@ -119,23 +124,28 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        look = 1 if not self.estimates else self.ascent.passes + 1
+        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance()
+                self.average()
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             self.estimates.append((self.ascent.passes, self.estimate()))
             ending = self.stands() or clock.left <= slowest
             if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
-                look = max(look, 2 * self.ascent.passes)
+                look = max(look, LOOKS * self.ascent.passes)
                 self.certify(clock)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
                 self.checkpoint(clock)
                 break
+
+    def average(self) -> None:
+        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
+        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
 
     def estimate(self) -> float:
         """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
@@ -154,10 +164,13 @@ class Passes:
     def certify(self, clock: Clock) -> None:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
-        upper = self.bounds.upper(theta)
-        if upper < state.upper:
-            state.upper, state.theta = upper, theta
-            self.family.least = min(self.family.least, upper)
+        uppers = [(self.bounds.upper(theta), theta)]
+        if self.ascent.passes > 1:
+            uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
+        for upper, point in uppers:
+            if upper < state.upper:
+                state.upper, state.theta = upper, point
+                self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
         cuts = Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
         weights = self.bounds.balanced(cuts, weights)
@@ -166,7 +179,7 @@ class Passes:
             state.lower, self.duals = lower, (samples, witnesses, weights)
         state.latest = theta
         if self.gap > self.wanted and np.isfinite(self.gap):
-            self.trusted = HOPE * min(self.estimates[-1][1] * self.wanted / self.gap, self.trusted)
+            self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
 
@@ -182,8 +195,7 @@ class Passes:
         return replace(self.state, weights=self.duals[2], status=status)
 
     def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
-        """Rows of the best lower bound as the family's handles, (their multipliers, the ascent's θ), and the progress.
-        """
+        """Rows of the best lower bound as the family's handles; their multipliers and the ascent's θ; the progress."""
         samples, witnesses, weights = self.duals
         ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
@@ -208,7 +220,7 @@ class Passes:
             return False
         recent = min(gap for at, gap in self.estimates if 3 * at > 2 * passes)
         earlier = min(gap for at, gap in self.estimates if 3 * at <= 2 * passes)
-        return recent > 0.5 * earlier
+        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
 
 
 def ascent(bounds: Bounds) -> Ascent:
@@ -220,7 +232,7 @@ def ascent(bounds: Bounds) -> Ascent:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
-    listing = bounds.oracle.listing() if hasattr(bounds.oracle, "listing") else None
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
@@ -232,7 +244,7 @@ def passable(bounds: Bounds) -> bool:
     shape = bounds.regularizer.shape(bounds.oracle.dim)
     if shape is None or shape.absolute.any():
         return False
-    weights = bounds.oracle.problem.n_features
+    weights = bounds.problem.n_features
     plain = np.isneginf(shape.floor[:weights]).all() and not shape.linear[:weights].any()
     even = (shape.square[:weights] == shape.square[0]).all() and 0 < shape.square[0] < np.inf
     return bool(plain and even) and bounds.oracle.kernel().slope_into is not None
