@@ -58,7 +58,7 @@ def reliability(kills: int = 300, soak: float = 0.02, only: str = "", seed: int 
             row["tried"] += 1
             row["survived" if trial["survived"] else "lost"] += 1
             if not trial["survived"]:
-                findings.append(f"{category}, {trial['kind']}: {trial['told']}")
+                findings.append({"category": category, "trial": trial["kind"], "told": trial["told"]})
             if row["tried"] % 20 == 0:
                 yield {"finished": f"{row['tried']} of {category}"} | summary(rows, findings, began)
     yield summary(rows, findings, began)
@@ -89,7 +89,7 @@ def trials(category: str, size: float, seed: int) -> Iterator[dict[str, Any]]:
             process.wait()
 
 
-def summary(rows: list[dict[str, Any]], findings: list[str], began: float) -> dict[str, Any]:
+def summary(rows: list[dict[str, Any]], findings: list[dict[str, str]], began: float) -> dict[str, Any]:
     total = {key: sum(row[key] for row in rows) for key in ("tried", "survived", "lost")}
     seconds = {"failed": total["lost"], "seconds": time.perf_counter() - began}
     return {**total, **seconds, "findings": findings[:50], "rows": rows}

@@ -38,7 +38,7 @@ from workbench.system import journal as journals
 from workbench.system.journal import ARRAYS, CHECKPOINT, LINES, Journal, read
 
 OFTEN = 0.005  # seconds between checkpoints in these small runs
-LONG = 0.1  # seconds after which a session must leave something
+LONG = 5.0  # seconds of work that may be lost
 Fault = Callable[[np.random.Generator, float], None]  # set up in the child; the seconds of an undisturbed run
 
 
@@ -221,7 +221,7 @@ def trial(run: str, kind: str, straight: tuple[float, float], seconds: float, se
         if run in ROUNDS and rounds < found["rounds"]:
             said.append(f"told of {found['rounds']} rounds, {rounds} are kept")
         quiet = not (rounds or checkpoint) and kind in ("SIGKILL", "SIGINT", "SIGTERM") and run not in ONCE
-        if quiet and "ends" not in found and found["seconds"] > LONG + seconds / 2 and run != "crosscheck":
+        if quiet and "ends" not in found and found["seconds"] > LONG + seconds and run != "crosscheck":
             said.append(f"nothing is kept of {found['seconds']:.2f} s")
         if kind in AFTER and (fault := damaged(kind, folder, run, rng)):
             said.append(fault)
