@@ -40,12 +40,19 @@ def reuters(
 
 
 def synthetic_text(
-    n: int = 200, split: Literal["train", "test"] = "train", seed: int = 0, labels: int = 5, min_count: int = 1
-) -> wb.Multiclass:
-    """n made-up stories (`wb.datasets.made_stories`) in the same features; split=test has n others."""
-    if n < 2 or labels < 2:
-        raise wb.BadInput(f"n={n} stories of {labels} topics make no problem; choose both at least 2.")
-    made = wb.datasets.made_stories(2 * n, seed, labels)
+    n: int = 200, split: Literal["train", "test"] = "train", seed: int = 0, labels: int = 5, min_count: int = 1,
+    words: int = 400, length: int = 40,
+) -> wb.Multiclass:  # fmt: skip
+    """n made-up stories (`wb.datasets.made_stories`) in the same features; split=test has n others.
+
+    n=11314, labels=20, words=57000, length=160 have the size of 20 Newsgroups: 42,000 words, d = 840,000.
+    """
+    if min(n, labels, words) < 2 or length < 5:
+        raise wb.BadInput(
+            f"n={n} stories of {labels} topics, {words} words and length {length} make no problem; "
+            "choose n, labels and words at least 2, and length at least 5."
+        )
+    made = wb.datasets.made_stories(2 * n, seed, labels, words, length)
     learned, other = (wb.datasets.Stories(made.topics[part], made.texts[part]) for part in (slice(n), slice(n, None)))
     return tfidf_problem(learned, other if split == "test" else learned, min_count)
 

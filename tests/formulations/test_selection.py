@@ -20,11 +20,13 @@ from workbench.backends import solve_cvxpy
 from workbench.command.cli import cli
 from workbench.contracts import CutForm, Search, SmoothForm
 from workbench.formulations.self_paced import SelfPaced, greatest_terms
-from workbench.proofs.capped import AGAIN, CappedBounds, Tree
+from workbench.proofs.capped import CappedBounds
 from workbench.proofs.certificate import load
+from workbench.proofs.tree import AGAIN, Tree
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
-from workbench.solving.branch_and_bound import HUGE, CappedTerms, alternation, search
+from workbench.solving.branch_and_bound import search
+from workbench.solving.capped_terms import HUGE, CappedTerms, alternation
 from workbench.solving.request import Request
 
 OUTPUTS = dict(registry("output").items())

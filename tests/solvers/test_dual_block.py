@@ -128,7 +128,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
         solver.advance(tools, prices, state, np.arange(12))
     remember(state)
     pool, point, mu = state.pool, state.point, state.curvature
-    place = True, 1, prices, mu, pool, state.desk, point.theta
+    place = True, 1, prices, mu, pool, state.desk, state.loose, point.theta
     tools.sweep(tools.argmax_into, tools.slope_into, tools.insert, tools.data, np.arange(12), *place)
     moves = np.array([point.theta - point.before, point.step])
     displaced = np.array([pool.weight - pool.before, pool.step])
@@ -136,7 +136,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
     best = np.linalg.solve(mu * moves @ moves.T, rise)
     before, ideal = dual(state), dual(state) + best @ rise / 2
     unclipped = (pool.weight + best @ displaced).min() >= 0
-    taken = tools.plane(prices, mu, pool, point, state.desk)
+    taken = tools.plane(prices, mu, pool, point, state.desk, state.loose)
     assert dual(state) == pytest.approx(ideal, rel=1e-9) if unclipped else dual(state) <= ideal + 1e-12
     assert dual(state) > before if taken else dual(state) == before
     assert (pool.weight >= 0).all()
@@ -169,7 +169,8 @@ def test_room_is_made_in_the_midst_of_a_sweep():
             n, most = 12, 2 * state.most
             small = loops.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
             assert tools.repack(
-                tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.point.theta
+                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.loose),
+                state.point.theta,
             )
             state.pool = small
         for _ in range(60):

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Numbers = dict[str, Any]  # numbers, words and lists by key, as JSON has them
 SlopesAndOffsets = Callable[[Ints, Ints], tuple[sparse.csr_array, Floats]]  # samples (m,), witnesses → (m, p) and (m,)
 
 
@@ -151,10 +152,21 @@ class Cuts:
         self.dim = dim
         self._samples, self._offsets = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
         self._witnesses, self._slopes = Grown(np.empty((0, width), np.int64)), GrownRows(dim)
-        self._index: dict[tuple[int, bytes], int] = {}
+        self._index: dict[tuple[int, bytes], int] | None = {}  # None: not yet made
+
+    @classmethod
+    def distinct(cls, samples: Ints, witnesses: Ints, slopes: sparse.csr_array, offsets: Floats) -> Cuts:
+        """A pool of these atoms, no two of which are alike; they are not compared until one is added."""
+        cuts = cls(slopes.shape[1], witnesses.shape[1])
+        cuts._index = None
+        cuts._samples.extend(samples)
+        cuts._witnesses.extend(witnesses)
+        cuts._offsets.extend(offsets)
+        cuts._slopes.extend(slopes)
+        return cuts
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._offsets.view)
 
     @property
     def samples(self) -> Ints:
@@ -178,9 +190,12 @@ class Cuts:
 
     def add(self, samples: Ints, witnesses: Ints, rows: SlopesAndOffsets) -> Ints:
         """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of the new atoms."""
-        ids, fresh, size = np.empty(len(samples), np.int64), [], len(self)
+        if self._index is None:
+            known = zip(self.samples.tolist(), self.witnesses, strict=True)
+            self._index = {(sample, witness.tobytes()): k for k, (sample, witness) in enumerate(known)}
+        ids, fresh, size, index = np.empty(len(samples), np.int64), [], len(self), self._index
         for j, (sample, witness) in enumerate(zip(samples.tolist(), witnesses, strict=True)):
-            ids[j] = self._index.setdefault((sample, witness.tobytes()), len(self._index))
+            ids[j] = index.setdefault((sample, witness.tobytes()), len(index))
             if ids[j] == size + len(fresh):
                 fresh.append(j)
         if fresh:

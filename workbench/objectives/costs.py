@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.intervals import U, gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios, ratios
-from workbench.contracts import Exact, Floats, Ints, Kernel, Kernelled
+from workbench.contracts import Exact, Floats, Ints, Kernel, Kernelled, Listable, Listing
 from workbench.objectives.factorings import Classes
 from workbench.objectives.oracles import MarginRescaling, called_kernel
 
@@ -173,6 +173,23 @@ class LearnedCost(MarginRescaling):
         data = inner, table, *self.costs(), group, starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
         return Kernel(data, argmax_into, add_slope, slope_into, most, reads_into, inner.widest + k + learned)
+
+    def listing(self) -> Listing | None:
+        """All cuts as tables; a kind is a group of inputs and a true label."""
+        if not isinstance(self.problem, Listable):
+            return None
+        (d, k, _), (table, fixed) = self.sizes, self.costs()
+        groups, learned = len(table), self.dim - d - k
+        scale = np.tile(1 - np.eye(k), (groups, 1))
+        classes = table.reshape(groups * k, k) if learned else np.full((groups * k, k), -1)
+        offset = np.zeros((groups * k, k)) if learned else fixed.reshape(groups * k, k)
+        return self.problem.listing(scale, offset)._replace(
+            kind=self.classes.group * k + self.problem.labels,
+            truth=np.tile(np.arange(k), groups),
+            biased=1,
+            classes=classes,
+            K=float(self.K),
+        )
 
     def costs(self) -> tuple[Ints, Floats]:
         """Classes S (groups, k, k), and the costs K v_S that are not learned (groups, k, k), none if all are."""

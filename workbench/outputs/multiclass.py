@@ -17,12 +17,14 @@ from workbench.arithmetic.arrays import (
     checked_inputs,
     checked_learned,
     checked_weights,
+    compiled_rows,
+    kept_rows,
     missing_labels,
     named_labels,
     saved_rows,
     taken,
 )
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
@@ -74,6 +76,44 @@ def reads_into(data: Any, i: int, indices: Ints) -> int:
         for j in range(indptr[i], indptr[i + 1]):
             indices[count] = label * p + columns[j]
             count += 1
+    return count
+
+
+def slack_argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
+    """max_y ℓ(y_i, y) (1 + ⟨W_y − W_{y_i}, x_i⟩); ties go to the lowest label."""
+    indptr, indices, values, truth, cost, p = data
+    best, best_label, own = -np.inf, 0, 0.0
+    for j in range(indptr[i], indptr[i + 1]):
+        own += theta[truth[i] * p + indices[j]] * values[j]
+    for label in range(cost.shape[1]):
+        score = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            score += theta[label * p + indices[j]] * values[j]
+        value = cost[truth[i], label] * (1.0 - (own - score))
+        if value > best:
+            best, best_label = value, label
+    out[0] = best_label
+    return best
+
+
+def slack_add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
+    """θ += scale · ℓ(y_i, out) (φ(x_i, out) − φ(x_i, y_i))."""
+    indptr, indices, values, truth, cost, p = data
+    scale = scale * cost[truth[i], out[0]]
+    for j in range(indptr[i], indptr[i + 1]):
+        theta[out[0] * p + indices[j]] += scale * values[j]
+        theta[truth[i] * p + indices[j]] -= scale * values[j]
+
+
+def slack_slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
+    """The entries of the same slope into (indices, values); their number."""
+    indptr, columns, entries, truth, cost, p = data
+    count, loss = 0, cost[truth[i], out[0]]
+    if out[0] != truth[i]:
+        for j in range(indptr[i], indptr[i + 1]):
+            indices[count], values[count] = out[0] * p + columns[j], loss * entries[j]
+            indices[count + 1], values[count + 1] = truth[i] * p + columns[j], -loss * entries[j]
+            count += 2
     return count
 
 
@@ -182,6 +222,12 @@ class Multiclass:
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: COLUMN, by the names of the columns where the file had any."""
+        known = isinstance(self.columns, list) and len(self.columns) == self.n_inputs
+        inputs = self.columns if known else [f"x[{j}]" for j in range(self.n_inputs)]
+        return [f"{label}: {column}" for label in self.classes for column in inputs]
+
     def exact(self) -> ExactMulticlass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)
@@ -189,15 +235,27 @@ class Multiclass:
     def kernel(self, augment: bool | Floats = True) -> Kernel:
         X, longest = self.X, int(np.diff(self.X.indptr).max())
         data = (
-            X.indptr.astype(np.int64),
-            X.indices.astype(np.int64),
-            X.data,
+            *compiled_rows(X),
             self.labels,
             self.cost if augment is True else np.zeros_like(self.cost) if augment is False else augment,
             self.n_inputs,
         )
         functions = argmax_into, add_slope, slope_into
         return Kernel(data, *functions, 2 * longest, reads_into, len(self.classes) * longest)
+
+    def slack_kernel(self) -> Kernel:
+        """The kernel of slack rescaling."""
+        kernel = self.kernel()
+        return kernel._replace(argmax_into=slack_argmax_into, add_slope=slack_add_slope, slope_into=slack_slope_into)
+
+    def listing(self, scale: Floats, offset: Floats) -> Listing:
+        """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""
+        X, k = self.X, len(self.classes)
+        rows = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        square = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        nothing = np.full((k, k), -1)
+        tables = np.ascontiguousarray(scale, float), np.ascontiguousarray(offset, float)
+        return Listing(*rows, square, self.labels, np.arange(k), *tables, 0, nothing, 0.0, self.n_inputs)
 
     def marginals(self) -> Softmax:
         """The likelihood of its labels."""
@@ -217,9 +275,7 @@ class Multiclass:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.X.data,
-            "indices": self.X.indices.astype(np.int64),
-            "indptr": self.X.indptr.astype(np.int64),
+            **kept_rows(self.X),
             "n_inputs": np.array(self.n_inputs),
             "labels": self.labels,
             "classes": self.classes,

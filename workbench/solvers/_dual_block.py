@@ -55,7 +55,10 @@ class Pool(NamedTuple):
 
 
 class Point(NamedTuple):
-    """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names."""
+    """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names.
+
+    Where θ has loose entries, these three hold their push d in place of θ.
+    """
 
     theta: Floats
     before: Floats
@@ -64,7 +67,12 @@ class Point(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Working space: dense (p,) zeros, two slopes' entries, and four numbers a cut of one sample."""
+    """Working space: dense (p,) zeros, two slopes' entries, and four numbers a cut of one sample.
+
+    met : (4,) over visits, Σ_i p_i max_r ∇_r − Σ_r β_r ∇_r; of visits that asked Σ_i p_i max_r ∇_r and max_ir ∇_r; and
+        by how much D rose
+    ratio : (q,) μ/h of the loose entries, the last q of θ, which weigh in inner products
+    """
 
     dense: Floats
     indices: Ints
@@ -74,7 +82,8 @@ class Desk(NamedTuple):
     start: Floats
     change: Floats
     answer: Ints
-    gap: Floats
+    met: Floats
+    ratio: Floats
 
 
 def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products: int) -> Pool:
@@ -94,10 +103,10 @@ def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products
     )
 
 
-def desk(dim: int, width: int, most: int, slots: int) -> Desk:
+def desk(dim: int, width: int, most: int, slots: int, ratio: Floats) -> Desk:
     numbers = [np.zeros(slots) for _ in range(4)]
     entries = np.zeros(2 * most, np.int64), np.zeros(2 * most)
-    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(1))
+    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(4), ratio)
 
 
 def insert(slope_into, data, i, witness, pool, desk):
@@ -105,7 +114,8 @@ def insert(slope_into, data, i, witness, pool, desk):
     used, count, member, witnesses = pool.used, pool.count, pool.member, pool.witness
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
-    dense, indices, values = desk.dense, desk.indices, desk.values
+    dense, indices, values, ratio = desk.dense, desk.indices, desk.values, desk.ratio
+    plain = len(dense) - len(ratio)
     m, r, start, base = count[i], used[0], used[1], used[2]
     if m == member.shape[1] or r == len(row) or start + len(indices) > len(index) or base + m + 1 > len(product):
         return -1
@@ -114,14 +124,16 @@ def insert(slope_into, data, i, witness, pool, desk):
         dense[indices[k]] += values[k]
     square = 0.0
     for k in range(entries):
-        square += values[k] * dense[indices[k]]
+        j = indices[k]
+        square += values[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
     nearest, distance = -1, square
     for a in range(m):
         s, dot = member[i, a], 0.0
         if parent[s] >= 0:
             dot = product[base + parent[s]]
         for k in range(first[s], last[s]):
-            dot += value[k] * dense[index[k]]
+            j = index[k]
+            dot += value[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
         product[base + a] = dot
         apart = square - 2.0 * dot + product[row[s] + a]
         if apart < distance:
@@ -147,17 +159,18 @@ def insert(slope_into, data, i, witness, pool, desk):
     return m
 
 
-def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, theta):
+def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta):
     """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
 
     Fewer than `order` asks for says that the pool has no room for the next cut. A visit makes at most
-    `steps` pairwise steps; desk.gap grows by p_i max_r ∇_r − Σ_r β_r ∇_r as the visit found it.
+    `steps` pairwise steps; desk.met takes in what the visit found.
     """
     count, member, witnesses = pool.count, pool.member, pool.witness
     offset, weight, idle = pool.offset, pool.weight, pool.idle
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
     score, height, start, change, answer = desk.score, desk.height, desk.start, desk.change, desk.answer
+    metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
     top = 0.0
     for visit in range(len(order)):
         i = order[visit]
@@ -194,7 +207,10 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
         highest = height[0]
         for a in range(m):
             highest = max(highest, height[a])
-        desk.gap[0] += prices[i] * highest - own
+        desk.met[0] += prices[i] * highest - own
+        if asking:
+            desk.met[1] += prices[i] * highest
+            desk.met[2] = max(desk.met[2], highest)
         for _ in range(steps):
             high, low = 0, -1
             for a in range(m):
@@ -215,6 +231,7 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
             else:
                 weight[minus] = 0.0
             weight[plus] += move
+            desk.met[3] += move * (rise - curve * move / 2.0)
             for a in range(m):
                 other = row[member[i, a]]
                 gained = product[row[plus] + a] if a < high else product[other + high]
@@ -233,28 +250,85 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
                 if parent[r] >= 0:
                     change[parent[r]] += change[a]
                 for k in range(first[r], last[r]):
-                    theta[index[k]] -= change[a] * value[k] / curvature
+                    j = index[k]
+                    if j < plain:
+                        theta[j] -= change[a] * value[k] / curvature
+                    else:
+                        push[j - plain] += change[a] * value[k]
+                        theta[j] = max((pull[j - plain] - push[j - plain]) / metric[j - plain], floor[j - plain])
     return len(order)
 
 
-def plane(prices, curvature, pool, point, desk):
+def turn(
+    argmax_into, slope_into, insert, sweep, plane, retie, projected,
+    data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
+):  # fmt: skip
+    """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
+
+    A pass takes as long as `worth` cached sweeps. 0 says that the pool has no room for the next cut; mark (4,) then
+    tells where to go on: the sweep, the visit, the gap of the pass, and the rise of D before this sweep. A step in the
+    plane follows every sweep, but where θ is longer than the pool only the last one.
+    """
+    met, theta, fresh = desk.met, point.theta, True
+    while int(mark[0]) < len(orders):
+        number, visit = int(mark[0]), int(mark[1])
+        asking = number == 0
+        if visit == 0:
+            if fresh:
+                pool.before[:] = pool.weight
+                point.before[:] = theta
+                for j in range(len(loose.push)):
+                    point.before[len(theta) - len(loose.push) + j] = loose.push[j]
+            met[0], met[3] = 0.0, 0.0
+            if asking:
+                met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
+        order = orders[number, visit:]
+        done = sweep(
+            argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta
+        )
+        if done < len(order):
+            mark[1] += done
+            return 0
+        if len(loose.simplex) > 0:
+            retie(projected, loose)
+        if asking:
+            mark[2] = met[0]
+        last = number + 1 == len(orders)
+        fresh = last or len(theta) <= pool.used[1]
+        if fresh:
+            plane(prices, curvature, pool, point, desk, loose)
+            if len(loose.simplex) > 0:
+                retie(projected, loose)
+        mark[3] += met[3]
+        if not asking and not last and met[3] * (worth + number) < mark[3]:
+            last = True
+            if not fresh:
+                plane(prices, curvature, pool, point, desk, loose)
+                fresh = True
+        mark[0], mark[1] = len(orders) if last else number + 1, 0.0
+    return 1
+
+
+def plane(prices, curvature, pool, point, desk, loose):
     """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v.
 
     D is quadratic, so (a, c) solves two equations; samples whose weights would turn negative are clipped
-    and rescaled to their price. Taken if D rises, which it tells; v becomes β minus `before` in any case.
+    and rescaled to their price. Loose entries above their floor count as a part of the quadratic D. Taken if D rises,
+    which it tells; v becomes β minus `before` in any case.
     """
     used, count, member, offset = pool.used, pool.count, pool.member, pool.offset
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     weight, before, step, trial = pool.weight, pool.before, pool.step, pool.trial
     theta, old, previous, tried = point.theta, point.before, point.step, point.trial
     change = desk.change
+    metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
     along, across, size = 0.0, 0.0, 0.0
     for r in range(used[0]):
         size += abs(offset[r]) * weight[r]
         along += offset[r] * (weight[r] - before[r])
         across += offset[r] * step[r]
     uu, uv, vv, square = 0.0, 0.0, 0.0, 0.0
-    for j in range(len(theta)):
+    for j in range(plain):
         move = theta[j] - old[j]
         uu += move * move
         uv += move * previous[j]
@@ -262,6 +336,17 @@ def plane(prices, curvature, pool, point, desk):
         square += theta[j] * theta[j]
         along -= curvature * theta[j] * move
         across -= curvature * theta[j] * previous[j]
+    value_now = curvature / 2.0 * square
+    for j in range(len(push)):
+        at, move, past = theta[plain + j], push[j] - old[plain + j], previous[plain + j]
+        along += at * move
+        across += at * past
+        if at != 0.0:
+            value_now += (pull[j] - push[j]) * at - metric[j] / 2.0 * at * at
+        if at > floor[j]:
+            uu += move * move / metric[j] / curvature
+            uv += move * past / metric[j] / curvature
+            vv += past * past / metric[j] / curvature
     a, c, area = 0.0, 0.0, uu * vv - uv * uv
     if area > 1e-10 * uu * vv:
         a = (along * vv - across * uv) / area / curvature
@@ -270,8 +355,10 @@ def plane(prices, curvature, pool, point, desk):
         a = along / uu / curvature
     if not (abs(a) <= LONGEST and abs(c) <= LONGEST):
         a, c = 0.0, 0.0
-    for j in range(len(theta)):
+    for j in range(plain):
         tried[j] = theta[j] + a * (theta[j] - old[j]) + c * previous[j]
+    for j in range(len(push)):
+        tried[plain + j] = push[j] + a * (push[j] - old[plain + j]) + c * previous[plain + j]
     rise = 0.0
     for i in range(len(count)):
         mass, clipped, m = 0.0, False, count[i]
@@ -291,37 +378,55 @@ def plane(prices, curvature, pool, point, desk):
                     if parent[r] >= 0:
                         change[parent[r]] += change[k]
                     for z in range(first[r], last[r]):
-                        tried[index[z]] -= change[k] * value[z] / curvature
+                        if index[z] < plain:
+                            tried[index[z]] -= change[k] * value[z] / curvature
+                        else:
+                            tried[index[z]] += change[k] * value[z]
         for k in range(m):
             r = member[i, k]
             rise += offset[r] * (trial[r] - weight[r])
-    longer = 0.0
-    for j in range(len(theta)):
+    longer, value_then = 0.0, 0.0
+    for j in range(plain):
         longer += tried[j] * tried[j]
-    better = rise - curvature / 2.0 * (longer - square) > LEAST * (size + curvature / 2.0 * square)
+    for j in range(len(push)):
+        at = max((pull[j] - tried[plain + j]) / metric[j], floor[j])
+        if at != 0.0:
+            value_then += (pull[j] - tried[plain + j]) * at - metric[j] / 2.0 * at * at
+    value_then += curvature / 2.0 * longer
+    rise -= value_then - value_now
+    better = rise > LEAST * (size + abs(value_now))
     if better:
+        desk.met[3] += rise
         for r in range(used[0]):
             weight[r] = trial[r]
-        for j in range(len(theta)):
+        for j in range(plain):
             theta[j] = tried[j]
+        for j in range(len(push)):
+            push[j] = tried[plain + j]
+            theta[plain + j] = max((pull[j] - push[j]) / metric[j], floor[j])
     for r in range(used[0]):
         step[r] = weight[r] - before[r]
-    for j in range(len(theta)):
+    for j in range(plain):
         previous[j] = theta[j] - old[j]
+    for j in range(len(push)):
+        previous[plain + j] = push[j] - old[plain + j]
     return 1 if better else 0
 
 
-def repack(slope_into, insert, data, patience, curvature, old, new, desk, theta):
-    """Copy the cuts with weight, and those idle for at most `patience` visits, sample by sample; 1 if they fit.
+def repack(slope_into, insert, data, patience, curvature, old, new, desk, loose, theta):
+    """Copy each sample's first cut, those with weight, and those idle for at most `patience` visits; 1 if they fit.
 
     θ is computed anew, free of the rounding errors of its many moves.
     """
+    push, plain = loose.push, len(theta) - len(loose.push)
     for j in range(len(theta)):
         theta[j] = 0.0
+    for j in range(len(push)):
+        push[j] = 0.0
     for i in range(len(old.count)):
         for a in range(old.count[i]):
             r = old.member[i, a]
-            if old.weight[r] > 0.0 or old.idle[r] <= patience:
+            if a == 0 or old.weight[r] > 0.0 or old.idle[r] <= patience:
                 place = insert(slope_into, data, i, old.witness[r], new, desk)
                 if place < 0:
                     return 0
@@ -333,5 +438,11 @@ def repack(slope_into, insert, data, patience, curvature, old, new, desk, theta)
             if new.parent[r] >= 0:
                 desk.change[new.parent[r]] += desk.change[a]
             for k in range(new.first[r], new.last[r]):
-                theta[new.index[k]] -= desk.change[a] * new.value[k] / curvature
+                j = new.index[k]
+                if j < plain:
+                    theta[j] -= desk.change[a] * new.value[k] / curvature
+                else:
+                    push[j - plain] += desk.change[a] * new.value[k]
+    for j in range(len(push)):
+        theta[plain + j] = max((loose.pull[j] - push[j]) / loose.metric[j], loose.floor[j])
     return 1

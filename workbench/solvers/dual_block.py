@@ -10,8 +10,9 @@ by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}�
 Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2). In a pass over the oracle each visit first asks for
 the highest cut at the θ of that moment and keeps it if it is new.
 
-**Cached sweeps** visit the samples again without the oracle, in new random orders, while the gap that
-their visits meet, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, is above `share` times that of the pass; at most `sweeps`.
+**Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
+since the pass began, if a pass takes as long as `worth` cached sweeps (as in Shah, Kolmogorov, Lampert 2015,
+who measure the time); at most `sweeps`.
 
 **The plane.** A sweep displaces β by u; the sweep before it, with its own plane step, by v. D is quadratic,
 so its maximum over β + a u + c v solves two equations in scalar products of θ's moves: O(K + p). As in
@@ -20,6 +21,9 @@ are clipped, and a step is taken only if D rises by more than rounding could.
 
 **Pruning.** Every `period` passes, cuts without weight for more than `patience` visits of the oracle are
 removed, and the remaining cuts are moved together in memory. β does not change, so D never falls.
+
+**Loose entries** of θ, such as biases and costs, stand behind the weights (_loose.py); `solve` makes passes with
+them, the learner does not.
 
 The report is the last θ. The duals handed over are the pool's witnesses and weights; `run` rebuilds the
 cuts from the data, so nothing computed here enters a bound. `solve` can begin with these passes, too.
@@ -35,18 +39,25 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel, Solver
+from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.objectives.regularizers import projected
 from workbench.solvers import _dual_block as loops
+from workbench.solvers import _loose
+from workbench.solvers._common import misfit_of_ridge
 from workbench.solvers._dual_block import Desk, Point, Pool
+from workbench.solvers._loose import Loose
 
 FACTOR = 2  # by which the pool outgrows what it holds
+LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
 @dataclass
 class State:
-    """Where a run stands; `passes` over the oracle so far."""
+    """Where a run stands; `passes` over the oracle so far.
+
+    base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    """
 
     curvature: float
     pool: Pool
@@ -54,7 +65,10 @@ class State:
     desk: Desk
     most: int
     rng: np.random.Generator
+    loose: Loose
     passes: int = 0
+    gap: float = np.inf  # that the visits of the last pass met
+    base: Floats | float = 0.0
 
 
 class Loops(NamedTuple):
@@ -67,14 +81,17 @@ class Loops(NamedTuple):
     sweep: Callable[..., int]
     plane: Callable[..., int]
     repack: Callable[..., int]
+    turn: Callable[..., int]
+    retie: Callable[..., float]
+    projected: Callable[..., Floats]
 
 
 @dataclass(frozen=True)
 class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
-    sweeps: int = 10
-    share: float = 0.1
+    sweeps: int = 20
+    worth: float = 3.0
     steps: int = 10
     patience: int = 5
     period: int = 10
@@ -85,17 +102,14 @@ class DualBlock(Solver):
     sweep = staticmethod(loops.sweep)
 
     def __post_init__(self) -> None:
-        least = {"sweeps": 0, "share": 0, "steps": 1, "patience": 0, "period": 1}
+        least = {"sweeps": 0, "worth": 0, "steps": 1, "patience": 0, "period": 1}
         for key, bound in least.items():
             if not getattr(self, key) >= bound:
                 raise BadInput(f"{key} is {getattr(self, key)}; give a number of at least {bound}.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return f"dual-block needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
-        if formulation.prices(problem).hard:
-            return "dual-block needs finite prices and hard constraints have none; use the soft margin."
+        if sentence := misfit_of_ridge(self.name, formulation, problem):
+            return sentence
         if formulation.oracle(problem).kernel().slope_into is None:
             return f"dual-block needs slope_into and the kernel of {type(problem).__name__} has none; use bcfw."
         return None
@@ -103,21 +117,15 @@ class DualBlock(Solver):
     def init(self, formulation: Any, problem: Any) -> State:
         """All weight on the truth, whose cut is zero; samples of price 0 have no cuts."""
         oracle, prices = formulation.oracle(problem), formulation.prices(problem).floats()
-        most, samples = oracle.kernel().most, np.flatnonzero(prices)
-        n, m = len(prices), len(samples)
-        pool = loops.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
-        pool.used[:] = m, 0, m
-        pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
-        pool.witness[:m], pool.parent[:m], pool.weight[:m] = problem.truth[samples], -1, prices[samples]
-        point = Point(*np.zeros((4, oracle.dim)))
-        desk = loops.desk(oracle.dim, oracle.width, most, 8)
         curvature = float(formulation.regularizer(problem).curvature)
-        return State(curvature, pool, point, desk, most, np.random.default_rng(self.seed))
+        return begun(oracle, problem.truth, prices, curvature, self.seed)
 
-    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
+    def start(
+        self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats, compiled: bool = False
+    ) -> State:
         """The state at dual weights β_k of K cuts: their pool, and θ = −Σ β_k a_k/μ."""
         state, oracle = self.init(formulation, problem), formulation.oracle(problem)
-        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, False)
+        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, compiled)
         state.pool.weight[:] = 0.0
         slopes, offsets = oracle.rows(samples, witnesses)
         for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
@@ -145,37 +153,113 @@ class DualBlock(Solver):
         return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
 
     def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
+        """Visit the samples of `order`, one pass at a time."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
-            first = self.swept(tools, prices, state, piece, True)
-            for _ in range(self.sweeps):
-                if self.swept(tools, prices, state, state.rng.permutation(everyone), False) <= self.share * first:
-                    break
+            again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]
+            self.turn(tools, prices, state, np.array([piece, *again]))
             state.passes += 1
             if state.passes % self.period == 0:
                 moved(tools, state, self.patience)
 
-    def swept(self, tools: Loops, prices: Floats, state: State, order: Ints, asking: bool) -> float:
-        """One sweep and its step in the plane; the gap that the visits met."""
+    def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints) -> None:
+        """One pass and its cached sweeps."""
+        mark = np.zeros(4)
+        while True:
+            constants = self.worth, self.steps, prices, state.curvature
+            place = state.pool, state.point, state.desk, state.loose, mark
+            functions = tools.argmax_into, tools.slope_into, tools.insert, tools.sweep, tools.plane
+            ties = tools.retie, tools.projected
+            if tools.turn(*functions, *ties, tools.data, orders, *constants, *place):
+                break
+            moved(tools, state, self.patience)
+        state.gap = float(mark[2])
+
+
+def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int) -> State:
+    """All weight on the truth, no loose entries."""
+    most, samples, (n, m) = oracle.kernel().most, np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
+    pool = loops.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
+    pool.used[:] = m, 0, m
+    pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
+    pool.witness[:m], pool.parent[:m], pool.weight[:m] = truth[samples], -1, prices[samples]
+    point = Point(*np.zeros((4, oracle.dim)))
+    desk = loops.desk(oracle.dim, oracle.width, most, 8, np.zeros(0))
+    return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _loose.none())
+
+
+class CachedBlocks:
+    """Passes of dual-block for `solve`, with loose entries: biases and costs (_loose.py).
+
+    Of the last pass's visits: `gap`, `risk` Σ_i p_i max_r ∇_r, and `peak`, the highest ∇_r.
+    prices : (n,) finite;  start : θ (p,), of which the loose entries are taken as they are and the weights are 0
+    slopes : (m, p) of some cuts, for the scale of the loose entries
+    """
+
+    def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
+        self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)
+        self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel()
+        self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
+        if oracle.dim > d:
+            state.point.theta[d:] = start[d:]
+            state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
+            state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        self.tools = prepared(kernel, prices, state, machine.available() and bool(kernel.data))
+        self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
+
+    def advance(self) -> None:
+        state = self.state
+        if len(state.loose.x):
+            _loose.recentre(state.loose)
+            self.tools.retie(self.tools.projected, state.loose)
+        self.method.advance(self.tools, self.prices, state, self.rng.permutation(self.samples))
+        self.passes, self.gap = state.passes, state.gap
+        self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+        state, push = self.state, slopes.T @ weights
+        state.pool.weight[:] = 0.0
+        for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
+            cut = seated(self.tools, state, int(i), witness)
+            state.pool.offset[cut] = offset
+            state.pool.weight[cut] += weight
+        self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
+        d = len(push) - len(state.loose.x)
+        state.point.theta[:d], state.loose.push[:] = -push[:d] / state.curvature, push[d:]
+        self.tools.retie(self.tools.projected, state.loose)
         remember(state)
-        done, gap = 0, 0.0
-        while done < len(order):
-            state.desk.gap[0] = 0.0
-            place = state.pool, state.desk, state.point.theta
-            constants = asking, self.steps, prices, state.curvature
-            functions = tools.argmax_into, tools.slope_into, tools.insert, tools.data
-            done += tools.sweep(*functions, order[done:], *constants, *place)
-            gap += float(state.desk.gap[0])
-            if done < len(order):
-                moved(tools, state, self.patience)
-        tools.plane(prices, state.curvature, state.pool, state.point, state.desk)
-        return gap
+
+    def raised(self, factor: float) -> None:
+        """Prices times a factor; what is added lies on the truths, so θ stays."""
+        pool = self.state.pool
+        pool.weight[pool.member[self.samples, 0]] += (factor - 1) * self.prices[self.samples]
+        self.prices *= factor
+        pool.step[:] = 0.0
+        self.state.point.step[:] = 0.0
+
+    @property
+    def saturated(self) -> bool:
+        """Whether some sample has no weight left on its truth."""
+        pool, samples = self.state.pool, self.samples
+        return bool((pool.weight[pool.member[samples, 0]] <= 1e-6 * self.prices[samples]).any())
+
+    @property
+    def theta(self) -> Floats:
+        """θ of now."""
+        return self.method.report(self.state)
+
+    def duals(self) -> tuple[Ints, Ints, Floats]:
+        """(samples, witnesses, weights μ = p α) of the cuts with weight."""
+        return self.method.duals(self.state)
 
 
 def remember(state: State) -> None:
     """`before` becomes what is now."""
     state.pool.before[:] = state.pool.weight
     state.point.before[:] = state.point.theta
+    if len(state.loose.push):
+        state.point.before[-len(state.loose.push) :] = state.loose.push
 
 
 def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
@@ -198,12 +282,15 @@ def moved(tools: Loops, state: State, patience: int) -> None:
         new = loops.empty_pool(
             n, old.witness.shape[1], slots, cuts, entries + factor * 2 * state.most, products + slots
         )
-        state.desk = loops.desk(len(state.point.theta), old.witness.shape[1], state.most, slots)
-        place = state.curvature, old, new, state.desk, state.point.theta
+        desk = loops.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio)
+        desk.met[:] = state.desk.met
+        state.desk = desk
+        place = state.curvature, old, new, state.desk, state.loose, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
         factor *= 2
     state.pool = new
+    state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
 
@@ -211,7 +298,7 @@ def moved(tools: Loops, state: State, patience: int) -> None:
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
     if not compiled:
-        plain = loops.insert, loops.sweep, loops.plane, loops.repack
+        plain = loops.insert, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
     kernel = machine.nested(kernel)
     build, data, i = machine.compiled_function, kernel.data, 0
@@ -219,11 +306,16 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
-    order, place = np.empty(1, np.int64), (pool, desk, point.theta)
-    sweep = build(loops.sweep, (argmax, slope, insert, data, order, True, 1, prices, mu, *place), "int64")
-    plane = build(loops.plane, (prices, mu, pool, point, desk), "int64")
-    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, point.theta), "int64")
-    return Loops(argmax, slope, data, insert, sweep, plane, repack)
+    order, loose, functions = np.empty(1, np.int64), state.loose, (argmax, slope, insert)
+    place = pool, desk, loose, point.theta
+    sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
+    plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
+    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
+    onto = build(projected, (prices, prices), "floats")
+    retie = build(_loose.retie, (onto, loose))
+    place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
+    turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
+    return Loops(argmax, slope, data, insert, sweep, plane, repack, turn, retie, onto)
 
 
 NAMES = {"dual-block": DualBlock}

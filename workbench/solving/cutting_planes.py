@@ -10,7 +10,7 @@ Dropping a row at once can cycle, and so can dropping a row twice near the limit
 
 Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the master lacks, the
 backend was not accurate enough: its tolerance is tightened, and if no new row comes of that the run ends `stalled`.
-`limit` is a limit of rounds or time.
+`limit` is a limit of rounds, time or memory.
 
 With a journal (system/journal.py) each finished round is a line of kind `round`: its numbers as in
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
@@ -30,20 +30,24 @@ both are rebuilt from the witnesses and the data, and both bounds are computed a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from contextlib import suppress
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
 from workbench.solving.masters.master import Master, MasterAnswer
-from workbench.solving.progress import Clock, Progress, Record, Stopwatch
+from workbench.solving.progress import Clock, Deadline, Progress, Record, Stopwatch
 from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
 TIGHTEST = 1e-13
+PATIENT = 5  # rounds in which the gap has to halve, where other steps can go on
 SHARE = 0.1  # of the gap: the accuracy to which a master that can stop early is solved
 
 
@@ -54,6 +58,7 @@ def generate(
     held: Sequence[Ints] = (),
     journal: Journal | None = None,
     warm: tuple[Floats, Floats] | None = None,
+    after: Progress | None = None,
 ) -> Progress:
     """Run the loop on a family of cuts with a master; see the module's docstring.
 
@@ -61,28 +66,20 @@ def generate(
     held : rows that the master starts with, as the family's handles
     journal : takes each finished round; the rounds that the journal holds are not run again
     warm : multipliers of the rows in `held`, and the θ to ask the oracle at first
+    after : how far other steps have come, whose bounds and records the run continues; it then ends with the status
+        `crawls` when rounds bring less than these steps did
     """
-    run = Generation(family, master, request, journal)
+    run = Generation(family, master, request, journal, after)
     run.restore()
     if not run.rounds:
         run.append(list(held))
         if warm is not None:
             run.master.warm(warm[0])
             run.theta = warm[1]
-    query = run.theta
-    while True:
-        fresh = run.separate(query)
-        if run.reached:
-            break
-        if not (run.solve() if fresh or not run.rounds else run.refine()):
-            run.state.status = "stalled"
-            break
-        if run.reached:
-            break
-        run.prune()
-        query = run.theta
-        if run.clock.over(run.rounds):
-            break
+    with suppress(Deadline), run.clock.ends_with_memory():
+        run.loop()
+    if run.clock.exhausted:
+        run.state.said = run.clock.exhausted
     if run.reached:
         run.state.status = "optimal"
     return run.finish()
@@ -91,7 +88,14 @@ def generate(
 class Generation:
     """The state of one cut-generation run and the steps of its loop."""
 
-    def __init__(self, family: CutFamily, master: Master, request: Request, journal: Journal | None = None):
+    def __init__(
+        self,
+        family: CutFamily,
+        master: Master,
+        request: Request,
+        journal: Journal | None = None,
+        after: Progress | None = None,
+    ):
         self.family, self.master, self.journal, self.gap = family, master, journal, request.gap
         self.observe, self.limited = request.observe, request.time_limit is not None
         self.clock, self.oracle, self.mastering = (
@@ -100,6 +104,10 @@ class Generation:
             Stopwatch(),
         )
         self.state = Progress(family.start, family.start, masters=[master.name])
+        self.before, self.spent = 0, np.inf  # the rounds of other steps, and their seconds
+        if after is not None:
+            self.state = replace(after, masters=[master.name], history=list(after.history), status="limit")
+            self.before, self.spent = len(after.history), after.history[-1]["seconds"]
         self.theta = family.start
         self.multipliers: Floats = np.empty(0)
         self.held: list[Ints] = []  # the atoms of each row that the master holds
@@ -110,6 +118,26 @@ class Generation:
         self.journalled, self.best = 0, None  # the count of atoms in the journal, and its last `best`
         self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * self.gap, TIGHTEST), False, 0, False
 
+    def loop(self) -> None:
+        """Rounds until the gap is reached, no master gains accuracy any more, or a limit comes."""
+        query = self.theta
+        while True:
+            fresh = self.separate(query)
+            if self.reached:
+                return
+            if not (self.solve() if fresh or not self.rounds else self.refine()):
+                self.state.status = "stalled"
+                return
+            if self.reached:
+                return
+            self.prune()
+            query = self.theta
+            if self.clock.over(self.rounds):
+                return
+            if self.crawls:
+                self.state.status = "crawls"
+                return
+
     @property
     def relative_gap(self) -> float:
         return self.family.gap(self.state.upper, self.state.lower)
@@ -118,13 +146,28 @@ class Generation:
     def reached(self) -> bool:
         return self.relative_gap <= self.gap
 
+    @property
+    def crawls(self) -> bool:
+        """Whether PATIENT rounds have not halved the gap and the rounds took longer than the steps before them."""
+        if self.rounds < PATIENT or self.clock.seconds < self.spent:
+            return False
+        return self.relative_gap > 0.5 * self.state.history[-PATIENT]["gap"]
+
     def separate(self, query: Floats) -> bool:
-        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows."""
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
+
+        Where other machines find no new row, the driver's own oracle is asked.
+        """
+        return self.asked(query) or (self.family.doubt() and self.asked(query))
+
+    def asked(self, query: Floats) -> bool:
+        """`separate`, by whomever the family asks."""
         with self.oracle:
             query = self.family.feasible(query)
-            upper, atoms = self.family.separate(query)
+            upper, atoms = self.family.separate(query, self.clock)
         if upper < self.state.upper:
             self.state.upper, self.state.theta = upper, query
+            self.confirm()
         known = {a.tobytes() for a in self.held}
         new = [a for a in atoms if a.tobytes() not in known]
         if new:
@@ -132,6 +175,11 @@ class Generation:
             new = [a for a, lacking in zip(new, missing, strict=True) if lacking]
         self.append(new)
         return bool(new)
+
+    def confirm(self) -> None:
+        """Where the bounds meet, let the upper one rest on no other machine."""
+        if self.state.lower >= self.state.upper or self.reached:
+            self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
 
     def append(self, atoms: list[Ints]) -> None:
         """Give rows to the master."""
@@ -204,6 +252,7 @@ class Generation:
         self.rose = lower > self.state.lower
         if self.rose:
             self.state.lower, self.state.weights = lower, weights
+            self.confirm()
         if self.state.lower > self.state.upper and not self.family.proven:
             self.state.lower = self.state.upper
         self.family.gap(self.state.upper, self.state.lower)  # raises `Contradiction` before the round is on record
@@ -235,6 +284,7 @@ class Generation:
 
     def finish(self) -> Progress:
         """The final progress, its last record brought up to date with the oracle's last answer."""
+        self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
         if not self.state.history:  # a limit came before the first round's end
             self.state.history.append(self.entry(0))
         last = self.state.history[-1]
@@ -251,7 +301,7 @@ class Generation:
 
     def entry(self, active: int) -> Record:
         seconds = self.clock.seconds, self.oracle.seconds, self.mastering.seconds
-        return self.state.entry(self.rounds, self.relative_gap, len(self.held), active, seconds)
+        return self.state.entry(self.before + self.rounds, self.relative_gap, len(self.held), active, seconds)
 
     @property
     def rebuilt(self) -> RebuiltFamily:
@@ -279,7 +329,7 @@ class Generation:
         if not lines:
             return
         rows: list[Ints] = []
-        last: dict[str, Any] = {}  # the last array of each name
+        last: dict[str, NDArray] = {}  # the last array of each name
         for line in lines:
             arrays = line.arrays()
             self.rebuilt.rebuild(arrays)

@@ -36,10 +36,11 @@ def reuters(split: str = "train", folder: str | Path | None = None) -> Stories:
     return Stories(list(topics), list(texts))
 
 
-def made_stories(n: int, seed: int = 0, labels: int = 5, words: int = 400) -> Stories:
-    """n generated stories of 5 to 40 words, as a substitute for Reuters; each topic is rarer than the one before.
+def made_stories(n: int, seed: int = 0, labels: int = 5, words: int = 400, length: int = 40) -> Stories:
+    """n generated stories of 5 to `length` words, as a substitute for Reuters; each topic is rarer than the one before.
 
-    Words are drawn by Zipf's law; each topic makes a tenth of the words ten times as likely.
+    The lexicon has `words` entries, some alike. Words are drawn by Zipf's law, the r-th with probability ∝ 1/r; each
+    topic makes a tenth of the words ten times as likely.
     """
     rng = np.random.default_rng(seed)
     syllables = np.array([a + b for a in "bdfgklmnprst" for b in "aeiou"])
@@ -47,7 +48,9 @@ def made_stories(n: int, seed: int = 0, labels: int = 5, words: int = 400) -> St
     commonness, shares = 1 / np.arange(1.0, words + 1), 1 / np.arange(1.0, labels + 1)
     favour = np.where(rng.random((labels, words)) < 0.1, 10.0, 1.0) * commonness
     topics = np.concatenate([np.arange(labels), rng.choice(labels, max(n - labels, 0), p=shares / shares.sum())])[:n]
-    texts = [" ".join(rng.choice(lexicon, rng.integers(5, 41), p=favour[t] / favour[t].sum())) for t in topics]
+    below = np.cumsum(favour / favour.sum(axis=1, keepdims=True), axis=1)
+    below /= below[:, -1:]
+    texts = [" ".join(lexicon[below[t].searchsorted(rng.random(rng.integers(5, length + 1)), "right")]) for t in topics]
     return Stories([f"topic{t}" for t in topics], texts)
 
 

@@ -1,61 +1,250 @@
-"""Passes of the learner `dual-block` before the rounds of cut generation.
+"""Passes of block dual ascent before, and between, the rounds of cut generation.
 
-The learner asks the oracle sample by sample and finds rows on the way (solvers/dual_block.py); the first master of cut
-generation inherits these rows with their weights.
+Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
+(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
+passes have trebled, and at the end; nothing else that an ascent says counts.
+
+**Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
+Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Protocol
+
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Floats, Ints
-from workbench.solvers.dual_block import DualBlock
+from workbench.contracts import Cuts, Floats, Ints, Listed
+from workbench.proofs.bounds import Bounds
+from workbench.solvers._labels import LabelBlocks
+from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
-from workbench.solving.progress import Clock
+from workbench.solving.progress import Clock, Observe, Progress
+from workbench.solving.recording import Checkpoints
+from workbench.solving.shards import ShardAscent, Shards
+from workbench.system.journal import Entry, Journal
+
+PATIENT = 60  # passes before the gap may count as standing still
+FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
+FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
+RAISE = 10.0  # by which such prices grow, at most RAISES times
+RAISES = 8
+FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+HOPE = 0.95  # of the estimate that should do, below which a pass is certified
+
+
+class Ascent(Protocol):
+    """What makes passes.
+
+    gap, risk, peak : of a pass's visits, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r
+    """
+
+    passes: int
+    gap: float
+    risk: float
+    peak: float
+
+    def advance(self) -> None: ...
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
+        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+        ...
+
+    def raised(self, factor: float) -> None:
+        """Prices times a factor, at the same θ."""
+        ...
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a sample has no weight left on its truth."""
+        ...
+
+    @property
+    def theta(self) -> Floats: ...
+
+    def duals(self) -> tuple[Ints, Ints, Floats]:
+        """Samples, witnesses and weights of the cuts with weight."""
+        ...
 
 
 class Passes:
-    """Passes of `dual-block` until its certified gap is reached or stands still.
+    """Passes until the certified gap is reached, or until they stand still.
 
-    The gap stands still when it has not halved while the passes grew by half.
+    They stand still when the gap that their visits meet has not halved while the passes grew by half.
     """
 
-    PATIENT = 60  # passes before the gap may count as standing still
+    def __init__(
+        self,
+        family: Family,
+        gap: float,
+        observe: Observe | None = None,
+        journal: Journal | None = None,
+        shards: Shards | None = None,
+    ):
+        self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
+        self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
+        self.patient, self.raises = PATIENT, RAISES
+        self.trusted = gap  # the estimate at which the next pass is certified
+        self.state = Progress(family.start, family.start, masters=["dual-block"])
+        self.estimates: list[tuple[int, float]] = []
+        self.mean = np.zeros(len(family.start))
+        everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
+        self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
+        self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
+        if self.checkpoints.last:
+            self.restore(self.checkpoints.last)
 
-    def __init__(self, family: Family, gap: float):
-        self.family, self.gap, self.solver = family, gap, DualBlock()
-        bounds = family.bounds
-        self.state = self.solver.init(bounds.formulation, bounds.problem)
-        kernel, prices = bounds.oracle.kernel(), bounds.prices.floats()
-        self.visit = self.solver.visitor(kernel, prices, self.state, available() and bool(kernel.data))
+    def checkpoint(self, clock: Clock) -> None:
+        """Keep the weighted cuts, and the estimates so far."""
+        samples, witnesses, weights = self.ascent.duals()
+        seconds = [before + now for before, now in zip(self.before, clock.spent, strict=True)]
+        numbers = {"passes": self.ascent.passes, "estimates": self.estimates, "seconds": seconds}
+        self.checkpoints.keep(numbers, weights=weights, **self.family.packed(samples, witnesses))
 
-    def run(self, time_limit: float | None) -> tuple[list[Ints], tuple[Floats, Floats], float | None]:
-        """Rows as the family's handles, (their multipliers, θ), and the seconds that are left."""
-        clock, rng, look, upper, lower = Clock(time_limit), np.random.default_rng(0), 1, np.inf, -np.inf
-        gaps: list[tuple[int, float]] = []
+    def restore(self, last: Entry) -> None:
+        """Go on from a checkpoint: its weights, and the cuts rebuilt from the data."""
+        arrays, seconds = last.arrays(), last.numbers["seconds"]
+        samples, witnesses = self.family.unpacked(arrays)
+        self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
+        self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
+        self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
+
+    @property
+    def gap(self) -> float:
+        return self.bounds.gap(self.state.upper, self.state.lower)
+
+    @property
+    def reached(self) -> bool:
+        return self.gap <= self.wanted
+
+    def run(self, clock: Clock) -> None:
+        """Passes until the gap is reached, the passes stand still, or the time is over."""
+        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
+        slowest = 0.0
         while True:
-            while self.state.passes < look and clock.left > 0:
-                self.visit(rng.permutation(self.family.samples))
-            theta, ids, weights = self.handed()
-            upper = min(upper, self.family.bounds.upper(theta))
-            lower = max(lower, self.family.bounds.lower(self.family.cuts, weights))
-            gaps.append((self.state.passes, self.family.gap(upper, lower)))
-            if gaps[-1][1] <= self.gap or self.stands(gaps) or clock.left <= 0:
+            began = clock.seconds
+            with clock.ends_with_memory():
+                self.ascent.advance()
+                self.average()
+                if self.checkpoints.due:
+                    self.checkpoint(clock)
+            self.estimates.append((self.ascent.passes, self.estimate()))
+            ending = self.stands() or clock.left <= slowest
+            if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
+                look = max(look, LOOKS * self.ascent.passes)
+                self.certify(clock)
+            slowest = max(slowest, clock.seconds - began)
+            if self.reached or ending:
+                self.checkpoint(clock)
                 break
-            look = 1 + look * 6 // 5
-        left = None if time_limit is None else max(clock.left, 1e-3)
-        return list(ids[:, None]), (weights[ids], theta), left
 
-    def handed(self) -> tuple[Floats, Ints, Floats]:
-        """θ, the atoms with weight, and the weights of all atoms of the family."""
-        samples, witnesses, weights = self.solver.duals(self.state)
-        ids = self.family.cuts.add(samples, witnesses, self.family.bounds.oracle.rows)
-        return self.solver.report(self.state), ids, summed(ids, weights, len(self.family.cuts))
+    def average(self) -> None:
+        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
+        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
 
-    def stands(self, gaps: list[tuple[int, float]]) -> bool:
+    def estimate(self) -> float:
+        """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
+        ascent = self.ascent
+        if self.bounds.prices.hard:
+            self.keep_prices_up()
+            return 2 * max(ascent.peak, 0.0) / self.bounds.oracle.least_loss
+        size = float(self.bounds.regularizer.value(self.bounds.regularizer.feasible(ascent.theta))) + ascent.risk
+        return ascent.gap / max(abs(size), 1e-6 * abs(self.bounds.scale), np.finfo(float).tiny)
+
+    def keep_prices_up(self) -> None:
+        if self.ascent.saturated and self.raises > 0:
+            self.raises -= 1
+            self.ascent.raised(RAISE)
+
+    def certify(self, clock: Clock) -> None:
+        """Both bounds at the ascent's θ and weights, and a record of them."""
+        began, state, theta = clock.seconds, self.state, self.ascent.theta
+        uppers = [(self.bounds.upper(theta), theta)]
+        if self.ascent.passes > 1:
+            uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
+        for upper, point in uppers:
+            if upper < state.upper:
+                state.upper, state.theta = upper, point
+                self.family.least = min(self.family.least, upper)
+        samples, witnesses, weights = self.ascent.duals()
+        cuts = Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+        weights = self.bounds.balanced(cuts, weights)
+        lower = self.bounds.lower(cuts, weights, self.family.least)
+        if lower > state.lower:
+            state.lower, self.duals = lower, (samples, witnesses, weights)
+        state.latest = theta
+        if self.gap > self.wanted and np.isfinite(self.gap):
+            self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
+        seconds = clock.seconds, clock.seconds - began, 0.0
+        state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
+
+    @property
+    def cuts(self) -> Cuts:
+        """The cuts of the best lower bound."""
+        samples, witnesses, _ = self.duals
+        return Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+
+    def ended(self) -> Progress:
+        """The progress, its weights those of `cuts`."""
+        status = "optimal" if self.reached else "limit"
+        return replace(self.state, weights=self.duals[2], status=status)
+
+    def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
+        """Rows of the best lower bound as the family's handles; their multipliers and the ascent's θ; the progress."""
+        samples, witnesses, weights = self.duals
+        ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
+        held = weights > 0
+        if self.family.hard:  # the truth's own row says 0 ≤ 0
+            held &= (witnesses != self.bounds.problem.truth[samples]).any(axis=1)
+        return list(ids[held, None]), (weights[held], self.state.latest), state
+
+    def learn(self, state: Progress) -> None:
+        """Take over the bounds that rounds of cut generation found, and their records."""
+        cuts, held = self.family.cuts, np.flatnonzero(state.weights)
+        if state.lower > self.state.lower:
+            self.duals = cuts.samples[held], cuts.witnesses[held], state.weights[held]
+        self.state = replace(state, masters=self.state.masters, weights=np.empty(0), status="limit")
+
+    def stands(self) -> bool:
         """Whether the gap stands still; see the class's docstring."""
-        passes, last = gaps[-1]
-        earlier = [gap for before, gap in gaps if 3 * before <= 2 * passes]
-        return passes > self.PATIENT and bool(earlier) and last > 0.5 * earlier[-1]
+        passes = self.ascent.passes
+        if self.bounds.prices.hard and self.raises == 0 and self.ascent.saturated:
+            return True
+        if passes <= self.patient:
+            return False
+        recent = min(gap for at, gap in self.estimates if 3 * at > 2 * passes)
+        earlier = min(gap for at, gap in self.estimates if 3 * at <= 2 * passes)
+        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
+
+
+def ascent(bounds: Bounds) -> Ascent:
+    """The ascent for these bounds, all weight on the truths."""
+    shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
+    prices = bounds.prices.floats()
+    slopes, _ = bounds.oracle.rows(samples, bounds.oracle.argmax(bounds.start, samples))
+    if bounds.prices.hard:
+        squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
+        least = float(squares[squares > 0].min(initial=np.inf))
+        prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
+    if listing is not None:
+        return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
+    place = shape, prices, bounds.start, slopes, bounds.problem.n_features
+    return CachedBlocks(bounds.oracle, bounds.problem.truth, *place)
+
+
+def passable(bounds: Bounds) -> bool:
+    """Whether passes can be made: a proximal r whose weights have one curvature, and cuts as entries or as tables."""
+    shape = bounds.regularizer.shape(bounds.oracle.dim)
+    if shape is None or shape.absolute.any():
+        return False
+    weights = bounds.problem.n_features
+    plain = np.isneginf(shape.floor[:weights]).all() and not shape.linear[:weights].any()
+    even = (shape.square[:weights] == shape.square[0]).all() and 0 < shape.square[0] < np.inf
+    return bool(plain and even) and bounds.oracle.kernel().slope_into is not None
