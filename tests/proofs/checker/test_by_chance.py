@@ -118,3 +118,37 @@ def test_a_sample_without_weight_leaves_no_lower_end():
             assert said(case).ends.lower == -INFINITE, case.name
             assert word(case, lower=-INFINITE, gap=INFINITE) == "proven", case.name
             assert word(case) == "not proven", case.name
+
+
+def test_fractions_are_read_strictly():
+    base = next(case for case in certificates() if "fractions" in case.arrays)
+    lines = base.arrays["fractions"].tobytes().split(b"\n")
+    for bad in (
+        b"",
+        b"1",
+        b"1/0",
+        b"1/00",
+        b"1/-3",
+        b"+1/3",
+        b"1/3 ",
+        b"x/3",
+        b"1/3/3",
+        b"A/3",
+        b"\xff/3",
+        b"1.0/3",
+        b"--1/3",
+    ):
+        for at in (0, len(lines) - 1):
+            case = base.copy(repr(bad))
+            text = b"\n".join([*lines[:at], bad, *lines[at + 1 :]])
+            case.arrays["fractions"] = np.frombuffer(text, np.uint8)
+            assert word(case) == "malformed", bad
+    for text in (b"\n".join(lines[1:]), b"\n".join([*lines, b"0/1"]), b"\n".join(lines) + b"\n"):
+        case = base.copy("lines")
+        case.arrays["fractions"] = np.frombuffer(text, np.uint8)
+        assert word(case) == "malformed"
+    above, below = lines[0].split(b"/")
+    case = base.copy("not in lowest terms")
+    twice = b"%x/0%x" % (2 * int(above, 16), 2 * int(below, 16))
+    case.arrays["fractions"] = np.frombuffer(b"\n".join([twice, *lines[1:]]), np.uint8)
+    assert word(case) == "proven"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from chance.against import about, check_verdict, said
+from chance.against import about, check_verdict, said, word
 from chance.programs import programs
 
 from workbench.proofs.checker.cones import Cones
@@ -147,3 +147,35 @@ def test_rays_and_directions():
     assert not check(saddle, "nonconvex", Claim()).proven
     saddle = numbers([[1, 0]], [1], q=(0, 0), P=[[1, 2], [2, 3]])
     assert check(saddle, "nonconvex", Claim(d=([2, -1], 1))).proven
+
+
+def test_what_the_verdict_says():
+    for case in about(programs()):
+        if not case.verdict.proven or "," in case.name.rpartition(")")[2]:
+            continue
+        verdict, words = said(case), case.header["formulation"]["settings"]["conclusion"]
+        cones = case.arrays["data_cones"].tolist()
+        assert ("second-order" in verdict.statement.structure) == bool(cones[2] or cones[3:]), case.name
+        assert ("contradict" in verdict.statement.structure) <= (words == "infeasible"), case.name
+        assert (verdict.statement.n, verdict.statement.dim) == (len(case.arrays["data_b"]), len(case.arrays["data_q"]))
+        assert not verdict.statement.loose
+        assert (verdict.optimum is not None) == (
+            words == "optimal" or verdict.ends.lower == verdict.ends.upper != 0
+        ) or (abs(verdict.ends.lower) == float("inf"))
+        if words == "optimal":
+            assert word(case, optimum=str(verdict.optimum)) == "proven", case.name
+            assert word(case, optimum=str(verdict.optimum + 1)) == "not proven", case.name
+        else:
+            assert word(case, optimum="1") == "not proven", case.name
+
+
+def test_rows_that_contradict_one_another_are_named():
+    named = [said(case).statement.structure for case in programs() if "infeasible" in case.name and case.verdict.proven]
+    assert any("contradict" in words for words in named)
+
+
+def test_ends_that_are_equal_by_chance_are_no_claimed_optimum():
+    bounded = [case for case in programs() if case.header["formulation"]["settings"]["conclusion"] == "bounded"]
+    for case in bounded:
+        if case.verdict.proven and case.verdict.lower == case.verdict.upper:
+            assert word(case, optimum=str(case.verdict.lower)) == "not proven"
