@@ -115,7 +115,9 @@ def checked(path: Path) -> Target:
     name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
     words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
     tests = (
-        (PROGRAMS,) if path.stem in ("programs", "cones", "convexity") or name.endswith("kinds/program") else (CHANCE,)
+        (PROGRAMS,)
+        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
+        else (CHANCE,)
     )
     tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
     if "/outputs/" in name:
