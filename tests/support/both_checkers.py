@@ -83,7 +83,7 @@ def _tie(found: dict[str, Any], other: Any, stem: str) -> bool:
     with open(f"{stem}.json", encoding="utf-8") as file:
         gap = json.load(file)["gap"]
     gaps = (gap, found["gap"], other.gap)
-    level = max(gaps) < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in gaps)
+    level = max(map(abs, gaps)) < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in gaps)
     return close and (level or any(abs(Fraction(a) - b) <= room for a, b in zip(claimed, ends, strict=True)))
 
 
