@@ -152,3 +152,12 @@ def test_fractions_are_read_strictly():
     twice = b"%x/0%x" % (2 * int(above, 16), 2 * int(below, 16))
     case.arrays["fractions"] = np.frombuffer(b"\n".join([twice, *lines[1:]]), np.uint8)
     assert word(case) == "proven"
+
+
+def test_formulations_without_signed_weights_take_no_graphs():
+    graph = next(case for case in certificates() if case.name == "soft-margin of graph")
+    others = {case.header["formulation"]["name"]: case.header for case in certificates()}
+    for name, header in others.items():
+        case = graph.copy(name)
+        case.header |= {"formulation": header["formulation"], "proof": header["proof"]}
+        assert word(case) == ("proven" if name == "soft-margin" else "malformed"), name

@@ -139,3 +139,16 @@ def test_a_matrix_has_at_least_one_column():
                 assert columns == 1, case.name
             except Malformed:
                 assert columns == 0, case.name
+
+
+def test_the_least_loss_where_few_labels_cost_anything():
+    for case, _, structure in cases():
+        if "data_cost" not in case.arrays:
+            continue
+        for cost in (np.zeros_like(case.arrays["data_cost"]), 1.0 - np.eye(structure.k)):
+            new = case.copy("costs")
+            new.arrays["data_cost"] = cost
+            found = structure_of(type(structure), new.arrays)
+            data = program("soft-margin", PLAIN, new.arrays, structure.name).data
+            for i in range(data.n):
+                assert found.least_loss(np.array([i])) == data.least_loss(i), case.name
