@@ -79,7 +79,7 @@ TARGETS = {
 PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS = "proofs/checker/test_by_chance", "proofs/checker/test_parts"
-PROGRAMS = "proofs/checker/test_programs_by_chance"
+PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
     **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
     "multiclass": "of multiclass",
@@ -115,9 +115,13 @@ def checked(path: Path) -> Target:
     name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
     words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
     tests = (
-        (PROGRAMS,) if path.stem in ("programs", "cones", "convexity") or name.endswith("kinds/program") else (CHANCE,)
+        (PROGRAMS,)
+        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
+        else (CHANCE,)
     )
     tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
+    if "/outputs/" in name:
+        tests = (STRUCTURES, *tests)
     return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 

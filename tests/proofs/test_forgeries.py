@@ -209,7 +209,7 @@ def test_a_gap_below_the_rounding_of_enclosures_is_a_tie(tmp_path):
     forged = opened(wb.solve(registry("formulation").get("crf")(lam=0.5), problem).certificate)
     forged.arrays["theta"][:] = 0.0
     words = set()
-    for gap in (1e-15, 1e-30, 1e-80, 1e-200, 1e-300, 0.0):
+    for gap in (1e-15, 1e-30, 1e-80, 1e-200, 1e-300, 0.0, float("inf"), -float("inf"), -1.0):
         forged.header |= {"lower": 0.6931471805599453, "upper": 0.6931471805599454, "gap": gap}
         forged.write(tmp_path / "tie")
         said = both(str(tmp_path / "tie"))

@@ -82,7 +82,8 @@ def _tie(found: dict[str, Any], other: Any, stem: str) -> bool:
     close = all(abs(a - b) <= room for a, b in zip(ends, others, strict=True))
     with open(f"{stem}.json", encoding="utf-8") as file:
         gap = json.load(file)["gap"]
-    level = gap < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in (gap, found["gap"]))
+    gaps = (gap, found["gap"], other.gap)
+    level = max(map(abs, gaps)) < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in gaps)
     return close and (level or any(abs(Fraction(a) - b) <= room for a, b in zip(claimed, ends, strict=True)))
 
 

@@ -17,7 +17,7 @@ from chance.programs import programs
 
 from workbench.proofs.checker import archive, balls, contracts, whole
 from workbench.proofs.checker.faults import Malformed
-from workbench.proofs.checker.kinds import cuts, program, tree
+from workbench.proofs.checker.kinds import _vectors, cuts, program, tree
 
 
 @contextmanager
@@ -68,13 +68,13 @@ def test_what_is_too_long_is_refused():
     case = next(case for case in programs() if "x" in case.arrays and len(case.arrays["data_P_data"]))
     longest = max(max(map(len, case.arrays[name].tobytes().split(b"\n"))) for name in "xwyd" if name in case.arrays)
     curved = len(set(case.arrays["data_P_indices"].tolist()))
-    for limits, kept in (
-        ({"MOST_LINE": longest}, "proven"),
-        ({"MOST_LINE": longest - 1}, "malformed"),
-        ({"MOST_CURVED": curved}, "proven"),
-        ({"MOST_CURVED": curved - 1}, "malformed"),
+    for module, limits, kept in (
+        (_vectors, {"MOST_LINE": longest}, "proven"),
+        (_vectors, {"MOST_LINE": longest - 1}, "malformed"),
+        (program, {"MOST_CURVED": curved}, "proven"),
+        (program, {"MOST_CURVED": curved - 1}, "malformed"),
     ):
-        with limited(program, **limits):
+        with limited(module, **limits):
             assert word(case) == kept, limits
 
 

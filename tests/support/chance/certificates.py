@@ -37,7 +37,7 @@ ALL = tuple(data.STRUCTURES)
 FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured")
 FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input")
 SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
-    ("soft-margin", ALL, {"lam": 0.5, "rescaling": "margin", "declare": "cuts"}),
+    ("soft-margin", ALL, {"lam": 0.75, "rescaling": "margin", "declare": "cuts"}),
     ("soft-margin", ("multiclass", "chain", "linear", "structured"), SLACK),
     ("hard-margin", tuple(each for each in ALL if each != "graph"), {"lam": 2.0}),
     ("perceptron", FIRST, {"lam": 1.0}),
@@ -55,6 +55,7 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
       for each in ("none", "total", "logical", "logical-max", "expected")),
     ("normalized-cost-learning", ("chain",), NORMAL | {"factoring": "unordered", "counts": "logical-max"}),
     ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "input", "counts": "logical"}),
+    ("normalized-cost-learning", ("multiclass",), BASE | {"factoring": "true", "baseline": [0.7, 0.0, 1.5]}),
 ]  # fmt: skip
 
 

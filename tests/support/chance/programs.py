@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chance import damaged as damage
 from chance.certificates import WIDE, Case, header
 
 TRIPLES = [(0, 1, 1), (1, 1, 3), (-3, 2, 1), (0, 0, 2), (-1, 0, 0), (2, 1, 8), (-9, 1, 1)]  # in EXP
@@ -229,4 +230,47 @@ def programs(seed: int = 0) -> tuple[Case, ...]:
             new.header.pop("optimum", None)
             new.verdict = new.judged()
             every.append(new)
-    return (*every, *border(rng))
+    return (*every, *damaged(rng, found), *border(rng))
+
+
+def damaged(rng: Any, found: list[Case]) -> Iterator[Case]:
+    """Arrays, settings and names at and beyond the edge, in a program over every cone with a root and in an optimum."""
+    rich = next(case for case in found if "root" in case.arrays and "(1, 1, (2, 1), 1)" in case.name)
+    for base in (rich, next(case for case in found if "optimal" in case.name)):
+        for name in base.arrays:
+            few = base.arrays[name].dtype.kind == "u"
+            for new in [*([] if few else damage.entries(rng, base, name)), *damage.shapes(rng, base, name)]:
+                yield damage.judged(new, True)
+        for new in damage.settings(base):
+            yield damage.judged(new, False)
+        for name in ("data_more", "more", "theta", "fractions", "hint_x"):
+            new = base.copy(name)
+            new.arrays[name] = np.zeros(1)
+            yield damage.judged(new, True)
+        for part, key in (("formulation", "name"), ("problem", "output"), ("proof", "kind")):
+            for value in ("soft-margin", "multiclass", "x", "cuts"):
+                new = base.copy(f"{key} {value}")
+                new.header[part][key] = value
+                yield damage.judged(new, False)
+            new = base.copy(f"{part} of version 2")
+            new.header[part]["version"] = 2
+            yield damage.judged(new, False)
+    for sizes in (
+        [0, 0],
+        [0, 0, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 3, 0],
+        [4, -1, 0],
+        [0, 0, 1],
+        [0, 3, 0],
+        [3, 0, 0],
+        [0, 0, 0, 3],
+    ):
+        for m in (0, 3):
+            new = case_of("bounded", [[0]], [1], np.ones((m, 1), int), [2] * m, (0, m, (), 0), x=[1])
+            new.arrays["data_cones"] = np.array(sizes, np.int64)
+            yield damage.judged(new, True)
+    none = case_of("bounded", [[0]], [1], np.ones((1, 1), int), [2], (0, 1, (), 0), x=[1])
+    none.arrays |= {"data_q": np.zeros(0), "data_A_data": np.zeros(0), "data_A_indices": np.zeros(0, np.int64)}
+    none.arrays |= {"data_A_indptr": np.zeros(1, np.int64), "data_P_indptr": np.zeros(1, np.int64), "x": text([], 1)}
+    yield damage.judged(none, True)
