@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz mutation wheels clean
+.PHONY: run quick test check bench nightly fuzz mutation wheels release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -20,7 +20,7 @@ quick: $(VENV)/installed  ## the tests of the wings that a change touches, in le
 	$(BIN)/python tests/support/quick.py
 
 test: $(VENV)/installed  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/installed  ## style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
@@ -39,6 +39,9 @@ mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, an
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'
 	touch $@
+
+release-check: $(VENV)/nightly  ## what must hold before a release, one line an item
+	$(BIN)/python tests/nightly/release.py
 
 wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)

@@ -91,8 +91,11 @@ class Instance:
     flaw: str
 
 
-def instance(output: str, formulation: str, seed: int) -> Instance:
-    """The instance of that seed; `MissingCapability` or `BadInput` if 20 draws of the settings do not fit."""
+def instance(output: str, formulation: str, seed: int, kinds: Any = CutForm) -> Instance:
+    """The instance of that seed; `MissingCapability` or `BadInput` if 20 draws of the settings do not fit.
+
+    kinds : the kinds of formulation that the settings may make
+    """
     structure, kind = registry("output").get(output), registry("formulation").get(formulation)
     rng = Degenerate(seed, None if seed % 5 else FLAWS[seed // 5 % len(FLAWS)])
     if hasattr(structure, "random"):
@@ -104,7 +107,7 @@ def instance(output: str, formulation: str, seed: int) -> Instance:
     for _ in range(20):
         try:
             form = kind(**drawn(kind, rng))
-            refusal = misfit(form, problem) if isinstance(form, CutForm) else "these settings have no cuts"
+            refusal = misfit(form, problem) if isinstance(form, kinds) else "these settings have no cuts"
         except BadInput as error:
             why = error
             continue

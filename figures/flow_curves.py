@@ -15,6 +15,7 @@ import numpy as np
 import workbench as wb
 
 PLACES = {"norms": (0.5, (-22, 8)), "vectors": (0.75, (22, -22)), "rates": (0.65, (-6, 14))}  # of labels
+HEIGHTS = {-1e8: "−10⁸", -1.0: "−1", 0.0: "0", 1.0: "1", 1e8: "10⁸"}  # marked on the axis of p(s)
 CASES = {"vectors at random": 1.0, "near the hyperdiagonal a = b": 1e-7}
 
 
@@ -73,6 +74,7 @@ def draw(arrays):
         top, bottom = axes[:, column]
         top.plot(arrays["s"][own], arrays["p"][own], color=wb.pictures.STYLES[0].color)
         top.set_yscale("symlog", linthresh=1e-8)
+        top.set_yticks([*HEIGHTS], HEIGHTS.values())
         top.set_title(case)
         top.grid(True)
         for name, style in zip(forms, wb.pictures.STYLES, strict=False):
@@ -83,6 +85,7 @@ def draw(arrays):
                 at = int(at * len(errors))
                 wb.pictures.label(bottom, arrays["s"][own][at], errors[at], name, style, shift, ha="center")
         bottom.set(yscale="log", ylim=(1e-19, 1e2), xlabel="s")
+        wb.pictures.decades(bottom.yaxis)
         bottom.grid(True)
     axes[0, 0].set_ylabel("p(s)")
     axes[1, 0].set_ylabel("relative error")

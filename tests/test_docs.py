@@ -60,15 +60,16 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 TOLD = [
     (name, j, code)
-    for name in ("README.md", "docs/programs.md", "docs/lazy.md", "docs/estimators.md")
+    for name in ("README.md", "docs/programs.md", "docs/lazy.md", "docs/estimators.md", "docs/guide.md")
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]
 
 
 @pytest.mark.parametrize(("name", "position", "code"), TOLD, ids=[f"{name} block {j}" for name, j, _ in TOLD])
-def test_code_prints_what_stands_below_it(name, position, code, capsys):
+def test_code_prints_what_stands_below_it(name, position, code, capsys, tmp_path, monkeypatch):
     """Words and optima to all printed digits; gaps below 1e-9 and excesses, given to two, to a quarter."""
+    monkeypatch.chdir(tmp_path)
     if "sklearn" in code:
         pytest.importorskip("sklearn")
     kind, told = blocks(name)[position + 1]

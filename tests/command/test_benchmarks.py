@@ -20,7 +20,7 @@ SMALL = {
     "large-speed": {"only": "text-soft,text-hard,tags-simplex", "seconds": 20.0, "small": True},
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
-    "cost-table": {"n": 100, "gap": 0.1, "only": "digits"},
+    "cost-table": {"n": 30, "gap": 0.1, "only": "digits"},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
     "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
@@ -44,12 +44,15 @@ SMALL = {
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
+    "path": {"n": 30, "epsilon": 0.1, "tried": 5},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
+    "proven-texts": {"n": 1, "pair": "structured:crf"},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
+NONE = {"failed", "accepted_false", "disagreements", "crashes", "hangs", "unjudged", "false"}  # must be 0
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
@@ -131,8 +134,13 @@ KEYS = {
     "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
+    "path": {
+        *("n", "epsilon", "gap", "solved", "cpu", "dearest", "ratio", "dearest_same_gap", "ratio_same_gap"),
+        *("tried", "beyond", "worst", "failed"),
+    },
     "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
     "program-families": {"instances", "exact", "false", "wide", "failed", "rows"},
+    "proven-texts": {"tried", "agreed", "exact", "open", "unknown", "failed", "rows", "failures", "refused"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 
@@ -149,6 +157,7 @@ def test_a_benchmark_returns_its_keys(name, monkeypatch):
     assert done.exit_code == 0, done.stderr or done.exception
     record = json.loads(done.stdout)
     assert KEYS[name] <= record.keys()
+    assert {key: record[key] for key in NONE & record.keys()} == dict.fromkeys(NONE & record.keys(), 0)
     for key, value in record.items():
         assert isinstance(value, (str, list)) or math.isfinite(value), key
         if isinstance(value, float) and any(word in key for word in ("cpu", "_us", "_over_", "ratio", "passes")):

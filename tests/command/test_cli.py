@@ -64,7 +64,7 @@ def test_solve_digits_as_promised(cutbench):
     assert result.stdout.count("\n") == 1
     assert result.stderr == ""
     record = json.loads(result.stdout)
-    assert list(record) == SOLVE_FIELDS
+    assert list(record) == [*SOLVE_FIELDS, "learned"]
     assert record["lower"] <= record["upper"]
     assert 0 <= record["gap"] <= 1e-9
     assert record["upper"] == pytest.approx(0.503184388308, abs=1e-9)
@@ -77,13 +77,40 @@ def test_solve_tells_a_reader_what_matters(cutbench):
     for part in ("iris soft-margin: 150 samples", "optimum", "gap", "rounds", "train error", "backend", "exact oracle"):
         assert part in text
     assert "cutbench verify mine/certificate.json" in text
-    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal"]
+    assert sorted(os.listdir("mine")) == ["certificate.json", "certificate.npz", "journal", "learned.npz", "solve.json"]
 
 
 def test_a_limit_exits_with_3_and_the_remedy(cutbench):
     result = cutbench(*IRIS, "--max-rounds", 2, "--json", code=3)
     assert json.loads(result.stdout)["status"] == "limit"
-    assert "raise --time-limit or --max-rounds" in result.stderr
+    assert "raise --time-limit, --max-rounds or --memory-limit" in result.stderr
+
+
+def test_a_certificate_is_replaced_only_on_purpose(cutbench):
+    cutbench(*IRIS, "--out", "mine")
+    before = Path("mine/certificate.json").read_bytes()
+    refused = cutbench("solve", "toy", "soft-margin", "--out", "mine", code=2)
+    assert "mine/certificate.json exists" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert Path("mine/certificate.json").read_bytes() == before
+    cutbench("solve", "toy", "soft-margin", "--out", "mine", "--overwrite")
+    assert json.loads(Path("mine/certificate.json").read_text())["problem"]["name"] == "toy"
+
+
+def test_progress_tells_what_is_left():
+    rounds = [(float(second), 10.0**-second) for second in range(8)]
+    assert terminal.remaining(rounds, 1e-9) == " of 1e-09, about 2 s left"
+    assert terminal.remaining(rounds[:2], 1e-9) == " of 1e-09"
+    assert terminal.remaining([(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 1.0)], 1e-9) == " of 1e-09"
+    assert terminal.remaining([(float(k), float("inf")) for k in range(9)], None) == ""
+
+
+def test_a_long_last_column_is_wrapped_below_its_heading(capsys):
+    terminal.table(["learner", "because"], [["mine", "word " * 60], ["other", "short"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= terminal.WIDE
+    assert lines[2].startswith(" " * 11 + "word")
+    assert " ".join(" ".join(lines[1:-2]).split()) == "mine " + ("word " * 60).strip()
 
 
 def test_every_installed_backend_is_a_row(cutbench):
@@ -123,7 +150,7 @@ def test_a_backend_that_hangs_or_crashes_is_a_row_and_the_others_come(cutbench, 
     for name, each in chosen.items():
         monkeypatch.setitem(BACKENDS, name, each)
     monkeypatch.setattr("workbench.command.solutions.installed_backends", lambda: list(chosen))
-    words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 2)
+    words = ("solve", "toy", "soft-margin", "--gap", 1e-6, "--time-limit", 6)
     hangs, leaves, piqp = json.loads(cutbench(*words, "--backend", "all", "--json").stdout)["rows"]
     assert hangs["status"] == "limit"
     assert re.fullmatch(r"HANGS did not return within [12](\.\d+)? s", hangs["own_status"])

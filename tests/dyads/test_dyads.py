@@ -245,6 +245,32 @@ def test_h_min_turns_the_prediction():
         Dyadic().least_importances(dyads)
 
 
+def test_identities_are_found_by_name():
+    """Pairs built apart number the same names anew; a learner finds each by its name, or refuses."""
+    people, tasks = np.repeat(["a", "b", "c"], 4), np.tile(["t", "u", "v", "w"], 3)
+    labels = (np.arange(12) % 5 < 2).astype(int)
+    whole = Dyads(people, tasks, labels)
+    learner = Dyadic(1, step=0.1).fit(whole, 20)
+    asked = learner.predict(whole)
+    late = np.flatnonzero(people != "a")[::-1]
+    apart = Dyads(people[late], tasks[late], labels[late], classes=[0, 1])
+    assert apart.left.shape[1] == 2
+    assert learner.predict(apart).tolist() == asked[late].tolist()
+    assert learner.least_importances(apart) == pytest.approx(learner.least_importances(whole)[late])
+    with pytest.raises(wb.BadInput, match="left name 'd' was not among those learned"):
+        learner.predict(Dyads(["d", "a"], ["t", "t"], [0, 1]))
+    with pytest.raises(wb.BadInput, match=r"classes \['no', 'yes'\], those learned \[0, 1\]"):
+        learner.predict(Dyads(["a", "a"], ["t", "u"], ["no", "yes"]))
+    with pytest.raises(wb.BadInput, match="3 columns with no names, those learned 3 with names"):
+        learner.predict(Dyads(np.eye(3), ["t", "u", "v"], [0, 1, 0]))
+    lines = whole.examples("who", "what")
+    written = Dyads.of_examples(lines, "who", "what", linear=["what"])
+    turned = Dyads.of_examples(lines[::-1], "who", "what", linear=["what"])
+    linear = Dyadic(1, step=0.1).fit(written, 20)
+    assert linear.predict(turned).tolist() == linear.predict(written)[::-1].tolist()
+    assert linear.predict(written).any()
+
+
 # ── ratings from files ────────────────────────────────────────────────────────────────────────────
 
 

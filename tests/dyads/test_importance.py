@@ -15,7 +15,7 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, SmoothForm
 from workbench.dyads import flows
 from workbench.formulations.weighted_risk import HingeRisk, SmoothRisk, WeightedRisk
-from workbench.proofs.bounds import SmoothBounds
+from workbench.proofs.bounds import Evidence, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.proofs.verify import verify
 from workbench.solvers.importance_aware import LOSSES, ImportanceAware, sweep
@@ -116,7 +116,7 @@ def test_smooth_terms_are_enclosed(loss, seed, size):
     assert Fraction(float(value.lo)) - slack <= F <= Fraction(float(value.hi)) + slack
     gradient = Fraction(form.lam) * w + X.T @ (prices * slopes)
     assert gradient @ gradient <= Fraction(norm * (1 + 1e-9)) ** 2 + Fraction(slack) ** 2
-    lower, _ = bounds.recheck(theta)
+    lower, _ = bounds.recheck(Evidence(theta))
     assert lower <= wb.solve(form, problem, gap=1e-6).upper
 
 

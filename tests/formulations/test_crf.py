@@ -21,6 +21,7 @@ from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Marginals
 from workbench.objectives.likelihoods import ULPS, Enumerated
 from workbench.outputs import _marginals
+from workbench.proofs.bounds import Evidence
 from workbench.proofs.door import bounds_for
 from workbench.registries import misfit
 
@@ -176,7 +177,7 @@ def test_exp_and_log_are_as_exact_as_assumed(exp, log):
 def test_huge_and_tiny_scores_neither_overflow_nor_lie(output, scale):
     problem, _, rng = instance(4, output)
     w, bounds = scale * rng.normal(size=problem.n_features), bounds_for(wb.CRF(), problem)
-    lower, upper = bounds.recheck(w)
+    lower, upper = bounds.recheck(Evidence(w))
     assert lower <= bounds_for(wb.CRF(), problem).scale
     assert upper >= wb.solve(wb.CRF(), problem).lower
     if scale > 1e100:
@@ -200,7 +201,7 @@ def test_every_theta_is_above_and_below_the_optimum(seed, scale, lam):
         10.0**scale * rng.normal(size=problem.n_features),
         best.theta_flat + 1e-6 * rng.normal(size=len(best.theta_flat)),
     ):
-        lower, upper = bounds.recheck(w)
+        lower, upper = bounds.recheck(Evidence(w))
         assert (lower, upper) == (bounds.lower_at(w), bounds.upper(w))
         assert lower <= best.upper
         assert upper >= best.lower

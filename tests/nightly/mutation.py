@@ -28,6 +28,7 @@ import importlib.machinery
 import importlib.util
 import os
 import resource
+import runpy
 import shutil
 import signal
 import sys
@@ -39,7 +40,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,11 +53,17 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
 class Target(NamedTuple):
-    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest."""
+    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
+
+    `plain`: the tests are functions without arguments, which are called without pytest, and of the package only what
+    lies below this name is imported anew. `about`: a pattern for the names of the cases that run the module.
+    """
 
     tests: tuple[str, ...]
     search: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    plain: str = ""
+    about: str = ""
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
@@ -68,6 +75,56 @@ TARGETS = {
         ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
     ),
     "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
+}
+PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
+CHECKER = ROOT / "workbench" / "proofs" / "checker"
+CHANCE, PARTS = "proofs/checker/test_by_chance", "proofs/checker/test_parts"
+PROGRAMS = "proofs/checker/test_programs_by_chance"
+ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
+    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
+    "multiclass": "of multiclass",
+    "outputs/tree": "of tree",
+    "_cuts": "of graph",
+    "_hungarian": "of matching",
+    "_forests": "of tree",
+    "_pairwise": "of (tree|graph)",
+    "_viterbi": "of chain",
+    "_sums": "crf of chain",
+    "kinds/tree": "self-paced",
+    "_boxes": "self-paced",
+    "self_paced": "self-paced",
+    "completed": "completed",
+    "costs": "cost-l",
+    "fixed_cost": "fixed-cost",
+    "_errors": "cost",
+    "_rounding": "cost|completed",
+    "hard_margin": "hard|perceptron",
+    "soft_margin": "soft|weighted",
+    "smooth": "crf|weighted",
+    "tangent": "crf|weighted",
+    "balls": "crf|weighted",
+    "kinds/cuts": "soft|hard|perceptron|completed|cost",
+    "checker/regularizers": "cost|graph|soft",
+    **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
+    **dict.fromkeys(("check", "archive", "faults"), "of multiclass|program (optimal|infeasible)"),
+}
+
+
+def checked(path: Path) -> Target:
+    """The tests of a module of the checker."""
+    name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
+    words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
+    tests = (
+        (PROGRAMS,) if path.stem in ("programs", "cones", "convexity") or name.endswith("kinds/program") else (CHANCE,)
+    )
+    tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
+    return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
+
+
+TARGETS |= {
+    path.relative_to(ROOT / "workbench").with_suffix("").as_posix(): checked(path)
+    for path in sorted(CHECKER.rglob("*.py"))
+    if path.name != "__init__.py"
 }
 
 
@@ -140,7 +197,9 @@ def alternatives(node: Any) -> Iterator[ast.AST]:
         case ast.IfExp(test=test, body=body, orelse=other) if not isinstance(test, ast.Compare):
             yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, other)
         case ast.AugAssign(target=target, op=op, value=value):
-            yield from (ast.Pass(), ast.AugAssign(target, OPERATED[type(op)](), value))
+            yield ast.Pass()
+            if type(op) in OPERATED:
+                yield ast.AugAssign(target, OPERATED[type(op)](), value)
         case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Break() | ast.Continue():
             yield ast.Pass()
         case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
@@ -205,35 +264,92 @@ class Altered(importlib.machinery.SourceFileLoader):
         return self.given
 
 
-def tested(module: str, code: CodeType, seconds: int, loud: bool) -> int:
-    """pytest's exit code; runs in a fork, in the copy of the checkout."""
+def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
+    """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout."""
+    bounded(seconds, loud)
+    target, path = TARGETS[module], Path("workbench", f"{module}.py")
+    name = ".".join(path.with_suffix("").parts)
+    os.environ["CUTBENCH_MUTATED"] = target.about
+    if target.plain and exchanged(sys.modules[name], mutant):
+        for test in PLAIN[target.tests]:
+            test()
+        return 0
+    for other in list(sys.modules):
+        if target.plain and f"{other}.".startswith(f"{target.plain}."):
+            del sys.modules[other]
+    sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
+    if not target.plain:
+        return by_pytest(target, [f"tests/{each}.py" for each in target.tests])
+    for test in plain_tests(target):
+        test()
+    return 0
+
+
+def plain_tests(target: Target) -> list[Any]:
+    """The functions of plain tests, their files executed anew."""
+    found = [runpy.run_path(f"tests/{file}.py") for file in target.tests]
+    return [test for names in found for name, test in names.items() if name.startswith("test_")]
+
+
+def exchanged(module: Any, mutant: Mutant) -> bool:
+    """Gives the function in which the mutant differs its new code; False if the change is outside of functions."""
+    owner: Any = module
+    for part in mutant.scope.split("."):
+        owner = vars(owner).get(part) if isinstance(owner, type | ModuleType) else None
+        owner = getattr(owner, "__wrapped__", getattr(owner, "fget", getattr(owner, "func", owner)))
+        owner = getattr(owner, "__func__", owner)
+        if isinstance(owner, FunctionType):
+            break
+    if not isinstance(owner, FunctionType) or owner.__module__ != module.__name__:
+        return False
+    for code in codes(mutant.code):
+        if code.co_qualname == owner.__code__.co_qualname and code != owner.__code__:
+            owner.__code__ = code
+            for each in vars(module).values():
+                if getattr(each, "__wrapped__", None) is owner:
+                    each.cache_clear()
+            return True
+    return False
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions within."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from codes(each)
+
+
+def by_pytest(target: Target, files: list[str]) -> int:
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
     drawn = {"max_examples": 50, "deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
     settings.register_profile("mutation", **drawn, phases=[Phase.explicit, Phase.generate])  # a failure is enough
+    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
+    options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+    return pytest.main([*options, *target.words, *files])
+
+
+def bounded(seconds: int, loud: bool) -> None:
+    """Limits of CPU time and memory for this process, which prints nothing unless `loud`."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.alarm(30 * seconds)
     if not loud:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
-    path = Path("workbench", f"{module}.py")
-    sys.meta_path.insert(0, Altered(".".join(path.with_suffix("").parts), path.resolve(), code))
-    files = [f"tests/{each}.py" for each in TARGETS[module].tests]
-    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
-    options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    return pytest.main([*options, *TARGETS[module].words, *files])
 
 
-def forked(module: str, code: CodeType, seconds: int, loud: bool = False) -> int:
+def forked(module: str, mutant: Mutant, seconds: int, loud: bool = False) -> int:
     """Starts a trial; its process."""
     process = os.fork()
     if not process:
         try:
-            result = tested(module, code, seconds, loud)
-        except BaseException:  # whatever a mutant does at import, its fork must end here
-            traceback.print_exc()
+            result = tested(module, mutant, seconds, loud)
+        except BaseException:  # whatever a mutant does, its fork must end here
+            if loud:
+                traceback.print_exc()
             result = CRASHED
         sys.stdout.flush()
         os._exit(result)
@@ -248,17 +364,19 @@ def waited() -> tuple[int, int, float]:
 
 def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
     """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
-    sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
-    forked(module, sound, 3600, loud=True)
-    _, code, seconds = waited()
-    if code:
-        raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
-    limit, running, survivors, late, spent = int(10 * seconds) + 10, {}, [], 0, seconds
+    limit, running, survivors, late, spent = 10, {}, [], 0, 0.0
+    if not TARGETS[module].plain:  # plain tests of the sound module ran before the forks
+        sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
+        forked(module, Mutant(0, "", "", sound), 3600, loud=True)
+        _, code, spent = waited()
+        if code:
+            raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
+        limit = int(10 * spent) + 10
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[forked(module, mutant.code, limit)] = mutant
+            running[forked(module, mutant, limit)] = mutant
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
         if code == 0:
@@ -267,7 +385,7 @@ def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], 
     return sorted(survivors, key=lambda mutant: mutant.line), late, spent
 
 
-def copied(place: str) -> None:
+def copied(place: str, heavy: tuple[str, ...]) -> None:
     """A copy of the checkout becomes the place where everything is imported from."""
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
@@ -275,8 +393,17 @@ def copied(place: str) -> None:
     os.chdir(place)
     sys.path.insert(0, place)
     os.environ |= {"PYTHONPATH": place, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    for name in HEAVY:
+    for name in heavy:
         importlib.import_module(name)
+
+
+def warmed(modules: list[str]) -> None:
+    """What plain tests import and compute once is there before the forks."""
+    sys.path.insert(0, "tests/support")
+    for target in {TARGETS[module].tests: TARGETS[module] for module in modules if TARGETS[module].plain}.values():
+        PLAIN[target.tests] = plain_tests(target)
+        for test in PLAIN[target.tests]:
+            test()
 
 
 def main() -> int:
@@ -287,7 +414,9 @@ def main() -> int:
     told = reader.parse_args()
     accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
-        copied(place)
+        modules = [word.partition(":")[0] for word in told.modules]
+        copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
+        warmed(modules)
         for word in told.modules:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))

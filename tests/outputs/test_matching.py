@@ -17,13 +17,13 @@ from workbench.arithmetic.compiled import available, compiled, compiled_kernel
 from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Cuts
 from workbench.outputs import _exact_matching, _matching_compact, _matching_kernel
+from workbench.outputs._parts import summed_exactly
 from workbench.outputs.matching import (
     Matching,
     heaviest_matching,
     heaviest_rival,
     links_of,
     nearest_matching,
-    summed_exactly,
 )
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.verify import verify

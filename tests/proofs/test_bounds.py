@@ -22,7 +22,7 @@ from workbench.arithmetic.intervals import Interval
 from workbench.contracts import Cuts, Prices
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
-from workbench.proofs.bounds import Bounds, SmoothBounds, checked_theta, grouped_sum
+from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
 from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import ExactBounds
 
@@ -215,7 +215,7 @@ def test_the_lower_bound_holds_against_every_lie_and_is_no_smaller_than_they_mak
     witnesses = rng.integers(0, liar.offsets.shape[1], (len(samples), 1))
     weights = rng.choice([0.1, 0.7, 1.0, 5.0], len(samples))
     bounds = Bounds(liar, None)
-    lower, upper = bounds.recheck(np.zeros(3), samples, witnesses, weights)
+    lower, upper = bounds.recheck(Evidence(np.zeros(3), samples, witnesses, weights))
     true = dual_value(liar, samples, witnesses, weights)
     assert true - Fraction(1, 10**9) <= Fraction(lower) <= true
     assert upper == bounds.upper(np.zeros(3))
@@ -334,7 +334,7 @@ def test_smooth_bounds_hold_against_every_lie(seed):
     bounds = SmoothBounds(liar, None)
     value = LAM / 2 * theta @ theta + weights @ (slopes @ theta + offsets) / total
     least = value - 25 * t * t / (2 * LAM)
-    lower, upper = bounds.recheck(theta)
+    lower, upper = bounds.recheck(Evidence(theta))
     assert upper == bounds.upper(theta)
     assert lower == bounds.lower_at(theta)
     assert least - 2 * abs(value_lie) - 1e-10 <= lower <= least + value_lie - abs(value_lie) + 1e-10
@@ -350,22 +350,22 @@ def test_smooth_terms_are_evaluated_once_a_point():
     liar = SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1))
     bounds, theta = SmoothBounds(liar, None), np.array([0.5])
     before = liar.asked
-    ends = [bounds.recheck(theta), bounds.recheck(theta.copy())]
+    ends = [bounds.recheck(Evidence(theta)), bounds.recheck(Evidence(theta.copy()))]
     assert liar.asked == before + 1
-    assert ends[0] == ends[1] != bounds.recheck(theta + 1)
+    assert ends[0] == ends[1] != bounds.recheck(Evidence(theta + 1))
 
 
 @pytest.mark.parametrize("theta", [1e100, -1e100, 1e200])
 def test_far_out_smooth_bounds_say_nothing(theta):
     bounds = SmoothBounds(SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1)), None)
-    assert bounds.recheck(np.array([theta])) == (-np.inf, np.inf)
+    assert bounds.recheck(Evidence(np.array([theta]))) == (-np.inf, np.inf)
     assert bounds.upper(np.array([theta])) == np.inf
-    assert np.isfinite(bounds.recheck(np.array([1e99]))[1])
+    assert np.isfinite(bounds.recheck(Evidence(np.array([1e99])))[1])
 
 
 def test_one_value_that_overflows_leaves_nothing_to_say():
     bounds = SmoothBounds(SmoothLiar(np.ones((2, 1)), np.array([np.inf, 1.0]), np.ones(2)), None)
-    assert bounds.recheck(np.zeros(1)) == (-np.inf, np.inf)
+    assert bounds.recheck(Evidence(np.zeros(1))) == (-np.inf, np.inf)
 
 
 def test_the_least_total_makes_the_largest_gradient():

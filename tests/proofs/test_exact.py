@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
@@ -27,7 +27,7 @@ FORMULATIONS = {name: kind for name, kind in registry("formulation").items() if 
 TINY = {name: output.tiny(np.random.default_rng(0)) for name, output in OUTPUTS.items()}
 PAIRS = [(o, f) for o, f in itertools.product(OUTPUTS, FORMULATIONS) if misfit(FORMULATIONS[f](), TINY[o]) is None]
 SQUARED = [(o, f) for o, f in PAIRS if FORMULATIONS[f]().regularizer(TINY[o]).curvature is not None]
-BLOCKS, PER_BLOCK = 4, 50
+DRAWS = settings.default.max_examples  # problems a pair: 50 in `make test`, 2,000 in `make fuzz`
 
 
 def instance(output, rng):
@@ -84,11 +84,11 @@ def plain(problem, formulation):
 # ── exact bounds lie inside the interval bounds ───────────────────────────────────────────────────
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(("output", "name"), PAIRS)
-@pytest.mark.parametrize("block", range(BLOCKS))
-def test_exact_bounds_lie_inside_the_interval_bounds(output, name, block):
+def test_exact_bounds_lie_inside_the_interval_bounds(output, name):
     checked = 0
-    for seed in range(block * PER_BLOCK, (block + 1) * PER_BLOCK):
+    for seed in range(DRAWS):
         rng = np.random.default_rng([seed, 7])
         problem = instance(output, rng)
         formulation = some_formulation(name, problem, rng)
@@ -112,13 +112,14 @@ def test_exact_bounds_lie_inside_the_interval_bounds(output, name, block):
             upper, enclosing = rules.upper(ratios(theta)), bounds.upper(theta)
             assert lower <= upper <= enclosing
             assert bounds.prices.hard or enclosing - upper <= 1e-9 * (1 + abs(upper))  # and not by much
-    assert checked >= 0.6 * PER_BLOCK
+    assert checked >= 0.6 * DRAWS
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(("output", "name"), PAIRS)
 def test_solved_certificates_are_proven_without_allowance(output, name):
     solved = 0
-    for seed in range(20):
+    for seed in range(DRAWS // 5):
         rng = np.random.default_rng([seed, 8])
         problem = instance(output, rng)
         try:
@@ -136,11 +137,12 @@ def test_solved_certificates_are_proven_without_allowance(output, name):
     assert solved >= 3
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_the_decoders_equal_enumeration(output):
     """With whole-numbered data features and losses are exact in floats, so enumeration needs none of our rationals."""
     checked = 0
-    for seed in range(60):
+    for seed in range(DRAWS):
         rng = np.random.default_rng([seed, 9])
         problem = OUTPUTS[output].tiny(rng)
         arrays = problem.arrays()

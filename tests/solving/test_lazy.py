@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 import workbench as wb
 from workbench.backends import BACKENDS
 from workbench.contracts import Rows
-from workbench.errors import BackendFailed
+from workbench.errors import BackendFailed, BadInput
 from workbench.solving.lazy import LazyConstraint, LazyProblem
 from workbench.solving.masters.declared import CompiledBase, LazyCuts
 
@@ -86,7 +89,8 @@ def test_robust_linear_programs_equal_their_counterparts(kind):
     written.solve(solver=cp.CLARABEL)
     assert s.status == "optimal"
     assert s.value == pytest.approx(written.value, rel=1e-7)
-    assert s.lower <= s.upper
+    room = 1e-7 * abs(written.value)
+    assert s.lower - room <= written.value <= s.upper + room
 
 
 def test_spanning_tree_by_cuts():
@@ -148,7 +152,7 @@ def ball(radius, backend="CLARABEL"):
 @pytest.mark.parametrize("backend", ["CLARABEL", "ECOS", "SCS"])
 def test_second_order_cones_in_the_base(backend):
     if not BACKENDS[backend].installed:
-        pytest.xfail(f"{backend} has no wheel for this Python")
+        pytest.skip(f"{backend} has no wheel for this Python")
     problem, x, _ = ball(5.0, backend)
     s = problem.solve(gap=1e-6, feasibility=1e-7, backend=backend)
     assert s.value == pytest.approx(np.sqrt(5) - 1 + 3, abs=1e-6)
@@ -207,7 +211,7 @@ def test_attributes_that_replace_a_variable_are_refused(attribute):
 def test_a_hint_changes_the_way_not_the_answer(backend):
     """Backends that gain by the last answer get it, rows that came and went since included; the others do not."""
     if not BACKENDS[backend].installed:
-        pytest.xfail(f"{backend} is not installed")
+        pytest.skip(f"{backend} is not installed")
     problem, repair, _ = chebyshev(3)
     warmed = problem.solve(gap=1e-4, backend=backend, repair=repair)
     hints, solve = [], type(BACKENDS[backend]).solve
@@ -364,3 +368,81 @@ def test_an_unbounded_program_claims_no_bound():
         problem.solve()
     with pytest.raises(wb.BadInput, match="gap is nan"):
         problem.solve(gap=float("nan"))
+
+
+# ── the four examples of the page end proven ──────────────────────────────────────────────────────────
+
+
+def examples() -> dict[str, str]:
+    """The code blocks of docs/lazy.md that solve a LazyProblem over continuous variables, by their section."""
+    text = (Path(__file__).parents[2] / "docs" / "lazy.md").read_text()
+    part = text[text.index("## In eight lines") : text.index("## With integer variables")]
+    found = re.findall(r"```python\n(.*?)```", part, re.DOTALL)
+    return {code.split("\n\n")[1].split("\n")[0][:20] + str(k): code for k, code in enumerate(found)}
+
+
+@pytest.mark.parametrize("code", examples().values(), ids=["disc", "uniform", "robust", "trees", "svm"])
+def test_the_lower_ends_of_the_pages_examples_are_proven(code, monkeypatch, tmp_path):
+    solve, answers = LazyProblem.solve, []
+
+    def kept(self, *args, **options):
+        answers.append(solve(self, *args, **options))
+        return answers[-1]
+
+    monkeypatch.setattr(LazyProblem, "solve", kept)
+    exec(compile(code, "docs/lazy.md", "exec"), {"__name__": "docs"})
+    assert [each.lower_kind for each in answers] == ["proven"] * len(answers)
+    assert answers
+    for number, each in enumerate(answers):
+        path = each.proof.save(tmp_path / str(number))
+        said = wb.verify(path)
+        assert said["proven"], said
+        assert each.gap <= 1e-7
+
+
+# ── integer variables ─────────────────────────────────────────────────────────────────────────────────
+
+
+def knapsack(backend, rng, mixed=False, curved=False):
+    """max gainᵀx + y over 0/1 x, rows ⟨a, x⟩ + y ≤ b on demand; enumerated, y in closed form."""
+    n, m = 7, 40
+    gain, A, b = rng.integers(1, 20, n) / 4, rng.integers(0, 9, (m, n)) / 2, rng.integers(6, 20, m) / 2
+    x, y = cp.Variable(n, boolean=True), cp.Variable()
+
+    def oracle(x_value, y_value):
+        k = int((A @ x_value + y_value - b).argmax())
+        return [((A[k], 1.0), -b[k])] if A[k] @ x_value + y_value > b[k] + 1e-9 else []
+
+    value = gain @ x + (y if mixed else 0) - (cp.sum_squares(x - 0.25) if curved else 0)
+    base = [y <= 2, y >= -50] if mixed else [y == 0]
+    found = LazyProblem(cp.Maximize(value), base, [LazyConstraint([x, y], oracle)]).solve(backend=backend)
+    points = np.array([[mask >> j & 1 for j in range(n)] for mask in range(2**n)], float)
+    highest = np.minimum((b - points @ A.T).min(axis=1), 2.0)
+    worth = points @ gain - (((points - 0.25) ** 2).sum(axis=1) if curved else 0)
+    best = (worth + highest).max() if mixed else worth[(points @ A.T <= b).all(axis=1)].max()
+    return found, best, x
+
+
+@pytest.mark.parametrize("kind", ["HIGHS", "SCIP", "HIGHS mixed", "SCIP mixed", "SCIP curved", "SCIP mixed curved"])
+def test_a_tree_finds_what_enumeration_finds_and_its_bound_is_never_called_proven(kind):
+    backend, *more = kind.split()
+    pytest.importorskip({"HIGHS": "highspy", "SCIP": "pyscipopt"}[backend])
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        found, best, x = knapsack(backend, rng, **dict.fromkeys(more, True))
+        assert found.status == "optimal"
+        assert found.value == pytest.approx(best, abs=1e-7)
+        assert found.lower_kind == "backend's"
+        assert found.proof is None
+        assert set(np.unique(x.value)) <= {0.0, 1.0}
+        assert found.backend.startswith(backend)
+
+
+def test_round_trips_by_subtours_and_what_contradicts_says_so():
+    x = cp.Variable(3, integer=([0, 2],))
+    told = LazyProblem(cp.Minimize(cp.sum(x)), [x >= 0.5], [LazyConstraint(x, lambda v: [(-np.ones(3), 4.2)])]).solve()
+    assert told.value == pytest.approx(4.2, abs=1e-9)  # the second entry is continuous
+    assert np.array_equal(x.value[[0, 2]], np.round(x.value[[0, 2]]))
+    odd = LazyConstraint(x, lambda v: [(np.array([2.0, 0.0, 2.0]), -5.0), (np.array([-2.0, 0.0, -2.0]), 5.0)])
+    with pytest.raises(BadInput, match="contradict"):
+        LazyProblem(cp.Minimize(cp.sum(x)), [x >= 0, x <= 9], [odd]).solve()

@@ -232,5 +232,5 @@ print(json.dumps([hits, len(list(pathlib.Path(os.environ["NUMBA_CACHE_DIR"]).rgl
     first, second = (
         json.loads(subprocess.check_output([sys.executable, "-c", script], env=environment)) for _ in range(2)
     )
-    assert first == [[0, 0, 0], 3]
-    assert second == [[1, 1, 1], 3]
+    assert first == [[0, 0, 0, 0], 4]
+    assert second == [[1, 1, 1, 1], 4]

@@ -2,7 +2,8 @@
 
     make test TESTS="--durations=0 --durations-min=1" | tee log && python tests/support/slow.py log
 
-A test (all its parameters together) is slow if it takes SLOW seconds or more.
+A test (all its parameters together) is slow if it takes SLOW seconds or more. The slowest comes first, and
+`tests/conftest.py` runs the files in that order.
 """
 
 from __future__ import annotations
@@ -21,5 +22,5 @@ if __name__ == "__main__":
     for line in Path(sys.argv[1]).read_text().splitlines():
         if found := LINE.match(line):
             spent[found[2]] += float(found[1])
-    slow = sorted(name for name, seconds in spent.items() if seconds >= SLOW)
+    slow = [name for name, seconds in spent.most_common() if seconds >= SLOW]
     LIST.write_text("".join(f"{name}\n" for name in slow))

@@ -97,6 +97,17 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     return X
 
 
+def compiled_rows(matrix: sparse.csr_array) -> tuple[Ints, Ints, Floats]:
+    """Where the rows of a CSR matrix start, the columns and the values of its entries, as kernels take them."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+
+
+def kept_rows(matrix: sparse.csr_array) -> dict[str, NDArray]:
+    """The arrays from which `saved_rows` rebuilds a CSR matrix, for files."""
+    starts, columns, values = compiled_rows(matrix)
+    return {"data": values, "indices": columns, "indptr": starts}
+
+
 def saved_rows(arrays: dict[str, NDArray], shape: tuple[int, int]) -> sparse.csr_array:
     """The CSR matrix that a file holds as `data`, `indices` and `indptr`, or `BadInput`.
 

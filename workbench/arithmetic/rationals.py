@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -219,8 +219,13 @@ class ExactOutputs(Protocol):
         """max of −⟨w, ψ_i(y)⟩ over the outputs of zero loss, the truth among them: ≥ 0 (m,)."""
         ...
 
+
+@runtime_checkable
+class ExactRivals(ExactOutputs, Protocol):
+    """`ExactOutputs` of a problem with a `runner_up`."""
+
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
-        """max of −⟨w, ψ_i(y)⟩ over y ≠ y_i (m,); only where the output has a `runner_up`."""
+        """max of −⟨w, ψ_i(y)⟩ over y ≠ y_i (m,)."""
         ...
 
 

@@ -4,8 +4,9 @@ An adapter only translates the cone program and the answer. No adapter judges an
 problem's own data, so a solver that stops early or claims too much costs rounds and no correctness. A solver's package
 is imported at its first solve.
 
-A time limit is passed to the solver's own clock. Under a time limit a backend without a clock runs in a process of its
-own (`watching`), which an alarm kills.
+Under a limit of time or memory a backend runs in a process of its own (`watching`). A time limit is passed to the
+solver's own clock; an alarm kills the process GRACE seconds later, or at once if the solver has no clock. A solver that
+runs out of memory ends its process, and not ours.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, of_length
+from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, flat, of_length
 from workbench.backends.watching import Adapter, watched
-from workbench.errors import BackendFailed, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, printable
+from workbench.system.alarm import Late, TimeIsUp
+from workbench.system.memory import limit
 
 Options = dict[str, Any]  # a solver's own names and values
 
+GRACE = 0.5  # seconds after the time limit, in which a solver with a clock may still answer
 LINEAR = frozenset({"zero", "nonneg", "quadratic"})
 CONIC = LINEAR | {"soc", "exp"}
 
@@ -87,19 +91,28 @@ class Backend:
         return replace(answer, x=x, z=z, stopped=bool(late and not answer.infeasible and np.isnan(x).any()))
 
     def asked(self, program: ConeProgram, options: Options, hint: Answer | None, time_limit: float | None) -> Answer:
-        """The adapter's answer, unchanged, within the limit; every failure becomes `BackendFailed`."""
+        """The adapter's answer, unchanged, within the limits; every failure becomes `BackendFailed`."""
         if time_limit is not None and self.clock:
             options[self.clock] = float(time_limit)
         try:
-            if time_limit is not None and not self.clock:
-                return watched(self.name, self.run).answer(program, options, hint, float(time_limit))
-            return self.run(program, options, hint)
-        except (KeyboardInterrupt, SystemExit):
+            if time_limit is not None or limit() is not None:
+                last = None if time_limit is None else float(time_limit) + (GRACE if self.clock else 0.0)
+                return sound(watched(self.name, self.run).answer(program, options, hint, last))
+            return sound(self.run(program, options, hint))
+        except (KeyboardInterrupt, SystemExit, Late, TimeIsUp):
             raise
         except BaseException as error:  # a Rust panic is no Exception
-            fault, size = f"{type(error).__name__}: {error}".splitlines()[0], (program.q.size, program.b.size)
+            fault, size = " ".join(f"{type(error).__name__}: {error}".split()), (program.q.size, program.b.size)
             text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
             raise BackendFailed(text) from error
+
+
+def sound(answer: object) -> Answer:
+    """The answer, if its form is that of one: two vectors of floats, and a status that is one printable line."""
+    if not isinstance(answer, Answer):
+        raise TypeError(f"a {type(answer).__name__} in place of an answer")
+    status = " ".join(printable(str(answer.status)).split())
+    return replace(answer, x=flat(answer.x), z=flat(answer.z), status=status)
 
 
 def supports(backend: Backend, program: ConeProgram) -> str | None:

@@ -1,7 +1,7 @@
-"""Time limits for a backend without a clock: a process of its own, which an alarm kills even inside native code.
+"""Limits that hold for a backend: a process of its own, which an alarm kills even inside native code.
 
-The first time limit starts one process for the backend, in half a second; the process then answers one program after
-another. A program is sent as arrays and numbers, the adapter's function as the names of its module and itself.
+The first solve under a limit starts one process for the backend, in half a second; the process then answers one program
+after another. A program is sent as arrays and numbers, the adapter's function as the names of its module and itself.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ class Watched(Process):
         super().__init__(answered)
         self.name, self.run = name, run
 
-    def answer(self, program: ConeProgram, options: Mapping[str, object], hint: Answer | None, limit: float) -> Answer:
-        """The adapter's answer, without x if the limit came first."""
+    def answer(
+        self, program: ConeProgram, options: Mapping[str, object], hint: Answer | None, limit: float | None
+    ) -> Answer:
+        """The adapter's answer, without x if the limit of seconds came first."""
         numbers, arrays = packed(program, hint)
         numbers |= {"options": dict(options), "adapter": [self.run.__module__, self.run.__qualname__]}
         try:

@@ -9,6 +9,8 @@ A verb is a file of `verbs/` (the convention stands in `group.py`), the meaning 
 
 from __future__ import annotations
 
+import signal
+
 import click
 
 from workbench import __version__
@@ -30,7 +32,8 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point `cutbench`."""
+    """The entry point `cutbench`; SIGTERM, by which machines are shut down, ends a run as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     cli(prog_name="cutbench")
 
 

@@ -51,7 +51,8 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
     if isinstance(error, SystemExit):
         return f"A Python file called exit({error}) in place of an answer; remove the call from your file.", 2
     if isinstance(error, MemoryError):
-        return f"The memory does not suffice ({error or 'no size is known'}); take fewer features or samples.", 2
+        told = error or "no size is known"
+        return f"The memory does not suffice ({told}); take fewer features or samples, or raise --memory-limit.", 3
     if isinstance(error, ModuleNotFoundError):
         if (error.name or "workbench").split(".")[0] != "workbench":
             return f"The package {error.name} is missing; `cutbench doctor` names the extra that installs it.", 2

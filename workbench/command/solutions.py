@@ -7,6 +7,7 @@ bounds, the work, and the path of the certificate.
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,18 +17,20 @@ from typing import Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
-from workbench.errors import BackendFailed, BadInput, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.registries import settings_of
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
-    "limit": "a limit came first; raise --time-limit or --max-rounds, or ask for a larger --gap",
+    "limit": "a limit came first; raise --time-limit, --max-rounds or --memory-limit, or ask for a larger --gap",
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
+FEW = 6  # entries of a list that a line shows
 OWN_FIELDS = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
 OWN_FIELDS += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
 
@@ -46,43 +49,71 @@ class FolderRun:
     source: dict[str, Any]
     as_json: bool
 
-    def row(self, stem: str, options: dict[str, Any]) -> dict[str, Any]:
-        """Solve, save the certificate, and return the record that `--json` prints."""
+    def row(self, stem: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Solve and save the certificate; returns the record that `--json` prints, and the solution."""
         text = " ".join(self.names.values())
         solution = solved(self.formulation, self.data, text, source=self.source, **options)
         record = self.names | solution_record(solution, self.data)
         if options["polish"]:
             record |= optimum_record(solution.certificate)
         path = solution.certificate.save(self.folder / stem)
-        return record | {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
+            record["conditional_on"] = list(rests)
+        record |= {"parallel": solution.parallel} if solution.parallel else {}
+        record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
+        return record, solution
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return all_settings(self.formulation, self.source)
 
     def by_one(self, options: dict[str, Any]) -> int:
         """Solve with one backend and print; returns the exit code."""
-        row = self.row("certificate", options)
+        row, solution = self.row("certificate", options)
         remark = row.pop("own_status")
-        terminal.emit(row) if self.as_json else print_solution(row, settings_text(self.formulation, self.source))
+        row["learned"] = self.learned(solution)
+        records.keep("solve", row | {"settings": self.settings, "history": solution.history}, self.folder)
+        terminal.emit(row) if self.as_json else print_solution(row, self.settings)
         return solution_code(row, remark, self.folder)
+
+    def learned(self, solution: Any) -> dict[str, Any]:
+        """What was learned, in full and by name into learned.npz, and as the field `learned`."""
+        import numpy as np
+
+        from workbench.proofs.certificate import write_whole
+        from workbench.solving import learned
+
+        buffer, found = io.BytesIO(), learned.of(solution)
+        np.savez_compressed(buffer, **found)
+        write_whole(self.folder / "learned.npz", buffer.getvalue())
+        return terminal.plain(learned.summary(found, self.data))
 
     def by_all(self, options: dict[str, Any], journal: Any = None) -> int:
         """Solve with each backend, one row a backend, and print; returns the exit code.
 
         The journal keeps the rows: a continued run computes only missing rows and rows that a limit ended.
         """
+        from workbench.contracts import text_alone
         from workbench.solving.recording import journalled
         from workbench.solving.request import Request
 
-        asked = {key: options[key] for key in ("gap", "groups", "polish")}
+        began, asked = time.perf_counter(), {key: options[key] for key in ("gap", "groups", "polish")}
         request = Request(**asked, backend="all", source=self.source)
-        with journalled(journal or self.folder, self.formulation, self.data, request) as lines:
-            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in lines.of("row")}
-            for name in installed_backends():
-                if name not in rows or rows[name]["status"] == "limit":
-                    rows[name] = self.tried(name, options | {"backend": name})
+        place = None if text_alone(self.formulation) else journal or self.folder
+        with journalled(place, self.formulation, self.data, request) as lines:
+            rows = {entry.numbers["name"]: entry.numbers["row"] for entry in (lines.of("row") if lines else ())}
+            open_ones = [name for name in installed_backends() if rows.get(name, {}).get("status", "limit") == "limit"]
+            for left, name in zip(range(len(open_ones), 0, -1), open_ones, strict=True):
+                whole, spent = options.get("time_limit"), time.perf_counter() - began
+                share = whole and max((whole - spent) / left, 1e-3)
+                rows[name] = self.tried(name, options | {"backend": name, "time_limit": share})
+                if lines:
                     lines.append("row", {"name": name, "row": rows[name]})
-            if all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
+            if lines and all(row["status"] != "limit" for row in rows.values()) and not lines.finished:
                 lines.append("end", {})
         shown = list(rows.values())
         record = self.names | {"n_samples": self.data.n_samples, "rows": shown}
+        records.keep("solve", record | {"settings": self.settings}, self.folder)
         terminal.emit(record) if self.as_json else print_backends(shown)
         return backends_code(shown)
 
@@ -90,7 +121,7 @@ class FolderRun:
         """The row of a backend, also if the backend fails."""
         began = time.perf_counter()
         try:
-            return self.row(name.lower(), options)
+            return self.row(name.lower(), options)[0]
         except (BackendFailed, MissingCapability) as error:
             seconds = time.perf_counter() - began
             return {"backend": name, "status": "failed", "evidence": str(error), "seconds": seconds, "own_status": ""}
@@ -112,12 +143,12 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
     try:
-        with terminal.stdout_kept(), terminal.progress(text) as observe:
+        with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
             return workbench.solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
         size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"
-        raise BadInput(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
+        raise OutOfMemory(f"The memory does not suffice ({size}, several times over); take fewer features.") from None
 
 
 def installed_backends() -> list[str]:
@@ -163,7 +194,7 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
         return 0
     from workbench.backends import STOPPED
 
-    said = f" ({remark})" if STOPPED in remark else ""
+    said = f" ({remark})" if any(word in remark for word in (STOPPED, "out of memory")) else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
     return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
 
@@ -181,16 +212,16 @@ def backends_code(rows: list[dict[str, Any]]) -> int:
 # ── readable text ─────────────────────────────────────────────────────────────────────────────────
 
 
-def settings_text(formulation: Any, source: Mapping[str, Any]) -> str:
-    """All settings of the formulation, and those that the user gave to the problem: `lam=0.1, rescaling=margin`."""
+def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of the formulation, and those that the user gave to the problem."""
     values = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # names known at run time
-    return ", ".join(f"{name}={value}" for name, value in (values | source.get("settings", {})).items())
+    return values | source.get("settings", {})
 
 
-def print_solution(row: dict[str, Any], settings: str) -> None:
+def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
-        "settings": settings,
+        "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
         "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
         if row["lower_kind"] == "none"
         else f"in {interval(row)}",
@@ -198,8 +229,12 @@ def print_solution(row: dict[str, Any], settings: str) -> None:
         "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
         **(alternating(row) if row["lower_kind"] == "none" else {}),
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
+        "workers": row.get("parallel"),
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
+        "rests on": "; ".join(row.get("conditional_on", ())),
+        "note": "no closed forms: by cutting planes on the CVXPY text, slower" if "conditional_on" in row else "",
+        **learned_lines(row["learned"]),
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",
     }
@@ -207,6 +242,31 @@ def print_solution(row: dict[str, Any], settings: str) -> None:
     for name, text in lines.items():
         if text:
             click.echo(f"  {name:<12} {text}")
+
+
+def learned_lines(learned: Mapping[str, Any]) -> dict[str, str]:
+    """What was learned, FEW entries of each kind; learned.npz has all."""
+    known = [word for word in ("weights", "biases", "costs") if word in learned]
+    told = {word: sorted(learned[word].items(), key=size) for word in known}
+    lines = {word: listed([f"{name} {value:.4g}" for name, value in values]) for word, values in told.items()}
+    lines["weights"] += f"; {learned['zeros']} are 0" * bool(learned["zeros"])
+    if "left_out" in learned:
+        left = listed(list(map(str, learned["left_out"])))
+        lines["selected"] = f"all samples but {left}" if left else "all samples"
+    if "states" in learned:
+        lines["states"] = listed([f"sample {i} at {h}" for i, h in learned["states"].items()])
+    return lines
+
+
+def size(entry: tuple[str, float]) -> float:
+    """By which entries are sorted, the largest first."""
+    return -abs(entry[1])
+
+
+def listed(parts: list[str]) -> str:
+    """FEW of the parts, and how many more there are."""
+    more = [f"and {len(parts) - FEW} more"] * (len(parts) > FEW)
+    return ", ".join(parts[:FEW] + more)
 
 
 def alternating(row: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,8 @@ Heavy modules are imported inside functions.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -15,8 +17,11 @@ from typing import Any
 import click
 
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput
-from workbench.registries import build, dashed, is_path, parse_settings, registry
+from workbench.errors import BadInput, OutOfTime
+from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry
+from workbench.system import memory
+from workbench.system.alarm import TimeIsUp
+from workbench.system.alarm import time_limit as ended_after
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
@@ -24,10 +29,49 @@ from workbench.registries import build, dashed, is_path, parse_settings, registr
 def verb(doc: str | None, cls: type[click.Command] = click.Command) -> Callable[[Callable[..., int]], click.Command]:
     """The decorator of the function `command` in a file of `verbs/`; `doc` is the file's `__doc__`.
 
-    Indented paragraphs of the docstring, the examples, are printed as they stand.
+    Indented paragraphs of the docstring, the examples, are printed as they stand. Every verb takes --time-limit and
+    --memory-limit; a verb without a parameter `time_limit` of its own is ended when its time is up.
     """
     text = re.sub(r"\n\n(?= )", "\n\n\b\n", doc or "")  # \b is click's mark for "do not wrap"
-    return click.command(cls=cls, help=text)
+
+    def command(function: Callable[..., int]) -> click.Command:
+        return click.command(cls=cls, help=text)(memory_option(timed(function)))
+
+    return command
+
+
+SPARE = 1.1, 2.0  # a verb that keeps a time limit of T seconds itself is ended after 1.1 T + 2
+
+
+def timed(function: Callable[..., int]) -> Callable[..., int]:
+    """The function of a verb, with --time-limit; `OutOfTime` if the verb gives no answer in time."""
+    own = "time_limit" in inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def within(*words: Any, time_limit: float | None = None, **options: Any) -> int:
+        given = positive("time-limit", time_limit)
+        options |= {"time_limit": given} if own else {}
+        seconds = SPARE[0] * given + SPARE[1] if own and given else given
+        try:
+            with ended_after(seconds):
+                return function(*words, **options)
+        except TimeIsUp:
+            raise OutOfTime(f"The time limit of {given:g} s came before the answer; raise --time-limit.") from None
+
+    if own:
+        return within
+    return click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")(within)
+
+
+def memory_option(command: Callable) -> Callable:
+    """--memory-limit SIZE: the memory that this process, and each process that it starts, may take."""
+
+    def limit(context: click.Context, option: click.Parameter, size: str | None) -> None:
+        if size is not None:
+            context.call_on_close(memory.limited_to(memory.size_of(size)))
+
+    help_ = "Stop before a process takes more, e.g. 2GiB."
+    return click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=limit, help=help_)(command)
 
 
 def json_option(command: Callable) -> Callable:
@@ -42,6 +86,7 @@ def data_option(command: Callable) -> Callable:
             if not Path(folder).is_dir():
                 raise BadInput(f"The data folder {folder} does not exist; correct --data.")
             os.environ["CUTBENCH_DATA"] = folder
+            context.meta["cutbench.data"] = folder  # for the command line in records
 
     help_ = "Folder of the data sets.  [default: $CUTBENCH_DATA]"
     return click.option("--data", metavar="DIR", expose_value=False, callback=remember, help=help_)(command)
@@ -62,13 +107,26 @@ def pair_arguments(command: Callable) -> Callable:
 
 def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
     """The problem and the formulation that the user's words mean, and the problem's settings."""
-    form = registry("formulation").get(formulation)
+    form = load_formulation(formulation)
     source = load_problem(problem)
     for_problem, for_form = parse_settings(settings, source, form)
     chosen, data = build(form, for_form), problem_of(build(source, for_problem), problem)
     if is_path(problem) and hasattr(data, "origin"):
         data.origin = (str(Path(problem).resolve()), for_problem)
     return data, chosen, for_problem
+
+
+def load_formulation(word: str) -> Any:
+    """The class of a registered name, or of a user's Python file: its one entry of NAMES, or its `Formulation`."""
+    if not is_path(word):
+        return registry("formulation").get(word)
+    found = load_user_file(word, "formulation", "Formulation")
+    if len(found) > 1:
+        raise BadInput(f"{word} registers {len(found)} formulations ({', '.join(sorted(found))}); leave one in NAMES.")
+    (form,) = found.values()
+    if not callable(form):
+        raise BadInput(f"{word} registers a {type(form).__name__}; register a class with a method program.")
+    return form
 
 
 def problem_of(data: Any, name: str) -> Any:
@@ -85,7 +143,7 @@ def problem_of(data: Any, name: str) -> Any:
 
 def names_of(problem: str, formulation: str) -> dict[str, str]:
     """The names of problem and formulation in a record; a file is named by its stem."""
-    return {"problem": short_name(problem), "formulation": dashed(formulation)}
+    return {"problem": short_name(problem), "formulation": dashed(short_name(formulation))}
 
 
 def short_name(problem: str) -> str:

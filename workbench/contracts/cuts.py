@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Numbers = dict[str, Any]  # numbers, words and lists by key, as JSON has them
 SlopesAndOffsets = Callable[[Ints, Ints], tuple[sparse.csr_array, Floats]]  # samples (m,), witnesses → (m, p) and (m,)
 
 

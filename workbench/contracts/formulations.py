@@ -1,9 +1,10 @@
-"""The four kinds of formulation. `solve` dispatches on the kind and never on a name.
+"""The kinds of formulation. `solve` dispatches on the kind and never on a name.
 
 CutForm     min r(θ) + Σ p_i h_i(θ), the h_i maxima over cuts      ends with a certified gap
 SmoothForm  the same with smooth h_i                               ends with a certified gap, proven by θ alone
 Majorized   a convex program at fixed state, then the next state   ends at a fixed point or a cycle
 Search      terms that may be given up at a charge                 ends with a certified gap, proven by a tree
+TextForm    a CVXPY program with lazy cuts and no closed form      ends with a gap that is proven if the oracle is right
 """
 
 from __future__ import annotations
@@ -137,6 +138,41 @@ class Search(Protocol):
 
 
 @runtime_checkable
+class Scalable(Protocol):
+    """A `CutForm` with hard constraints h_i(θ) ≤ 0, which c·θ satisfies for some c ≥ 1 where θ nearly does."""
+
+    def feasible_scale(self, problem: Problem, violation: float) -> float:
+        """c such that c·θ is feasible when h_i(θ) ≤ `violation` for all i; ∞ if there is none."""
+        ...
+
+
+@runtime_checkable
+class TextForm(Protocol):
+    """A convex program by its CVXPY text alone: no conjugate, no regularizer; slower than a `CutForm`.
+
+    `cuts([θ-variables], ξ)` stands for ξ_g ≥ max_y ℓ_i(y) − ⟨θ, ψ_i(y)⟩ of the g-th sample i of positive weight, and
+    without ξ for 0 ≥ the same. θ are vectors of as many entries as the problem has features, and `cuts.prices` are
+    weight_i / Σ weights. The optional methods `oracle` and `prices` of `CutForm` stand for other cuts and prices.
+    """
+
+    def program(self, problem: Problem, cuts: CutConstraints) -> cp.Problem: ...
+
+
+@runtime_checkable
+class Squared(Protocol):
+    """A formulation with r = λ/2 ‖w‖² for its setting λ."""
+
+    lam: float
+
+
+@runtime_checkable
+class LinearRisk(Protocol):
+    """A formulation of linear scores ⟨w, x⟩, or its terms, whose `loss` is "hinge", "squared" or "logistic"."""
+
+    loss: str
+
+
+@runtime_checkable
 class Restarted(Protocol):
     """An alternation that is run from further starts."""
 
@@ -158,4 +194,9 @@ class Declared(Protocol):
         ...
 
 
-Formulation = CutForm | SmoothForm | Search | Majorized
+Formulation = CutForm | SmoothForm | Search | Majorized | TextForm
+
+
+def text_alone(formulation: object) -> bool:
+    """Whether this is a `TextForm` and nothing more."""
+    return isinstance(formulation, TextForm) and not isinstance(formulation, CutForm | SmoothForm | Search | Majorized)

@@ -34,10 +34,6 @@ class Problem(Protocol):
     free_outputs : whether an output other than the truth can have zero loss
     terms : most multiply-adds in one score ⟨w, φ(x_i, y)⟩ [+ ℓ], for rounding bounds
     exact_features : whether the entries of φ(x,y) − φ(x,y') are free of rounding
-    exact_loss : whether ℓ is free of rounding (optional; without this member losses count as rounded)
-    feature_error : (n,) bound on the rounding error of an entry of φ(x,y) − φ(x,y') (optional, for a problem that has a
-        better bound than by `terms`; the losses of such a problem are exact)
-    conditions : sentences that proofs about the problem assume (optional)
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
@@ -98,8 +94,11 @@ class Recording(Protocol):
         """The arrays from which `admitted` rebuilds these outputs, for a file."""
         ...
 
-    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
-        """The numbers of the outputs in a file's arrays, in this problem."""
+    def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
+        """The numbers of the outputs in a file's arrays, in this problem.
+
+        believe : whether outputs without a text may come with the features and losses that the arrays claim
+        """
         ...
 
     def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
@@ -185,13 +184,48 @@ class CompactHinge(NamedTuple):
 
 @runtime_checkable
 class Marginals(Protocol):
-    """A problem that sums over all its outputs without listing them.
-
-    A problem without this capability may give the reason in a few words, as a class attribute `no_marginals`.
-    """
+    """A problem that sums over all its outputs without listing them."""
 
     def marginals(self) -> Terms:
         """The terms log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ (objectives/likelihoods.py)."""
+        ...
+
+
+@runtime_checkable
+class Unsummable(Protocol):
+    """A problem without `Marginals` that says why, in a few words."""
+
+    no_marginals: str
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """A problem whose loss is a table: cost[true label, other label], (k, k)."""
+
+    cost: Floats
+
+
+@runtime_checkable
+class OfFunctions(Protocol):
+    """A problem made of a user's functions, which trials of its argmax call (objectives/trials.py).
+
+    oracles : the names of the oracles that these functions are, "argmax" and "slack_argmax"
+    known : how many columns of features have a name yet
+    """
+
+    oracles: tuple[str, ...]
+    known: int
+
+    def ask(self, name: str, w: Floats, samples: Ints, truths: bool) -> Ints:
+        """The answers (m, 1) of the oracle `name`, which is given the true outputs or not."""
+        ...
+
+    def vouched(self, sample: int, most: int) -> Ints:
+        """At most so many outputs (m, 1) of which a function of the user says that they are outputs of the sample."""
+        ...
+
+    def examined(self, sample: int, rng: np.random.Generator) -> tuple[str, int, str] | None:
+        """A fault of the functions that shows without a maximum: its name, the sample and a sentence; or None."""
         ...
 
 
@@ -273,11 +307,88 @@ class Listable(Protocol):
 
 
 @runtime_checkable
+class Listed(Protocol):
+    """An oracle whose cuts may all be one `Listing`."""
+
+    def listing(self) -> Listing | None: ...
+
+
+@runtime_checkable
 class Exact(Protocol):
     """A problem with the same features, losses and maxima in rational arithmetic."""
 
     def exact(self) -> Any:  # an `ExactOutputs` of arithmetic/rationals.py, a wing above; None where there is none
         ...
+
+
+@runtime_checkable
+class ExactLoss(Protocol):
+    """A problem that says whether ℓ is free of rounding; the losses of any other problem count as rounded."""
+
+    exact_loss: bool
+
+
+@runtime_checkable
+class BoundedFeatures(Protocol):
+    """A problem with a better bound on the rounding of its features than by `terms`; its losses are exact.
+
+    feature_error : (n,) bound on the rounding error of an entry of φ(x, y) − φ(x, y')
+    """
+
+    feature_error: Floats
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A problem about which proofs assume the sentences `conditions`; there may be none."""
+
+    conditions: list[str]
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """A problem that tells outputs of a sample from those of others, without exact arithmetic and without a list."""
+
+    def misplaced(self, samples: Ints, outputs: Ints) -> int | None:
+        """The number of the first output (m, width) that is none of its sample, or None."""
+        ...
+
+
+@runtime_checkable
+class Hinting(Protocol):
+    """A problem whose certificates hold hints, which spare the checker a search and which it tests before use."""
+
+    def hints(self, w: Floats) -> dict[str, NDArray]: ...
+
+
+@runtime_checkable
+class Tabled(Protocol):
+    """A problem that keeps how a file named its inputs: svmlight's first index, the names of a CSV, or None."""
+
+    columns: int | list[str] | None
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """A problem that names its weights in the user's words."""
+
+    def weight_names(self) -> list[str]:
+        """One name for each of the d weights, in order."""
+        ...
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """What can be put into a file: `Problem`s, and data beside a certificate."""
+
+    def arrays(self) -> dict[str, NDArray]: ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """An oracle that names the problem it asks, which may be another than its formulation was given: completed, say."""
+
+    problem: Problem
 
 
 @runtime_checkable

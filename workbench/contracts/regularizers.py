@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from workbench.contracts.cuts import Floats, Ints
 
+Number = (
+    Any  # floats, `Interval`s, `Ratios` or fractions, one number or an array: the arithmetic is the caller's choice
+)
+
 
 class Shape(NamedTuple):
     """r(x) = Σ_j a_j x_j² + c_j x_j + l_j |x_j| on x_j ≥ f_j ≤ 0, up to a constant; a_j = ∞ keeps x_j at 0.
@@ -25,7 +29,7 @@ class Shape(NamedTuple):
 
 
 class Regularizer(Protocol):
-    """r with the closed forms that a certified bound needs; numbers may be floats, intervals or fractions (`Any`).
+    """r with the closed forms that a certified bound needs.
 
     curvature : μ > 0 if r(θ) = μ/2 ‖θ‖² exactly, else None
     free : the entries of θ that r leaves free up to a box
@@ -37,11 +41,11 @@ class Regularizer(Protocol):
     @property
     def free(self) -> Ints: ...
 
-    def value(self, x: Any) -> Any:
+    def value(self, x: Number) -> Number:
         """r(x) at a feasible x."""
         ...
 
-    def conjugate(self, s: Any) -> Any:
+    def conjugate(self, s: Number) -> Number:
         """r*(s) = max over x of ⟨s, x⟩ − r(x)."""
         ...
 
@@ -49,15 +53,15 @@ class Regularizer(Protocol):
         """An x that minimises r(x) − ⟨s, x⟩."""
         ...
 
-    def feasible(self, x: Any) -> Any:
+    def feasible(self, x: Number) -> Number:
         """A point of r's domain, x itself if x is one."""
         ...
 
-    def over(self, number: type) -> Any:
+    def over(self, number: type) -> Any:  # a `Regularizer` whose constants, `curvature` too, are of that type
         """The same regularizer with its constants in another arithmetic, e.g. `Fraction`."""
         ...
 
-    def within(self, upper: Any) -> Any:
+    def within(self, upper: Number) -> Regularizer:
         """The same regularizer where min F ≤ `upper` is known: free entries then have less room."""
         ...
 

@@ -8,7 +8,6 @@ are compared, never used as paths.
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from typing import IO
 
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from workbench.system.memory import limit, machine
 
 
 def arrays_in(path: Path, wanted: Collection[str]) -> dict[str, NDArray]:
@@ -65,7 +66,7 @@ def faults() -> Iterator[None]:
 
 def checked_size(size: int) -> None:
     """ValueError for an archive that unpacks to more than a quarter of the memory."""
-    if size > memory() // 4:
+    if size > min(machine() // 4, limit() or machine()):
         raise ValueError(f"it unpacks to {size / 2**30:.3g} GiB, more than a quarter of this machine's memory")
 
 
@@ -93,11 +94,3 @@ def checked_header(file: IO[bytes], name: str, size: int) -> None:
     needed, there = prod(shape) * dtype.itemsize, size - file.tell()
     if needed != there or min(shape, default=0) < 0 or (dtype.itemsize == 0 and prod(shape)):
         raise ValueError(f"the array {name} has {there} bytes of entries where its header promises {needed}")
-
-
-def memory() -> int:
-    """The bytes of this machine's memory; 8 GiB where the system gives no number."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**33

@@ -149,7 +149,7 @@ def named_problem(path: Path) -> Multiclass | Linear:
         {(space, name): value for space, features in each.namespaces.items() for name, value in features.items()}
         for each in examples
     ]
-    X = sparse.csr_array(sparse.hstack([vowpal.columns(rows), np.ones((len(rows), 1))]))
+    X = sparse.csr_array(sparse.hstack([vowpal.columns(rows)[0], np.ones((len(rows), 1))]))
     labels, importance = [each.label or "" for each in examples], [each.importance for each in examples]
     values = [value for value in map(as_number, labels) if value is not None]
     y = tidied(np.array(labels))

@@ -35,7 +35,7 @@ from scipy import sparse
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints
 from workbench.dyads import flows
-from workbench.dyads.pairs import Dyads, Factors
+from workbench.dyads.pairs import Dyads, Factors, Names
 from workbench.errors import BadInput
 
 
@@ -173,6 +173,7 @@ class Dyadic:
     seed: int = 0
     fast: bool | None = None
     factors: Factors | None = field(default=None, init=False)
+    names: Names | None = field(default=None, init=False)
     seconds: float = field(default=0.0, init=False)
     cpu_seconds: float = field(default=0.0, init=False)
 
@@ -202,6 +203,7 @@ class Dyadic:
         if passes < 1:
             raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
         pairs, state, rng = pairs_of(dyads), self.start(dyads), np.random.default_rng([self.seed, 1])
+        self.names = dyads.names
         visit, *helpers = self.prepared(pairs, state)
         orders = [rng.permutation(dyads.n_samples) for _ in range(passes)]
         self.seconds = self.cpu_seconds = 0.0
@@ -235,20 +237,25 @@ class Dyadic:
         A, B = (part.reshape(len(part) // state.count, *shape) for part in (latent[:cut], latent[cut:]))
         return Factors(A, B, weights.reshape(-1, state.count))
 
-    def predict(self, dyads: Dyads) -> Ints:
-        """Indices of the predicted classes."""
-        if self.factors is None:
+    def learned(self, dyads: Dyads) -> tuple[Dyads, Factors]:
+        """The pairs with the columns that were learned, found by name, and the parameters."""
+        if self.factors is None or self.names is None:
             raise BadInput("This learner has not learned yet; call fit first.")
-        return dyads.decide(dyads.scores(self.factors))
+        return dyads.placed(self.names), self.factors
+
+    def predict(self, dyads: Dyads) -> Ints:
+        """Indices of the predicted classes. Raises `BadInput` for identities that were not learned."""
+        pairs, factors = self.learned(dyads)
+        return pairs.decide(pairs.scores(factors))
 
     def least_importances(self, dyads: Dyads) -> Floats:
         """(n,) h_min of two classes: the least importance with which the hinge turns a prediction's sign, at η = 1.
 
         |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py).
         """
-        factors = self.factors
-        if factors is None or dyads.scores_per_pair != 1:
-            raise BadInput("h_min needs a learner that has learned two classes; call fit first.")
+        dyads, factors = self.learned(dyads)
+        if dyads.scores_per_pair != 1:
+            raise BadInput(f"h_min needs two classes, here are {len(dyads.classes)}; learn one class against another.")
         sizes, reach = pairs_of(dyads).sizes, flows.machine(self.fast).reach
         a, b = dyads.left @ factors.A[:, 0] + 1, dyads.right @ factors.B[:, 0] + 1
         gamma = sizes[:, 0] * sizes[:, 1]

@@ -27,6 +27,8 @@ from workbench.contracts import Floats, Ints
 from workbench.dyads import vowpal
 from workbench.errors import BadInput
 
+ONE = "constant"
+
 
 class Factors(NamedTuple):
     """Parameters: A (f_left, L, k), B (f_right, L, k), W (f_linear, L); L scores a pair, one or one a class."""
@@ -34,6 +36,22 @@ class Factors(NamedTuple):
     A: Floats
     B: Floats
     W: Floats
+
+
+class Columns(NamedTuple):
+    """`count` columns of features, and their names where they have some."""
+
+    count: int
+    names: NDArray | None = None
+
+
+class Names(NamedTuple):
+    """The columns and classes that parameters belong to. linear None: those of both sides and a constant."""
+
+    left: Columns
+    right: Columns
+    linear: Columns | None
+    classes: NDArray
 
 
 class Dyads:
@@ -46,6 +64,9 @@ class Dyads:
     linear : (n, f) features of the linear part; default: those of both sides and a constant 1
     importance : (n,) h_i ≥ 0, not all zero; default 1
     classes : labels to admit besides those seen; likewise `left_names`, `right_names` for identities
+    left_names, right_names, linear_names : with a matrix of features, the names of its columns
+
+    Other pairs, built apart, number their identities anew: `placed` finds each by its name.
 
     Raises
     ------
@@ -62,6 +83,7 @@ class Dyads:
         classes: ArrayLike | None = None,
         left_names: ArrayLike | None = None,
         right_names: ArrayLike | None = None,
+        linear_names: ArrayLike | None = None,
     ):
         given = np.asarray(labels)
         self.classes = np.unique(given if classes is None else np.asarray(classes))
@@ -74,9 +96,9 @@ class Dyads:
         self.importance = checked_weights(importance, self.n_samples)
         self.left, self.left_names = self.side("left", left, left_names)
         self.right, self.right_names = self.side("right", right, right_names)
-        ones = sparse.csr_array(np.ones((self.n_samples, 1)))
-        both = sparse.hstack([self.left, self.right, ones]).tocsr()
-        self.linear = sparse.csr_array(both if linear is None else checked_inputs(linear))
+        self.of_both = linear is None
+        self.linear = both_and_one(self.left, self.right) if linear is None else checked_inputs(linear)
+        self.linear_names = None if self.of_both else checked_names("linear", linear_names, self.linear.shape[1])
         if self.linear.shape[0] != self.n_samples:
             raise BadInput(f"There are {self.n_samples} labels but {self.linear.shape[0]} rows of linear features.")
 
@@ -99,12 +121,16 @@ class Dyads:
                 )
             vowpal.taught(example, f"Example {at}")
         sides = [vowpal.columns([each.namespaces[name] for each in examples]) for name in (left, right)]
-        extra = None
+        extra = names = None
         if linear is not None:
-            parts = [vowpal.columns([each.namespaces.get(name, {}) for each in examples]) for name in linear]
-            extra = sparse.hstack([*parts, sparse.csr_array(np.ones((len(examples), 1)))]).tocsr()
-        labels = np.array([each.label for each in examples])
-        return cls(*sides, labels, extra, np.array([each.importance for each in examples]))
+            spaces = [(name, *vowpal.columns([each.namespaces.get(name, {}) for each in examples])) for name in linear]
+            ones = sparse.csr_array(np.ones((len(examples), 1)))
+            extra = sparse.hstack([*(part for _, part, _ in spaces), ones]).tocsr()
+            names = [*(f"{space} {name}" for space, _, found in spaces for name in found or [""]), ONE]
+        labels, weights = np.array([each.label for each in examples]), np.array([each.importance for each in examples])
+        (left_side, left_names), (right_side, right_names) = sides
+        given = {"left_names": left_names, "right_names": right_names, "linear_names": names}
+        return cls(left_side, right_side, labels, extra, weights, **given)
 
     def examples(self, left: str = "left", right: str = "right") -> list[vowpal.Example]:
         """The pairs as lines of that format: identities by name, other features by number."""
@@ -123,7 +149,7 @@ class Dyads:
         """A side's features, and the identities they stand for if it was given as such."""
         if sparse.issparse(given) or np.ndim(given) == 2:
             features = checked_inputs(given)
-            known = None
+            known = checked_names(name, names, features.shape[1])
         else:
             identities = np.asarray(given)
             known = np.unique(identities if names is None else np.asarray(names))
@@ -150,6 +176,34 @@ class Dyads:
         """L: one for two classes, else one per class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
+    def placed(self, known: Names) -> Dyads:
+        """These pairs with the columns of others, whose names are `known`: every identity and feature by its name.
+
+        Raises `BadInput` for a name that is not known, for nameless features of another number, and other classes.
+        """
+        if not np.array_equal(self.classes, known.classes):
+            raise BadInput(
+                f"The pairs have the classes {self.classes.tolist()}, those learned {known.classes.tolist()}; give "
+                "both the same `classes`."
+            )
+        part = self.take(slice(None))
+        mine = self.names
+        part.left = placed("left", self.left, mine.left, known.left)
+        part.right = placed("right", self.right, mine.right, known.right)
+        if known.linear is None:
+            part.linear = both_and_one(part.left, part.right)
+        else:
+            part.linear = placed("linear", self.linear, mine.linear or Columns(self.linear.shape[1]), known.linear)
+        part.left_names, part.right_names = known.left.names, known.right.names
+        return part
+
+    @property
+    def names(self) -> Names:
+        """What the columns of the sides and of the linear part are called; None: the linear part is that of both."""
+        linear = None if self.of_both else Columns(self.linear.shape[1], self.linear_names)
+        sides = ((self.left, self.left_names), (self.right, self.right_names))
+        return Names(*(Columns(side.shape[1], names) for side, names in sides), linear, self.classes)
+
     def take(self, index: Any) -> Dyads:
         """Some of the pairs, in the order of `index`; names, classes and features stay what they are."""
         part = object.__new__(Dyads)
@@ -173,6 +227,44 @@ class Dyads:
     def error(self, decided: Ints) -> float:
         """0/1 loss, weighted by importance."""
         return float(self.importance @ (decided != self.labels) / self.importance.sum())
+
+
+def both_and_one(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
+    """(n, f_left + f_right + 1) the features of both sides and a constant 1."""
+    return sparse.hstack([left, right, sparse.csr_array(np.ones((left.shape[0], 1)))]).tocsr()
+
+
+def checked_names(side: str, names: ArrayLike | None, columns: int) -> NDArray | None:
+    """The names of a matrix's columns, one each and no two alike, or `BadInput`."""
+    if names is None:
+        return None
+    found = np.asarray(names)
+    if found.shape != (columns,) or len(np.unique(found)) != columns:
+        raise BadInput(f"{side}_names has shape {found.shape} for {columns} columns; give each column its own name.")
+    return found
+
+
+def placed(side: str, features: sparse.csr_array, mine: Columns, known: Columns) -> sparse.csr_array:
+    """`features` with its columns where `known` has those names; without names on both, the same columns."""
+    if mine.names is None or known.names is None:
+        if mine.names is not known.names or mine.count != known.count:
+            told = ["no names" if each.names is None else "names" for each in (mine, known)]
+            raise BadInput(
+                f"The {side} features are {mine.count} columns with {told[0]}, those learned {known.count} with "
+                f"{told[1]}; build both with the same columns, or give both {side}_names."
+            )
+        return features
+    at = {name: column for column, name in enumerate(known.names.tolist())}
+    entries = features.tocoo()
+    used = mine.names[entries.coords[1]].tolist()
+    unknown = [name for name in used if name not in at]
+    if unknown:
+        raise BadInput(
+            f"The {side} name {unknown[0]!r} was not among those learned; leave its pairs out, or name all as "
+            f"{side}_names before learning."
+        )
+    columns = np.array([at[name] for name in used], np.int64)
+    return sparse.csr_array((entries.data, (entries.coords[0], columns)), shape=(features.shape[0], known.count))
 
 
 def split(n: int, share: float, rng: int | np.random.Generator) -> tuple[Ints, Ints]:

@@ -17,12 +17,15 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
 from workbench.errors import BadInput
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -137,10 +140,12 @@ def taught(example: Example, where: str) -> None:
         raise BadInput(f"{where} has the base {example.base:g}; predictions here start from nothing, so remove it.")
 
 
-def columns(rows: Sequence[Mapping[Hashable, float]]) -> sparse.csr_array:
-    """(n, f) of n dictionaries with f keys in all."""
-    column: dict[Hashable, int] = {}
+def columns(rows: Sequence[Mapping[Name, float]]) -> tuple[sparse.csr_array, list[Name]]:
+    """(n, f) of n dictionaries with f ≥ 1 keys in all, and the keys as first seen; (n, 1) without keys."""
+    column: dict[Name, int] = {}
     at = [column.setdefault(name, len(column)) for row in rows for name in row]
     ends = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     values = np.array([value for row in rows for value in row.values()], float)
-    return sparse.csr_array((values, np.array(at, np.int64), ends), shape=(len(rows), max(len(column), 1)))
+    return sparse.csr_array((values, np.array(at, np.int64), ends), shape=(len(rows), max(len(column), 1))), list(
+        column
+    )

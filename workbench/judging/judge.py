@@ -17,18 +17,19 @@ settles is measured (docs/crosscheck.md). Hence, in this order,
 A clean learner with independent runs, each accused with probability ε, is accused with probability
 Σ_{k>S/2} C(S, k) ε^k (1−ε)^{S−k}: at ε = 1 %, below 1 % for one seed, 3·10⁻⁴ for three, 10⁻⁵ for five.
 
-**Causes.** Who is accused of its excess by a history alone, or lends what is wrong, is told why where that can be
-known: by the audits that contradict single steps, which are certain, and by the convention of judging/conventions/
-under which its weights are optimal, which may be confident. A learner that has not converged, whose weights are within
-a certified distance of another objective's optimum and stay there, is accused by that identity: no clean run is needed.
+**Causes.** A learner that is accused by a history alone, or that lends a faulty step, is told the cause where one can
+be found: an audit that contradicts a single step is certain; a convention of judging/conventions/ under which the
+learner's weights are optimal may be confident. A learner that has not converged is accused if its weights stay within
+a certified distance of the optimum of another objective; that identity needs no clean run.
 
-**Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is
-judged there as well, by two seeds before chance accuses it. Always with `audit=True`; else if it agrees, is not ours
-and takes less than CHEAP seconds. A relation may bring what the problem does not have, losses other than 0/1 or sample
-weights. A learner that fails there, or whose answers there are right for the problem without these, is not accused:
-it may not be made for them, and a remark says how it can declare so. A learner that uses them wrongly is accused.
+**Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is judged
+on these, too, by two seeds before a result of chance counts. Relations are checked with `audit=True`, and else for a
+learner of somebody else that agrees and takes less than CHEAP seconds. A related problem may have sample weights, or
+losses other than 0/1, where the original has none. A learner that refuses such a problem, or whose answer is right for
+the same problem without them, is not accused: a remark says how the learner declares that it does not take them. A
+learner that uses them wrongly is accused.
 
-**Remarks** are what a user should know though it decides nothing; they follow the reason.
+**Remarks** follow the reason of a verdict and do not decide anything.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.contracts import text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.conventions.neighbours import Explanation
@@ -47,6 +49,7 @@ from workbench.judging.kin import judged_on_relations
 from workbench.judging.learners import Learner, one_learner
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.remote import RemoteStand
+from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
 from workbench.judging.stand import OwnStand, Stand
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
@@ -124,7 +127,7 @@ def judge(
             decided, against = stand.audited(decided, tolerance)
             causes = [Cause("audit", each.name, each.sentence, True) for each in against]
         if unexplained or decided.verdict == NOT_CONVERGED:
-            decided, found = explained(decided, stand, reference)
+            decided, found = explained(decided, stand.longer or stand.reports, reference, stand.learner)
             causes += found
         if decided.verdict in (AGREES, NOT_CONVERGED):
             decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance)
@@ -137,7 +140,7 @@ def judge(
 
 @contextlib.contextmanager
 def bench(learner: Learner, reference: Reference, limit: float | None, patience: float | None) -> Iterator[Stand]:
-    """Where the learner works: here, or in a process of its own."""
+    """A stand for the learner, in this process or in a process of its own."""
     if learner.ours or not (learner.file or limit):
         yield (OwnStand if learner.ours else Stand)(learner, reference, limit, patience)
         return
@@ -145,13 +148,15 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
         yield stand
 
 
-def explained(verdict: Verdict, stand: Stand, reference: Reference) -> tuple[Verdict, list[Cause]]:
+def explained(
+    verdict: Verdict, reports: list[Report], reference: Reference, learner: Learner | None = None
+) -> tuple[Verdict, list[Cause]]:
     """The verdict with the name of the objective at whose optimum the weights are, if one is found.
 
     A verdict of `not converged` changes only by a certain identity (`Detective.identity`).
     """
-    history = [(each.passes, each.theta) for each in stand.longer or stand.reports]
-    if not history or reference.missing:
+    history = [(each.passes, each.theta) for each in reports]
+    if not history or reference.missing or text_alone(reference.formulation):
         return verdict, []
     detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
     if verdict.verdict == NOT_CONVERGED:
@@ -160,18 +165,18 @@ def explained(verdict: Verdict, stand: Stand, reference: Reference) -> tuple[Ver
             return verdict, []
         verdict = replace(verdict, verdict=DISAGREES, rule="identity", needed=np.inf)
     else:
-        found = detective.explain(history[-1][1], history) or stopped_early(verdict, stand)
+        found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)
     if found is None:
         return verdict, []
     told = replace(verdict, reason=f"{verdict.reason} {found.sentence}", evidence=verdict.evidence | found.evidence)
     return told, [Cause("convention", found.name, found.sentence, found.confident)]
 
 
-def stopped_early(verdict: Verdict, stand: Stand) -> Explanation | None:
-    """Of a learner that has ended at the optimum of nothing that has a name: what it can be told."""
-    if verdict.rule != "ended":
+def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | None:
+    """The explanation for a learner that has stopped at the optimum of no objective of the table."""
+    if verdict.rule != "ended" or learner is None:
         return None
-    setting = stand.learner.tolerance
+    setting = learner.tolerance
     told = f"tighten its own `{setting}`" if setting else "tighten its own rule for stopping, if it has one"
     sentence = f"No other objective explains its weights; if it stops too early, {told}."
     return Explanation("stops early", sentence)

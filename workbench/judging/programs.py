@@ -13,8 +13,9 @@ and, in order, the first that holds:
     agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
     not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
 
-No clean runs of ours exist for a program that a user wrote, so nobody is accused of settling at a wrong place
-(judging/verdicts.py says why a flat history alone proves nothing).
+There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
+why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged by the same rules
+(`crosscheck_text`): f(x) is F(θ), and L and U are the ends that `solve` proved.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.contracts import Floats
+from workbench.judging.reference import Reference
+from workbench.judging.reports import Report
 from workbench.judging.settling import settling, stands
 from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
-from workbench.programs.prove import Proof, prove
+from workbench.programs.prove import prove
+from workbench.proofs.exact import nearest
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -52,7 +56,20 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     finally:
         for variable, value in kept:
             variable.save_value(value)
-    return judged(seen, proof, tolerance)
+    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
+    lower, upper = (None if end is None else proof.program.sign * nearest(end) for end in ends)
+    if lower is None:
+        sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
+        return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")
+    size = max(abs(lower), abs(upper if upper is not None else lower), 1.0)
+    return judged(seen, lower, size, proof.gap, tolerance, proof.program.sign)
+
+
+def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
+    """Judge weights θ for a formulation that is its CVXPY text alone; F(θ) = ∞ counts as a violation."""
+    values = [reference.value(each.theta) for each in reports]
+    seen = [(each.passes, e, 0.0 if np.isfinite(e) else np.inf) for each, e in zip(reports, values, strict=True)]
+    return judged(seen, reference.lower, reference.size, reference.gap, tolerance)
 
 
 def checkpoints(learned: Any) -> list[tuple[float, Any]]:  # a user's values
@@ -101,22 +118,19 @@ def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float
     return value if np.isfinite(value) else np.inf, max([0.0, *missed])
 
 
-def judged(seen: list[tuple[float, float, float]], proof: Proof, tolerance: float) -> Verdict:
-    """The verdict on (passes, objective, violation) of each checkpoint."""
-    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
-    lower, upper = (None if end is None else proof.program.sign * float(end) for end in ends)
-    if lower is None:
-        sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
-        return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")
-    size = max(abs(lower), abs(upper if upper is not None else lower), 1.0)
+def judged(
+    seen: list[tuple[float, float, float]], lower: float, size: float, gap: float, tolerance: float, sign: int = 1
+) -> Verdict:
+    """The verdict on (passes, objective, violation) of checkpoints; the reference's `gap` is relative to `size`."""
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
     excesses: Floats = objectives - lower
-    excess, threshold = float(excesses[-1]) / size, max(tolerance, 3 * min(proof.gap, 1.0))
-    evidence = {"objective": proof.program.sign * float(objectives[-1]), "threshold": threshold}
-    evidence |= {"reference_lower": lower, "reference_gap": proof.gap, "violation": float(violations[-1])}
+    excess, threshold = float(excesses[-1]) / size, max(tolerance, 3 * min(gap, 1.0))
+    evidence = {"objective": sign * float(objectives[-1]), "threshold": threshold}
+    evidence |= {"reference_lower": lower, "reference_gap": gap, "violation": float(violations[-1])}
     far = f"its objective is {excess:.1e} (relative) above the proven optimum"
     if violations[-1] > tolerance:
-        sentence = f"Its values violate a constraint by {violations[-1]:.1e}."
+        by = f"by {violations[-1]:.1e}" if np.isfinite(violations[-1]) else "that its objective depends on"
+        sentence = f"Its values violate a constraint {by}."
         return Verdict(NOT_CONVERGED, excess, sentence, evidence, "feasibility")
     if abs(excess) <= threshold:
         return Verdict(AGREES, excess, f"{far[0].upper()}{far[1:]}, within {threshold:.1e}.", evidence, "optimum")

@@ -1,15 +1,15 @@
 """`Reference`: the proven optimum that learners are judged by, or the reason why there is none.
 
-A reference is made once of what `solve` returned, or of the `NotSeparable` that it raised, and every room of this wing
-takes it. Two numbers of a learner are measured by it,
+A reference is made once, from the solution that `solve` returned or from the `NotSeparable` that `solve` raised. Every
+module of this wing takes a reference. Two numbers of a learner are measured by the reference:
 
     absolute   F(θ) − L, with the proven lower bound L ≤ min F
     excess     (F(θ) − L)/size,  size = max(|U|, |L|, 1e-6·F(0))        U ≥ min F the proven upper bound
 
-The size is of the optimum alone: twenty times the optimum reads 19.
+The size depends on the optimum alone: a learner at twenty times the optimum has excess 19.
 
-An interval that is crossed, L > U by more than rounding, contradicts itself: then one of argmax, loss and features is
-wrong, and no learner may be judged by the interval (`Contradiction`).
+If L exceeds U by more than rounding, one of argmax, loss and features is wrong, and no learner can be judged by the
+reference (`Contradiction`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import CutForm, Floats, Majorized, Problem, Search, SmoothForm
+from workbench.contracts import CutForm, Floats, Majorized, Problem, Search, SmoothForm, TextForm, text_alone
 from workbench.errors import Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds, bounds_for
 
-Formulation = CutForm | SmoothForm | Majorized | Search
+Formulation = CutForm | SmoothForm | Majorized | Search | TextForm
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
 FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
 
@@ -71,7 +71,7 @@ class Reference:
     missing: str = ""
     ray: NotSeparable | None = None
     beyond: Beyond | None = None
-    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # by whoever found it out
+    known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)  # each kind its own
 
     @cached_property
     def bounds(self) -> AnyBounds:
@@ -120,6 +120,8 @@ def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:
         missing = NO_GAP
     gap = np.nan if thing.gap is None else float(thing.gap)
     certificate = getattr(thing, "certificate", None)  # a user's own reference may have none
+    if text_alone(thing.formulation):
+        certificate = None  # its dual weights are of a convex program's rows, and no cuts that audits could ask for
     ends = float(thing.upper), float(thing.lower)
     found = Reference(thing.formulation, thing.problem, thing.theta_flat, *ends, gap, certificate, missing)
     if not missing:

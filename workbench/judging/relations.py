@@ -31,12 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from workbench.arithmetic.arrays import kept_rows
 from workbench.contracts import Change, Floats, Ints, Problem, Related
 from workbench.judging.reference import Beyond, Reference
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
 from workbench.outputs.multiclass import Multiclass
+from workbench.solving.abroad import rebuilt
 
 Arrays = dict[str, NDArray]
 COSTS = ("cost", "false_positive", "false_negative")
@@ -93,7 +95,7 @@ def rotate(problem: Problem) -> Changed | None:
     X = inputs(arrays)
     M = np.linalg.qr(np.random.default_rng(0).normal(size=(X.shape[1],) * 2))[0]
     edges = len(arrays["classes"]) * X.shape[1] if "classes" in arrays else X.shape[1]
-    turned = rebuilt(problem, arrays | csr(sparse.csr_array(X.toarray() @ M)))
+    turned = rebuilt(problem, arrays | kept_rows(sparse.csr_array(X.toarray() @ M)))
     return Changed(turned, moves={"w": lambda w: np.append((w[:edges].reshape(-1, X.shape[1]) @ M).ravel(), w[edges:])})
 
 
@@ -130,14 +132,7 @@ def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
     if "offsets" in arrays:
         per_row["offsets"] = np.append(0, np.cumsum(lengths[order]))
     kept = {"weights": share * arrays["weights"][order], **per_row, **per_sample}
-    return rebuilt(problem, arrays | csr(inputs(arrays)[at]) | kept)
-
-
-def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
-    """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
-    kind = problem if isinstance(problem, type) else type(problem)
-    sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
-    return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
+    return rebuilt(problem, arrays | kept_rows(inputs(arrays)[at]) | kept)
 
 
 PLAIN: dict[str, Callable[[Arrays], Arrays]] = {
@@ -164,10 +159,6 @@ def inputs(arrays: Arrays) -> sparse.csr_array:
     return sparse.csr_array(
         (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(arrays["indptr"]) - 1, width)
     )
-
-
-def csr(X: sparse.csr_array) -> Arrays:
-    return {"data": X.data, "indices": X.indices.astype(np.int64), "indptr": X.indptr.astype(np.int64)}
 
 
 # ── relation × formulation ────────────────────────────────────────────────────────────────────────

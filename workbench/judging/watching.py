@@ -7,18 +7,18 @@
     print(watch.verdict())                  # agrees, disagrees and why, not converged
 
 `step` takes θ as one array or tensor, as one for each block of `formulation.blocks(problem)`, or as a dict of
-these; shapes are flattened row by row, tensors are detached and copied. The optimum is solved for when
-it is first needed: after the loop, or at the first step if `live` is given. Weights of float32 are kept in that type
-and graded in float64, so that the objective is that of the very numbers that the loop had.
+these; shapes are flattened row by row, tensors are detached and copied. The optimum is computed when first needed:
+after the loop, or at the first step if `live` is given. Weights of float32 are kept in float32 and graded in float64,
+so the objective belongs to the very numbers of the loop.
 
-The record is thinned as it grows, to KEPT steps or a quarter GiB; half of it is always recent.
+The record keeps at most KEPT steps or a quarter GiB; when it is full, older steps are thinned out and half of the kept
+steps are always recent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
 from workbench.judging.reference import Formulation, reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.door import bounds_for
+from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
@@ -71,7 +72,8 @@ class Recorder:
         live: Callable[[dict[str, float]], object] | None,
     ):
         self.problem, self.formulation, self.per_pass, self.gap, self.live = problem, formulation, per_pass, gap, live
-        self.bounds, self.blocks = bounds_for(formulation, problem), formulation.blocks(problem)
+        self.bounds = bounds_for(formulation, problem)
+        self.blocks = self.bounds.blocks if isinstance(self.bounds, TextBounds) else formulation.blocks(problem)
         self.most = int(np.clip(MOST // max(self.blocks.dim, 1), 16, KEPT))
         self.steps, self.record = 0, list[tuple[float, NDArray]]()
         if reference is not None:
@@ -131,8 +133,7 @@ class Recorder:
         reports, causes = self.reports(), list[Cause]()
         found = crosscheck(reports, self.reference, tolerance)
         if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
-            run: Any = SimpleNamespace(reports=reports, longer=[])  # in the place of a `Stand`
-            found, causes = explained(found, run, reference_of(self.reference))
+            found, causes = explained(found, reports, reference_of(self.reference))
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
         return Judgement("watched", *told, runs, causes)
@@ -141,10 +142,11 @@ class Recorder:
 def as_array(weights: Any) -> NDArray:  # of any library
     """An array of floats, copied: of arrays, of numbers, and of tensors, which need not be imported for that."""
     for step in ("detach", "cpu"):  # what tensors of PyTorch have, others some of it
-        weights = getattr(weights, step)() if hasattr(weights, step) else weights
+        weights = getattr(weights, step)() if hasattr(weights, step) else weights  # of any library
     if str(getattr(weights, "dtype", "")).endswith(("bfloat16", "float16")):  # of any library
-        weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")
-    weights = weights.numpy() if hasattr(weights, "detach") and hasattr(weights, "numpy") else weights
+        weights = weights.float() if hasattr(weights, "float") else weights.astype("float32")  # of any library
+    if hasattr(weights, "detach") and hasattr(weights, "numpy"):  # a tensor of any library
+        weights = weights.numpy()
     try:
         found = np.array(weights)
         if found.dtype.kind not in "biuf":

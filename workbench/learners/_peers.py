@@ -1,11 +1,11 @@
 """Learners of other packages: optional imports, and the mapping between their parameters and ours.
 
 Each of these learners minimises a multiple of  μ/2 ‖w‖² + Σ_i p_i h_i(w)  with h_i a hinge or a negative
-log-likelihood; the functions here say whether a pair (formulation, problem) is of this kind, and return μ and p. Two
-classes: most packages then learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. At the optimum of
-multiclass W_0 = −W_1, since ‖W‖² is least so for given c = W_1 − W_0; hence W = [−c/2; c/2] and
+log-likelihood; the functions here say whether a pair (formulation, problem) is of this kind, and return μ and p. For
+two classes most packages learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. Of all W with W_1 − W_0
+= c, the one with W_0 = −W_1 has the least norm, so the optimum of the multiclass problem is W = [−c/2; c/2], and
 
-    μ/2 ‖W‖² = (μ/2)/2 ‖c‖²,      a vector's μ is half of the matrix'.
+    μ/2 ‖W‖² = (μ/2)/2 ‖c‖²:      the μ of c is half of the μ of W.
 
 All refusals are `MissingCapability`, one sentence each.
 """
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CutForm, Floats, Ints, Labelled, LinearScores, SmoothForm
+from workbench.contracts import Costed, CutForm, Floats, Ints, Labelled, LinearRisk, LinearScores, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.objectives.likelihoods import Likelihood
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -84,8 +84,7 @@ def hinge(formulation: Any, problem: Any, learner: str) -> Risk:
         raise MissingCapability(
             f"{learner} minimises hinges and {type(formulation).__name__} has none; use soft-margin."
         )
-    cost = getattr(problem, "cost", None)
-    if cost is not None and not np.array_equal(cost, 1 - np.eye(len(cost))):
+    if isinstance(problem, Costed) and not np.array_equal(problem.cost, 1 - np.eye(len(problem.cost))):
         raise MissingCapability(f"{learner} knows the losses 0 and 1 only; leave out the problem's costs.")
     return risk
 
@@ -94,7 +93,7 @@ def likelihood(formulation: Any, problem: Any, learner: str) -> Risk:
     """μ and p of conditional likelihood; on linear scores that is the logistic loss."""
     risk = ridge(formulation, problem, learner)
     terms = formulation.terms(problem) if isinstance(formulation, SmoothForm) else None
-    if not isinstance(terms, Likelihood) and getattr(terms, "loss", None) != "logistic":
+    if not isinstance(terms, Likelihood) and not (isinstance(terms, LinearRisk) and terms.loss == "logistic"):
         name = type(formulation).__name__
         raise MissingCapability(f"{learner} maximises likelihood and {name} does not; use crf, or loss=logistic.")
     return risk

@@ -15,12 +15,13 @@ import numpy as np
 
 from workbench.arithmetic.compiled import available
 from workbench.errors import MissingCapability
+from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.solvers.adagrad import AdaGrad
 
 
 def fit(problem, formulation, budget, rng):
     """`budget` passes from w = b = 0 and equal costs."""
-    if not hasattr(formulation, "step_rule"):
+    if not isinstance(formulation, KappaDifficulty):
         name = type(formulation).__name__
         raise MissingCapability(f"adagrad-alternating sets costs by difficulty and {name} does not; use adagrad.")
     solver, random, v = AdaGrad(average="last"), np.random.default_rng(rng), formulation.start(problem)

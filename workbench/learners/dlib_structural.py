@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled, entry_types
+from workbench.contracts import CutForm
 from workbench.errors import MissingCapability
 from workbench.learners._peers import needs, ridge
 
@@ -26,7 +27,7 @@ SPARSE = 2  # dense vectors pay if a slope may have more than one entry in so ma
 
 
 class Spent(Exception):
-    """The budget is."""
+    """The budget is spent: the run ends here."""
 
 
 class Separation:
@@ -39,7 +40,7 @@ class Separation:
 
     def __init__(self, problem, formulation, budget, observe=None, epsilon=EPSILON, cache=CACHE):
         risk = ridge(formulation, problem, "dlib")
-        oracle = formulation.oracle(problem) if hasattr(formulation, "oracle") else None
+        oracle = formulation.oracle(problem) if isinstance(formulation, CutForm) else None
         kernel = oracle.kernel() if oracle else None
         if kernel is None or kernel.slope_into is None:
             raise MissingCapability("dlib needs cuts with slopes in entries; use soft-margin.")

@@ -36,8 +36,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.arithmetic.intervals import TINY, gamma
-from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition
+from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Unsummable
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
 
@@ -157,9 +158,7 @@ class Enumerated(Likelihood):
         rows = self.rows
         data = (
             self.starts,
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int64),
-            rows.data,
+            *compiled_rows(rows),
             self.truth,
             np.zeros(int(self.counts.max())),
         )
@@ -213,7 +212,7 @@ def listed_outputs(problem: Any, sample: int) -> Ints:
 
 def refusal(problem: Any, reason: str) -> MissingCapability:
     name = type(problem).__name__
-    why = getattr(problem, "no_marginals", "")
+    why = problem.no_marginals if isinstance(problem, Unsummable) else ""
     return MissingCapability(
         f"crf needs marginals; {name} has none{f' ({why})' * bool(why)}, and {reason.rstrip('.')}."
     )

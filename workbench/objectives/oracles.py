@@ -18,9 +18,11 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.intervals import gamma
-from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios
+from workbench.arithmetic.rationals import Entries, ExactOutputs, ExactRivals, Ratios
 from workbench.contracts import (
+    BoundedFeatures,
     Exact,
+    ExactLoss,
     Floats,
     Ints,
     Kernel,
@@ -28,6 +30,7 @@ from workbench.contracts import (
     Listable,
     Listing,
     Missing,
+    Problem,
     RunnerUp,
     SlackArgmax,
     SlackKernelled,
@@ -87,14 +90,14 @@ class MarginRescaling:
         return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
 
     def slope_error(self, samples: Ints) -> Floats:
-        if hasattr(self.problem, "feature_error"):
+        if isinstance(self.problem, BoundedFeatures):
             return self.problem.feature_error[samples]
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
     def offset_error(self, samples: Ints) -> Floats:
         """A loss is a sum of ≤ k costs, divided once; zero where the problem says `exact_loss`."""
-        hidden = 0 if getattr(self.problem, "exact_loss", False) else self.problem.terms
+        hidden = 0 if exact_loss(self.problem) else self.problem.terms
         return gamma(hidden) * self.problem.max_loss[samples]
 
     def exact(self) -> ExactMargin | None:
@@ -142,10 +145,9 @@ class SlackRescaling(MarginRescaling):
         return sparse.csr_array(slopes.multiply(loss[:, None])), loss
 
     def slope_error(self, samples: Ints) -> Floats:
-        known = hasattr(self.problem, "feature_error")  # then losses are exact, too
-        exact = self.problem.exact_features and getattr(self.problem, "exact_loss", False)
+        exact = self.problem.exact_features and exact_loss(self.problem)
         size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
-        if known:
+        if isinstance(self.problem, BoundedFeatures):  # then losses are exact, too
             return super().slope_error(samples) * self.problem.max_loss[samples] * (1 + gamma(4)) + gamma(2) * size
         return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 
@@ -205,7 +207,7 @@ class UnitMargin(MarginRescaling):
 
     def exact(self) -> ExactUnit | None:
         outputs = self.problem.exact() if isinstance(self.problem, Exact) else None
-        return ExactUnit(outputs, self.problem.truth) if hasattr(outputs, "rival") else None
+        return ExactUnit(outputs, self.problem.truth) if isinstance(outputs, ExactRivals) else None
 
     def rounding(self, theta: Floats) -> Floats:
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + 1
@@ -286,6 +288,11 @@ class ExactUnit(ExactMargin):
 
     def free(self, theta: Ratios, samples: Ints) -> Ratios:
         return Ratios(np.zeros(len(samples), object), 1)
+
+
+def exact_loss(problem: Problem) -> bool:
+    """Whether the problem says that its losses are free of rounding."""
+    return isinstance(problem, ExactLoss) and problem.exact_loss
 
 
 def called_kernel(oracle: Any) -> Kernel:

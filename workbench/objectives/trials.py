@@ -12,7 +12,7 @@ is not linear shows; whole numbers, where scores tie; random of several sizes; a
     w ← w + φ(x_i, y_i) − φ(x_i, ŷ),
 
 of a perceptron on that sample alone, whose end is a w at which the truth wins. Outputs of other samples and changed
-outputs are no evidence, for nobody says that they are outputs of this sample.
+outputs are no evidence, since no function says that they are outputs of this sample.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Enumerable, Floats, Ints, Signed
+from workbench.contracts import Enumerable, Floats, Ints, OfFunctions, Signed, SlackArgmax
 from workbench.errors import BadInput, CutbenchError, MissingCapability
 from workbench.system.alarm import Late, alarm
 
@@ -63,17 +63,17 @@ class Trial:
     @property
     def kinds(self) -> list[str]:
         """Which oracles there are to ask."""
-        functions = getattr(self.problem, "functions", None)
-        own = functions is not None and functions.argmax is None
-        slack = hasattr(self.problem, "slack_argmax") if functions is None else functions.slack_argmax is not None
-        return [*([] if own else KINDS[:2]), *(["slack"] if slack else [])]
+        problem = self.problem
+        given = problem.oracles if isinstance(problem, OfFunctions) else ("argmax", "slack_argmax")
+        slack = "slack_argmax" in given and isinstance(problem, SlackArgmax)
+        return [*(KINDS[:2] if "argmax" in given else []), *(["slack"] if slack else [])]
 
     def ask(self, kind: str, w: Floats, sample: int) -> Ints:
         """The answer (1, width), watched."""
         problem, one = self.problem, np.array([sample])
         name = "slack_argmax" if kind == "slack" else "argmax"
         with self.watched(name, sample):
-            if hasattr(problem, "ask"):
+            if isinstance(problem, OfFunctions):
                 answer = problem.ask(name, w, one, kind != "argmax")
             elif kind == "slack":
                 answer = problem.slack_argmax(w.copy(), one)
@@ -92,7 +92,7 @@ class Trial:
         if sample not in self.pools:
             known = self.problem.truth[[sample]]
             with suppress(MissingCapability), self.watched("candidates", sample):
-                if hasattr(self.problem, "vouched"):
+                if isinstance(self.problem, OfFunctions):
                     known = np.concatenate([known, self.problem.vouched(sample, MOST)])
                 elif isinstance(self.problem, Enumerable):
                     known = np.concatenate([known, self.problem.outputs(sample)[:MOST]])
@@ -160,7 +160,7 @@ class Trial:
     def weights(self, sample: int) -> Iterator[tuple[str, Floats]]:
         """Which oracle to ask, at which weights."""
         kinds, d = self.kinds, self.problem.n_features
-        known = getattr(self.problem, "known", d)  # columns that have a name yet; what has none has no weight
+        known = self.problem.known if isinstance(self.problem, OfFunctions) else d  # a column without a name weighs 0
         size, worst = float(self.problem.magnitude[sample]) or 1.0, float(self.problem.max_loss[sample]) or 1.0
         yield from ((kind, np.zeros(d)) for kind in kinds)
         for scale in (1e-6, 0.3, 1.0, 3.0, 1e3):
@@ -185,7 +185,7 @@ class Trial:
 
     def sample(self, sample: int) -> None:
         """All probes of one sample."""
-        if hasattr(self.problem, "examined"):
+        if isinstance(self.problem, OfFunctions):
             with self.watched("one of the functions", sample):
                 if fault := self.problem.examined(sample, self.rng):
                     raise Found(Fault(*fault))

@@ -39,7 +39,7 @@ class ExactMatching:
         """Links that only the output has, added; links that only the truth has, taken away."""
         truth, parts = self.matching.truth[samples], []
         for sign, here, there in ((1, outputs, truth), (-1, truth, outputs)):
-            row, edges = self.matching.linked(samples, np.where(here == there, -1, here))
+            row, edges = self.matching.used(samples, np.where(here == there, -1, here))
             number, columns, values = self.edges.entries(edges)
             parts.append((row[number], columns, values * sign))
         return Entries(*map(np.concatenate, zip(*parts, strict=True)), self.edges.unit)

@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_cost, checked_learned, checked_weights, saved_rows, taken
+from workbench.arithmetic.arrays import (
+    checked_cost,
+    checked_learned,
+    checked_weights,
+    compiled_rows,
+    kept_rows,
+    saved_rows,
+    taken,
+)
 from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
@@ -31,6 +39,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _messages, _slack_chain, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
+from workbench.outputs._parts import summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
 MOST_OUTPUTS = 100_000
@@ -162,10 +171,8 @@ class Chain:
 
     @cached_property
     def exact_features(self) -> bool:
-        """Whether every sum of letters is exact: all entries multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
-        largest = float(self.magnitude.max())
-        scales = (2.0**s for s in range(0, 53, 4))
-        return any(2 * largest * s < 2.0**53 and not (self.letters.data * s % 1).any() for s in scales)
+        """Whether every sum of letters is exact."""
+        return summed_exactly(self.letters.data, float(self.magnitude.max()))
 
     @cached_property
     def exact_loss(self) -> bool:
@@ -266,9 +273,7 @@ class Chain:
         X, given = self.letters, not isinstance(augment, bool)
         data = (
             self.offsets,
-            X.indptr.astype(np.int64),
-            X.indices.astype(np.int64),
-            X.data,
+            *compiled_rows(X),
             self.labels,
             augment if given else self.cost if augment else np.zeros_like(self.cost),
             np.ones(self.n_samples) if given else 1 / self.divisors,
@@ -322,6 +327,11 @@ class Chain:
         names = [str(c) for c in self.classes[output[: self.lengths[sample]]]]
         return f'labels "{"".join(names)}"' if all(len(c) == 1 for c in names) else f"labels {' '.join(names)}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: x[j] for the inputs, LABEL→NEXT for neighbouring pairs."""
+        inputs = [f"{label}: x[{j}]" for label in self.classes for j in range(self.n_inputs)]
+        return inputs + [f"{label}→{after}" for label in self.classes for after in self.classes]
+
     def marginals(self) -> ForwardBackward:
         """The likelihood of its labellings, by sum-product."""
         return ForwardBackward(self)
@@ -333,9 +343,7 @@ class Chain:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.letters.data,
-            "indices": self.letters.indices.astype(np.int64),
-            "indptr": self.letters.indptr.astype(np.int64),
+            **kept_rows(self.letters),
             "n_inputs": np.array(self.n_inputs),
             "offsets": self.offsets,
             "labels": self.labels,

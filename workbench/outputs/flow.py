@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, compiled_rows, kept_rows, saved_rows
 from workbench.arithmetic.compiled import available, entirely
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
@@ -34,11 +34,12 @@ from workbench.outputs._flow import compact, paths
 from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
+from workbench.outputs._parts import Parts
 
 MOST_OUTPUTS = 100_000
 
 
-class Flow:
+class Flow(Parts):
     """Samples of detections with links between them, each with its true tracks.
 
     Parameters
@@ -127,6 +128,11 @@ class Flow:
 
     # ── arcs of a batch ───────────────────────────────────────────────────────────────────────────
 
+    @property
+    def parts(self) -> sparse.csr_array:
+        """The features of every arc, (arcs, d)."""
+        return self.arcs
+
     def rows_of(self, samples: Ints) -> Ints:
         """The rows of `arcs` that belong to a batch, in order."""
         first, starts = self.layout.first, self.layout.starts
@@ -180,41 +186,12 @@ class Flow:
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        number, rows = self.used(samples, outputs)
-        ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(samples)))])
-        pick = sparse.csr_array((np.ones(len(rows)), rows, ends), shape=(len(samples), self.arcs.shape[0]))
-        sums = sparse.csr_array(pick @ self.arcs)
-        sums.sort_indices()
-        return sums
-
-    @cached_property
-    def truth_features(self) -> sparse.csr_array:
-        """φ(x_i, y_i) of every sample, (n, d)."""
-        return self.features(np.arange(self.n_samples), self.truth)
-
-    @cached_property
-    def exact_features(self) -> bool:
-        """Whether every sum of arcs is exact: all entries multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
-        largest, scales = float(self.magnitude.max()), (2.0**s for s in range(0, 53, 4))
-        return any(2 * largest * s < 2.0**53 and not (self.arcs.data * s % 1).any() for s in scales)
-
-    @cached_property
-    def exact_loss(self) -> bool:
-        """Whether every sum of costs is exact."""
-        costs, largest = np.array([self.false_positive, self.false_negative]), float(self.max_loss.max())
-        return any(2 * largest * s < 2.0**53 and not (costs * s % 1).any() for s in (2.0**s for s in range(0, 53, 4)))
-
     def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """Detections and links in y but not in y_i, and in y_i but not in y, for a batch, (m,) each."""
         number, rows = self.used(samples, outputs)
         number, rows = number[self.priced[rows]], rows[self.priced[rows]]
         right, whole = (np.bincount(each, minlength=len(samples)) for each in (number[self.gold[rows]], number))
         return whole - right, self.true_arcs[samples] - right
-
-    def loss(self, samples: Ints, outputs: Ints) -> Floats:
-        wrong, missed = self.mistakes(samples, outputs)
-        return self.false_positive * wrong + self.false_negative * missed
 
     @cached_property
     def augmentation(self) -> Floats:
@@ -243,7 +220,7 @@ class Flow:
     def kernel(self, augment: bool = True) -> Kernel:
         X, R = self.arcs, len(self.gold)
         inner = Kernel((*self.layout, *self.scratch()), paths.best_paths, paths.add_paths)
-        table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        table = compiled_rows(X)
         extra = self.augmentation if augment else np.zeros(R)
         data = (inner, np.zeros(R), *table, extra, self.gold + 0.0, np.zeros(R), self.n_features)
         return Kernel(data, paths.argmax_into, paths.add_slope, paths.slope_into, self.n_features)
@@ -287,9 +264,7 @@ class Flow:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.arcs.data,
-            "indices": self.arcs.indices.astype(np.int64),
-            "indptr": self.arcs.indptr.astype(np.int64),
+            **kept_rows(self.arcs),
             "blocks": np.array(self.blocks),
             "sizes": self.sizes,
             "counts": np.diff(self.layout.first) - LINKS,

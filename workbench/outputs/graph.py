@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._graph import compact, kernels
@@ -53,6 +54,7 @@ class Graph(Pairwise):
 
     @staticmethod
     def table_of(k: int) -> Ints:
+        """The class of a pair of labels (k, k): 0 for equal ones, −1, which has no weights, for others."""
         return np.where(np.eye(k, dtype=bool), 0, -1).astype(np.int64)
 
     def __new__(cls, *settings: Any, oracle: str = "exact", **others: Any) -> Graph:
@@ -140,7 +142,7 @@ class Graph(Pairwise):
 
             return called_kernel((MarginRescaling if augment else Decoding)(self, cone=True))
         X, scratch = self.nodes, np.zeros(2 * (len(self.labels) + len(self.edges)))
-        table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        table = compiled_rows(X)
         data = (
             *(self.search(), scratch, self.offsets, self.ends, *table, self.edges, self.pairs, self.labels),
             *(self.cost * float(augment), 1 / self.divisors, self.table, self.n_inputs, self.n_features),

@@ -20,6 +20,8 @@ from workbench.arithmetic.arrays import (
     checked_inputs,
     checked_learned,
     checked_weights,
+    compiled_rows,
+    kept_rows,
     numbers,
     saved_rows,
     taken,
@@ -127,8 +129,8 @@ class Linear:
         return f"label {2 * output[0] - 1}"
 
     def kernel(self, augment: bool = True) -> Kernel:
-        indptr, indices = self.X.indptr.astype(np.int64), self.X.indices.astype(np.int64)
-        data, longest = (indptr, indices, self.X.data, self.labels, float(augment)), int(np.diff(indptr).max())
+        data = (*compiled_rows(self.X), self.labels, float(augment))
+        longest = int(np.diff(self.X.indptr).max())
         return Kernel(data, argmax_into, add_slope, slope_into, longest)
 
     def exact(self) -> ExactLinear:
@@ -151,9 +153,7 @@ class Linear:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.X.data,
-            "indices": self.X.indices.astype(np.int64),
-            "indptr": self.X.indptr.astype(np.int64),
+            **kept_rows(self.X),
             "n_features": np.array(self.n_features),
             "targets": self.targets,
             "weights": self.weights,

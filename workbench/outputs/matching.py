@@ -27,18 +27,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, compiled_rows, kept_rows, saved_rows
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _matching_compact, _matching_kernel
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
+from workbench.outputs._parts import Parts
 
 MOST_OUTPUTS = 100_000
 
 
-class Matching:
+class Matching(Parts):
     """Samples of J_i × K_i edges with features, each with a true matching.
 
     Parameters
@@ -133,7 +134,12 @@ class Matching:
         starts = np.concatenate([[0], np.cumsum(counts)])
         return np.arange(starts[-1]) + np.repeat(self.starts[samples] - starts[:-1], counts), starts
 
-    def linked(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
+    @property
+    def parts(self) -> sparse.csr_array:
+        """The features of every link, (links, d)."""
+        return self.edges
+
+    def used(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """(number in the batch, row of `edges`) of every link of the outputs."""
         number, j = np.nonzero(outputs >= 0)
         i = samples[number]
@@ -141,43 +147,16 @@ class Matching:
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        number, edges = self.linked(samples, outputs)
-        ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(samples)))])
-        pick = sparse.csr_array((np.ones(len(edges)), edges, ends), shape=(len(samples), self.edges.shape[0]))
-        sums = sparse.csr_array(pick @ self.edges)
-        sums.sort_indices()
-        return sums
-
-    @cached_property
-    def truth_features(self) -> sparse.csr_array:
-        """φ(x_i, y_i) of every sample, (n, d)."""
-        return self.features(np.arange(self.n_samples), self.truth)
-
-    @cached_property
-    def exact_features(self) -> bool:
-        """Whether every sum of edges is exact."""
-        return summed_exactly(self.edges.data, float(self.magnitude.max()))
-
-    @cached_property
-    def exact_loss(self) -> bool:
-        """Whether every sum of costs is exact."""
-        return summed_exactly(np.array([self.false_positive, self.false_negative]), float(self.max_loss.max()))
-
     def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """|y \\ y_i| and |y_i \\ y| for a batch, (m,) each."""
         right = ((outputs == self.truth[samples]) & (outputs >= 0)).sum(axis=1)
         return (outputs >= 0).sum(axis=1) - right, self.sizes[samples] - right
 
-    def loss(self, samples: Ints, outputs: Ints) -> Floats:
-        wrong, missed = self.mistakes(samples, outputs)
-        return self.false_positive * wrong + self.false_negative * missed
-
     @cached_property
     def gold(self) -> NDArray[np.bool_]:
         """(N,) whether an edge is a true link."""
         mask = np.zeros(self.edges.shape[0], bool)
-        mask[self.linked(np.arange(self.n_samples), self.truth)[1]] = True
+        mask[self.used(np.arange(self.n_samples), self.truth)[1]] = True
         return mask
 
     @cached_property
@@ -215,9 +194,7 @@ class Matching:
             self.starts,
             self.heights,
             self.widths,
-            X.indptr.astype(np.int64),
-            X.indices.astype(np.int64),
-            X.data,
+            *compiled_rows(X),
             self.truth,
             share * self.false_positive,
             share * self.false_negative,
@@ -270,9 +247,7 @@ class Matching:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.edges.data,
-            "indices": self.edges.indices.astype(np.int64),
-            "indptr": self.edges.indptr.astype(np.int64),
+            **kept_rows(self.edges),
             "n_inputs": np.array(self.n_features),
             "shapes": np.stack([self.heights, self.widths], axis=1),
             "truth": self.truth,
@@ -326,10 +301,10 @@ def heaviest_matching(gains: Floats) -> Ints:
 
 
 def heaviest_rival(gains: Floats, mates: Ints) -> Ints:
-    """The k of each j (J,) of the heaviest matching but `mates` (J,).
+    """The k of each j (J,) of the heaviest matching other than `mates` (J,).
 
-    It lacks a link of `mates`, and each is left out in turn; or has them all, and more: the heaviest
-    links between what they leave free, or the best single one if no gain is positive there.
+    Such a matching lacks a link of `mates`, so each link is left out in turn; or it contains all links of `mates` and
+    more: the heaviest links between free rows and columns, or the best single one if no gain is positive there.
     """
     best = heaviest_matching(gains)
     if (best != mates).any():
@@ -370,12 +345,6 @@ def links_of(mates: Ints) -> Ints:
     """The links (m, 2) of a row that holds the k of each j, or −1."""
     j = np.flatnonzero(mates >= 0)
     return np.stack([j, mates[j]], axis=1)
-
-
-def summed_exactly(values: Floats, largest: float) -> bool:
-    """Whether sums up to `largest` are exact: all values multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
-    scales = (2.0**s for s in range(0, 53, 4))
-    return any(2 * largest * s < 2.0**53 and not (values * s % 1).any() for s in scales)
 
 
 NAMES = {"matching": Matching}

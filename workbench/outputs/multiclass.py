@@ -17,6 +17,8 @@ from workbench.arithmetic.arrays import (
     checked_inputs,
     checked_learned,
     checked_weights,
+    compiled_rows,
+    kept_rows,
     missing_labels,
     named_labels,
     saved_rows,
@@ -220,6 +222,12 @@ class Multiclass:
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {self.classes[output[0]]}"
 
+    def weight_names(self) -> list[str]:
+        """LABEL: COLUMN, by the names of the columns where the file had any."""
+        known = isinstance(self.columns, list) and len(self.columns) == self.n_inputs
+        inputs = self.columns if known else [f"x[{j}]" for j in range(self.n_inputs)]
+        return [f"{label}: {column}" for label in self.classes for column in inputs]
+
     def exact(self) -> ExactMulticlass:
         """This problem in rational arithmetic."""
         return ExactMulticlass(self)
@@ -227,9 +235,7 @@ class Multiclass:
     def kernel(self, augment: bool | Floats = True) -> Kernel:
         X, longest = self.X, int(np.diff(self.X.indptr).max())
         data = (
-            X.indptr.astype(np.int64),
-            X.indices.astype(np.int64),
-            X.data,
+            *compiled_rows(X),
             self.labels,
             self.cost if augment is True else np.zeros_like(self.cost) if augment is False else augment,
             self.n_inputs,
@@ -269,9 +275,7 @@ class Multiclass:
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.X.data,
-            "indices": self.X.indices.astype(np.int64),
-            "indptr": self.X.indptr.astype(np.int64),
+            **kept_rows(self.X),
             "n_inputs": np.array(self.n_inputs),
             "labels": self.labels,
             "classes": self.classes,

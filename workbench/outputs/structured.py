@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_learned, checked_weights, saved_rows
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.arithmetic.arrays import checked_learned, checked_weights, kept_rows, saved_rows
+from workbench.contracts import CutForm, Floats, Ints, Kernel, Search
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.trials import Trial
 from workbench.outputs._structured.examined import examined
@@ -205,6 +205,11 @@ class Structured(Rowed):
         return np.array(w, float)
 
     @property
+    def oracles(self) -> tuple[str, ...]:
+        """The names of the oracles among the functions."""
+        return tuple(name for name in ("argmax", "slack_argmax") if name in self.functions.given)
+
+    @property
     def known(self) -> int:
         """How many columns of features are in use: all of a vector, those with a name of dicts."""
         return self.n_features if self.vocabulary is None else len(self.vocabulary)
@@ -228,6 +233,7 @@ class Structured(Rowed):
         return self.ask("argmax", w, samples, bool(augment))
 
     def asked_slack(self, w: Floats, samples: Ints) -> Ints:
+        """The answers of the user's `slack_argmax` for a batch, (m, 1)."""
         return self.ask("slack_argmax", w, samples, True)
 
     def supplied(self) -> Supplied:
@@ -300,7 +306,7 @@ class Structured(Rowed):
     def recorded(self, rows: Ints) -> dict[str, NDArray]:
         """What a file keeps of outputs: their features, losses and texts; `admitted` reads it."""
         found = self.table.take(rows)
-        parts = {"data": found.data, "indices": found.indices.astype(np.int64), "indptr": found.indptr.astype(np.int64)}
+        parts = kept_rows(found)
         parts |= {"owners": self.table.owners[rows], "losses": self.table.losses[rows], "true": rows < self.n_samples}
         parts["texts"] = lines_of([text_of(self.objects[row]) for row in rows])
         parts["names"] = self.names(self.named, len(self.vocabulary or ()))
@@ -310,8 +316,10 @@ class Structured(Rowed):
         """Texts of names of features, or their repr, by column."""
         return lines_of([text_of(name) or repr(name) for name in list(self.vocabulary or ())[start:stop]])
 
-    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+    def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
         """The rows of recorded outputs; `BadInput` if these functions give other features or losses than recorded."""
+        if not believe and not all(texts_of(arrays["recorded_texts"])):
+            raise BadInput("An output has no text from which Python could build it; use words, numbers and tuples.")
         owners, losses = arrays["recorded_owners"], arrays["recorded_losses"]
         for number, name in enumerate(texts_of(arrays["recorded_names"]), self.named):
             if self.vocabulary.setdefault(read(name), number) != number:
@@ -360,7 +368,7 @@ class Structured(Rowed):
 
         Besides the cuts the oracle's answers at θ are kept, which attain the upper bound.
         """
-        if self.listing is not None or not hasattr(formulation, "oracle"):
+        if self.listing is not None or not isinstance(formulation, CutForm | Search):
             return self.arrays(), witnesses
         answers = formulation.oracle(self).argmax(theta, np.arange(self.n_samples))
         rows = np.unique(np.concatenate([witnesses[:, 0], answers[:, 0]]))

@@ -8,12 +8,11 @@ the roots, O(V K²), and so is the conditional random field, by sum-product (`_g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput
 from workbench.outputs._graph import compact, kernels
@@ -37,20 +36,11 @@ class Tree(Pairwise):
 
     @staticmethod
     def table_of(k: int) -> Ints:
+        """The class of a pair of labels (k, k): one for each pair."""
         return np.arange(k * k).reshape(k, k)
 
-    def __init__(
-        self,
-        nodes: Sequence[ArrayLike | Any],
-        edges: Sequence[ArrayLike],
-        labels: Sequence[ArrayLike],
-        pairs: Sequence[ArrayLike] | None = None,
-        loss: Literal["hamming-normalised", "hamming"] = "hamming-normalised",
-        cost: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-    ):
-        super().__init__(nodes, edges, labels, pairs, loss, cost, weights, classes)
+    def _declare(self) -> None:
+        super()._declare()
         self.above, self.link = (np.full(len(self.labels), -1, np.int64) for _ in range(2))
         child = self.edges[:, 1] + self.offsets[self.sample_of_edges]
         count = np.bincount(child, minlength=len(self.labels))
@@ -60,6 +50,7 @@ class Tree(Pairwise):
         self.order: Ints = self.leaves_first()
 
     def named(self, node: int) -> str:
+        """A node in words: its number within its graph, and the graph."""
         i = int(np.searchsorted(self.offsets, node, side="right") - 1)
         return f"{node - self.offsets[i]} of graph {i}"
 
@@ -87,7 +78,7 @@ class Tree(Pairwise):
 
     def kernel(self, augment: bool = True) -> Kernel:
         X, k = self.nodes, self.n_classes
-        table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        table = compiled_rows(X)
         scratch = np.zeros(len(self.labels) * k + len(self.edges) * k * k)
         data = (
             *(self.search(), scratch, self.offsets, self.ends, *table, self.edges, self.pairs, self.labels),

@@ -52,7 +52,7 @@ def header(proof: Any) -> dict[str, Any]:
     settings = {"conclusion": proof.kind, "reading": proof.reading}
     settings |= {"sense": "minimise" if program.sign > 0 else "maximise"}
     named = {"name": program.name, "rows": list(program.rows), "columns": list(program.columns)}
-    named |= {"because": [program.rows[k] for k in proof.rows], "rounded": list(program.rounded)}
+    named |= {"because": [program.rows[k] for k in proof.rows], "rounded": list(program.rounded)} | program.source
     return {
         "format": "cutbench-certificate-2",
         "proof": {"kind": "program", "version": 1},

@@ -1,8 +1,8 @@
 """A cp.Problem as the program that is proven: compiled once by CVXPY, with its rows traced to the user's constraints.
 
 What is proven is the compiled program. CVXPY copies affine constraints, norms, sums of squares, quadratic forms and
-exponential atoms exactly; it rounds sums and products of constants while it compiles, and approximates powers by
-rational ones. `rounded` says so wherever it can have happened.
+exponential atoms exactly; it rounds sums and products of numbers while it compiles, and approximates powers by
+rational ones. `rounded` says so wherever it can have happened (roundings.py).
 
 Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
 so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
@@ -17,15 +17,21 @@ import numpy as np
 from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
-from workbench.programs.program import Program, program_of
+from workbench.programs.program import Program, printed, program_of
+from workbench.programs.roundings import roundings, shortened
 
 
 class Compiled(NamedTuple):
-    """The program, and for each row of it the number of the user's constraint, −1 for auxiliary rows."""
+    """The program, and for each row of it the number of the user's constraint, −1 for auxiliary rows.
+
+    start : x and multipliers of the rows, as the problem's variables and constraints hold them from somebody's solve,
+        where all columns are the user's; else None. Nobody believes them.
+    """
 
     program: Program
     owners: np.ndarray
     columns: dict[int, slice]
+    start: tuple[np.ndarray, np.ndarray] | None = None
 
     def assign(self, problem: Any, x: np.ndarray) -> None:
         """Give the problem's variables their parts of a compiled point x, as far as they are compiled as they are."""
@@ -53,7 +59,8 @@ def compiled(problem: Any) -> Compiled:
     q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
     P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
     sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
-    owners = owners_of(problem, chain, inverse, n, len(b))
+    told = numbered_rows(chain, inverse, n, len(b))
+    owners = owners_of(problem, told, len(b))
     names = [label(problem.constraints[k], k) if k >= 0 else "" for k in owners.tolist()]
     keep = ~(np.isposinf(b) & (np.arange(len(b)) >= dims.zero) & (np.arange(len(b)) < dims.zero + dims.nonneg))
     program = program_of(
@@ -63,7 +70,7 @@ def compiled(problem: Any) -> Compiled:
     )  # fmt: skip
     places = data["param_prob"].var_id_to_col
     columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
-    return Compiled(program, owners[keep], columns)
+    return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
 def refuse(problem: Any, cp: Any) -> None:
@@ -86,21 +93,49 @@ def refuse(problem: Any, cp: Any) -> None:
 
 def label(constraint: Any, number: int) -> str:
     """The user's label of a constraint, else its expression."""
-    return constraint.label or shortened(str(constraint)) or f"constraint {number + 1}"
+    return printed(constraint.label or shortened(str(constraint)) or f"constraint {number + 1}")
 
 
-def shortened(words: str) -> str:
-    words = " ".join(words.split())
-    return words if len(words) <= 60 else f"{words[:57]}…"
-
-
-def owners_of(problem: Any, chain: Any, inverse: Any, n: int, m: int) -> np.ndarray:
-    """(m,) the number of the constraint that each row belongs to, −1 for none."""
+def numbered_rows(chain: Any, inverse: Any, n: int, m: int) -> dict[int, Any]:
+    """The rows' numbers from 1 on, with a sign, in the shape of a constraint's dual value, by the constraint's id."""
     told = {"obj_val": 0.0, "solve_time": 0.0, "iterations": 0}
     numbers = SimpleNamespace(status="Solved", x=np.zeros(n), z=np.arange(1.0, m + 1), s=np.zeros(m), **told)
-    duals, owners = chain.invert(numbers, inverse).dual_vars, np.full(m, -1)
+    return chain.invert(numbers, inverse).dual_vars
+
+
+def start_of(problem: Any, told: dict[int, Any], columns: dict[int, slice], n: int, keep: np.ndarray) -> Any:
+    """x and z that the variables and the constraints' dual values hold; None where a column has no finite value."""
+    x, z = np.full(n, np.nan), np.zeros(len(keep))
+    for variable in problem.variables():
+        if variable.id in columns and (values := numbers_of(variable.value, variable.shape)) is not None:
+            x[columns[variable.id]] = values
+    if not np.isfinite(x).all():
+        return None
+    for constraint in problem.constraints:
+        given = constraint.dual_value
+        given = given if isinstance(given, list | tuple) else [given]
+        for places, value in zip(flat(told.get(constraint.id)), given, strict=False):
+            used = (places != 0) & (np.abs(places) <= len(keep))
+            if (duals := numbers_of(value, np.shape(value))) is not None and duals.shape == places.shape:
+                z[np.abs(places[used]).round().astype(int) - 1] = np.sign(places[used]) * duals[used]
+    return x, np.nan_to_num(z[keep], posinf=0.0, neginf=0.0)
+
+
+def numbers_of(value: Any, shape: tuple[int, ...]) -> np.ndarray | None:  # whatever stands in a variable
+    """A value as a flat array of floats, None where somebody saved something else."""
+    value = value.toarray() if sparse.issparse(value) else value
+    try:
+        found = None if value is None or np.iscomplexobj(value) else np.asarray(value, float)
+    except (TypeError, ValueError):
+        return None
+    return None if found is None or found.shape != shape else np.ravel(found, order="F")
+
+
+def owners_of(problem: Any, told: dict[int, Any], m: int) -> np.ndarray:
+    """(m,) the number of the constraint that each row belongs to, −1 for none."""
+    owners = np.full(m, -1)
     for k, constraint in enumerate(problem.constraints):
-        for part in flat(duals.get(constraint.id)):
+        for part in flat(told.get(constraint.id)):
             rows = np.abs(part[(part != 0) & (np.abs(part) <= m)]).round().astype(int) - 1
             owners[rows] = k
     return owners
@@ -123,58 +158,3 @@ def columns_of(data: Any, problem: Any, n: int) -> list[str]:
         for k in range(variable.size if start is not None else 0):
             names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
-
-
-def roundings(problem: Any) -> tuple[str, ...]:
-    """Sentences on what CVXPY may have rounded or approximated on the way to the compiled program, each once."""
-    found: dict[str, None] = {}
-    for expression in [problem.objective.args[0], *(arg for c in problem.constraints for arg in c.args)]:
-        for atom in atoms(expression):
-            words = shortened(str(atom))
-            if getattr(atom, "approx_error", 0):
-                found[f"{words}: CVXPY approximates the power by a rational one"] = None
-            if rounds(atom):
-                found[f"{words}: a product or quotient of constants is rounded when it is compiled"] = None
-    if any(parameter.value is not None for parameter in problem.parameters()):
-        found["parameters: what multiplies or adds to them is rounded when it is compiled"] = None
-    return tuple(found)
-
-
-def atoms(expression: Any) -> list[Any]:
-    """An expression and all below it."""
-    return [expression, *(each for arg in expression.args for each in atoms(arg))]
-
-
-def rounds(atom: Any) -> bool:
-    """Whether constants meet in this product or quotient and floats may not hold the result.
-
-    A constant times a variable is copied, also an entry or a sum of variables; a quotient is the product with 1 / c. A
-    product with powers of two is exact.
-    """
-    kind = type(atom).__name__
-    if kind not in ("DivExpression", "multiply", "MulExpression"):
-        return False
-    fixed = [arg for arg in atom.args if arg.is_constant()]
-    if kind == "DivExpression":
-        return bool(fixed) and not binary(atom.args[1])
-    others = [arg for arg in atom.args if not arg.is_constant()]
-    if not fixed or (kind == "multiply" and any(map(binary, fixed))):
-        return False
-    return not others or any(map(numbered, others))
-
-
-def binary(constant: Any) -> bool:
-    """Whether all entries are powers of two, their negatives, or 0."""
-    if not constant.is_constant() or constant.value is None:
-        return False
-    value = constant.value
-    mantissas = np.frexp(np.abs(value.data if sparse.issparse(value) else np.asarray(value, float)))[0]
-    return bool(np.isin(mantissas, (0.0, 0.5)).all())
-
-
-def numbered(expression: Any) -> bool:
-    """Whether numbers stand in the affine part of an expression; a curved atom becomes a variable of its own."""
-    if not expression.args:
-        return expression.is_constant()
-    affine = getattr(expression, "is_atom_convex", bool)() and getattr(expression, "is_atom_concave", bool)()
-    return affine and any(map(numbered, expression.args))

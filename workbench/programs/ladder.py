@@ -26,7 +26,7 @@ from workbench.programs.linear import nothing
 from workbench.programs.program import Exact
 from workbench.programs.rays import row
 
-RUNGS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+RUNGS = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 TOLERANCE = 1e-11
 FAINT = 1e-6  # of the largest entry of a ray
 FIRST, LATER = ("CLARABEL", "PIQP"), ("ECOS", "HIGHS", "DAQP", "SCS", "OSQP")

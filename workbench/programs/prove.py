@@ -31,10 +31,11 @@ from workbench.programs.rays import descent, farkas, feasible, projected, relaxe
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
 from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
-from workbench.proofs.exact import nearest, text
+from workbench.proofs.exact import above, below, nearest, text
 
 UNKNOWN = "unknown"
-FEW = 8  # names in a sentence
+FEW, SOME = 8, 3  # names, and roundings, in a sentence
+NEAR = 1e-6  # slack of a row that counts as none, of the largest right-hand side
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
 
@@ -67,16 +68,15 @@ class Proof:
 
     @property
     def width(self) -> float:
-        """upper − lower, rounded up a little; ∞ where an end is missing."""
-        if self.lower is None or self.upper is None:
-            return np.inf
-        return float(np.nextafter(float(self.upper - self.lower), np.inf)) if self.upper > self.lower else 0.0
+        """upper − lower, rounded up; ∞ where an end is missing."""
+        return np.inf if self.lower is None or self.upper is None else above(self.upper - self.lower)
 
     @property
     def gap(self) -> float:
         """The width relative to the larger end, or to 1 if both are smaller."""
-        sizes = [abs(float(end)) for end in (self.lower, self.upper) if end is not None]
-        return self.width / max([1.0, *sizes])
+        if self.lower is None or self.upper is None:
+            return np.inf
+        return above((self.upper - self.lower) / max(Fraction(1), abs(self.lower), abs(self.upper)))
 
     @property
     def x(self) -> Floats | None:
@@ -90,6 +90,12 @@ class Proof:
 
     @property
     def statement(self) -> str:
+        """What is proven, in words, and which numbers were rounded before the program came to be."""
+        rounded = [*self.program.rounded[:SOME], *(["and more"] if len(self.program.rounded) > SOME else [])]
+        return self.conclusion + (f" Rounded before the proof: {'; '.join(rounded)}." if rounded else "")
+
+    @property
+    def conclusion(self) -> str:
         """What is proven, in words."""
         best = "maximum" if self.program.sign < 0 else "minimum"
         reading = "decimals" if self.reading == "decimal" else "stored floats"
@@ -97,8 +103,8 @@ class Proof:
         if self.kind == OPTIMAL:
             return f"The {best} of {about} is {shown(self.optimum)}."
         if self.kind == "bounded":
-            ends = [f"at least {float(self.lower):.17g}"] if self.lower is not None else []
-            ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
+            ends = [f"at least {below(self.lower):.17g}"] if self.lower is not None else []
+            ends += [f"at most {above(self.upper):.17g}"] if self.upper is not None else []
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
             shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
@@ -129,13 +135,22 @@ def about(value: Fraction) -> str:
 
 
 def prove_program(
-    program: Program, reading: str = "float", backend: str | None = None, time_limit: float | None = None
+    program: Program,
+    reading: str = "float",
+    backend: str | None = None,
+    time_limit: float | None = None,
+    start: tuple[Floats, Floats] | None = None,
 ) -> Proof:
-    """The proof for a `Program`; see the module's docstring. `backend` names who proposes, or None for all in turn."""
+    """The proof for a `Program`; see the module's docstring.
+
+    backend : who proposes, or None for all in turn
+    start : x and multipliers from which an active set is read first, whoever they are from
+    """
     if backend is not None and backend.upper() not in ladder.BACKENDS:
         raise UnknownName("backend", backend, ladder.BACKENDS)
     began, cpu = time.perf_counter(), time.process_time()
     search = Search(program, reading, backend and backend.upper(), time_limit)
+    search.start = start
     found = search.run()
     found.seconds, found.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
     return found
@@ -149,6 +164,7 @@ class Search:
         self.deadline = None if time_limit is None else time.perf_counter() + time_limit
         self.e = exact(program, reading)
         self.numbers = numbers_of(self.e)
+        self.start: tuple[Floats, Floats] | None = None
         self.curved, self.root = bool(len(self.e.P.rows)), None
         self.by = backend or ""
 
@@ -176,7 +192,7 @@ class Search:
         first = self.linear if installed() and not self.curved and self.backend in (None, "HIGHS") else self.quadratic
         rays = (self.infeasible, self.unbounded) if installed() else (self.conic_rays,)
         slow = () if self.backend or first == self.linear else (lambda: self.quadratic(ladder.LATER),)
-        return iter((first, *rays, *slow, self.between))
+        return iter((*([self.given] if self.start else []), first, *rays, *slow, self.between))
 
     @property
     def left(self) -> float | None:
@@ -203,6 +219,15 @@ class Search:
         return Proof(self.program, self.reading, UNKNOWN, Claim(), remark=why, backend=self.by)
 
     # ── attempts ──
+
+    def given(self) -> Proof | None:
+        """From the values at hand: rows with a price above their slack hold with equality, or those without slack."""
+        assert self.start is not None
+        (x, z), cone = self.start, self.program.cone
+        slack, self.by = cone.b - cone.A @ x, "the values at hand"
+        near = np.where(slack <= NEAR * max(1.0, np.abs(cone.b).max(initial=0.0)), 1.0, 0.0) * (1 + np.abs(slack))
+        found = stationary(self.e, x, z if z.any() else near, slack)
+        return found and self.concluded(OPTIMAL, x=found[0], y=found[1])
 
     def linear(self) -> Proof | None:
         self.by = "HIGHS"
@@ -309,6 +334,19 @@ class Search:
         return None
 
 
+def joined(lower: Proof, upper: Proof) -> Proof | None:
+    """The proof about `lower`'s program with its dual vectors and the point of `upper`, if the checker agrees.
+
+    `upper` is about the same program with more rows, so that its point satisfies all rows of `lower`'s.
+    """
+    w = lower.claim.w or lower.claim.x
+    claim = Claim(x=upper.claim.x, w=w, y=lower.claim.y, root=lower.claim.root)
+    found = check(numbers_of(exact(lower.program, lower.reading)), "bounded", claim)
+    if not found.proven:
+        return None
+    return Proof(lower.program, lower.reading, "bounded", claim, found.lower, found.upper, backend=lower.backend)
+
+
 # ── the checker's view ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -385,6 +423,8 @@ def prove(problem: Any, reading: str = "float", backend: str | None = None, time
 
     Exactly, as a fraction, where an active set can be found (linear rows); else between two proven ends; or a proof
     that no point is feasible, that the objective is unbounded, or that it is not convex. Variables keep their values.
+    Values and dual values from anybody's solve are a starting point for linear rows, where CVXPY adds no variables of
+    its own: the active set is read off them first. They are never believed; wrong ones cost time.
 
     reading : "float", numbers as stored, or "decimal", each as the shortest decimal that rounds to it
     backend : who proposes; None asks all that are installed, in turn. Whoever it is, nothing of theirs is believed
@@ -398,5 +438,6 @@ def prove(problem: Any, reading: str = "float", backend: str | None = None, time
     if not isinstance(problem, Program):
         from workbench.programs.compiled import compiled
 
-        problem = compiled(problem).program
+        problem, _, _, start = compiled(problem)
+        return prove_program(problem, reading, backend, time_limit, None if backend else start)
     return prove_program(problem, reading, backend, time_limit)

@@ -21,16 +21,46 @@ Nothing of a backend or of a learner enters but θ and μ.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, matvec, up
-from workbench.contracts import Cuts, Enumerable, Floats, Ints
-from workbench.errors import BadInput, Contradiction
+from workbench.contracts import (
+    CutForm,
+    Cuts,
+    Enumerable,
+    Floats,
+    Ints,
+    Oracle,
+    Problem,
+    Scalable,
+    Search,
+    SmoothForm,
+    Terms,
+)
+from workbench.errors import BadInput, Contradiction, MissingCapability
+from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
 FAR = 1e100  # of θ, beyond which squares and scores overflow
+
+KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returned for some witnesses
+
+
+class Evidence(NamedTuple):
+    """What a certificate proves its two bounds by: θ (p,), and for the lower one weighted cuts, or a tree, or nothing.
+
+    samples (K,), witnesses (K, width) and weights μ (K,) ≥ 0 are the cuts; `tree` is that of a search.
+    """
+
+    theta: Floats
+    samples: Ints = np.empty(0, np.int64)
+    witnesses: Ints = np.empty((0, 0), np.int64)
+    weights: Floats = np.empty(0)
+    tree: Tree | None = None
 
 
 class Both(ABC):
@@ -45,7 +75,7 @@ class Both(ABC):
     arithmetic : in which both bounds are computed, and what that takes for granted
     """
 
-    def __init__(self, formulation: Any, problem: Any, oracle: Any):
+    def __init__(self, formulation: CutForm | SmoothForm | Search, problem: Problem, oracle: Oracle | Terms):
         self.formulation, self.problem, self.oracle = formulation, problem, oracle
         self.prices = formulation.prices(problem)
         self.regularizer = formulation.regularizer(problem)
@@ -64,8 +94,8 @@ class Both(ABC):
         """The lower bound that θ alone proves; NaN if it takes dual weights."""
 
     @abstractmethod
-    def recheck(self, theta: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> tuple[float, float]:
-        """(lower, upper) of what a certificate holds."""
+    def recheck(self, evidence: Evidence) -> tuple[float, Fraction | float]:
+        """(lower, upper) that the evidence of a certificate proves."""
 
     def risk(self, values: Interval) -> Interval:
         """Σ_i p_i h_i of enclosed h_i, `values` (m,) of `samples`."""
@@ -103,11 +133,13 @@ class Bounds(Both):
     """Upper and lower bounds of one (formulation, problem) pair whose terms are maxima over cuts."""
 
     arithmetic = "interval"
+    formulation: CutForm
+    oracle: Oracle
 
-    def __init__(self, formulation: Any, problem: Any):
+    def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
 
-    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: Any = None) -> Interval:
+    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: KnownRows = None) -> Interval:
         """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.
 
         The oracle's own rounding is included, and by how much another witness may be higher at `point`.
@@ -130,7 +162,7 @@ class Bounds(Both):
             np.where(error > 0, down(offsets - error), offsets), np.where(error > 0, up(offsets + error), offsets)
         )
 
-    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: Any = None) -> float:
+    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: KnownRows = None) -> float:
         """F at θ, repaired to feasibility first, rounded up.
 
         `witnesses` are the oracle's answers at θ for `samples`, and `rows` their cuts, if they are known already.
@@ -150,6 +182,8 @@ class Bounds(Both):
     def feasible_scale(self, theta: Floats, hinges: Interval) -> float:
         """c with c·θ feasible for hard constraints, ∞ if this θ cannot be scaled to feasibility."""
         if self.oracle.free_outputs and not self.keeps_free_outputs(theta):
+            return float("inf")
+        if not isinstance(self.formulation, Scalable):
             return float("inf")
         return self.formulation.feasible_scale(self.problem, float(hinges.hi.max()))
 
@@ -208,43 +242,62 @@ class Bounds(Both):
         Cuts of samples without a price are no part of F, and count for nothing. `upper` is a proven upper bound,
         if one is known: it shrinks the room of what r leaves free.
         """
+        found = self.dual(cuts, weights)
+        if found is None:
+            return -np.inf
+        offset, push = found
+        return float((offset - self.regularizer.within(upper).conjugate(push)).lo)
+
+    def dual(self, cuts: Cuts, weights: Floats) -> tuple[Interval, Interval] | None:
+        """Σ_k μ_k o_k and −Σ_k μ_k a_k (p,), enclosed, of renormalised weights; None if a sample has none at all."""
         used = np.flatnonzero((weights > 0) & (self.prices.weights[cuts.samples] > 0))
         samples, mu = cuts.samples[used], Interval(weights[used])
         if not np.isfinite(weights).all():
-            return -np.inf
+            return None
         if not self.prices.hard:
             mass = grouped_sum(mu, samples, self.oracle.n_samples)
             if (mass.lo[self.samples] <= 0).any():
-                return -np.inf
+                return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         slopes, free = cuts.slopes[used], self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         for entry, column in zip(free, slopes[:, free].toarray().T, strict=True):  # dear: summed with one rounding
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
-        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)
-        return float(value.lo)
+        return (mu * self.enclosed(samples, cuts.offsets[used])).sum(), push
 
     def lower_at(self, theta: Floats) -> float:
         return np.nan
 
-    def recheck(self, theta: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> tuple[float, float]:
+    def recheck(self, evidence: Evidence) -> tuple[float, Fraction | float]:
         cuts = Cuts(self.oracle.dim, self.oracle.width)
-        ids = cuts.add(samples, witnesses, self.oracle.rows)
-        upper = self.upper(theta)
-        return self.lower(cuts, np.bincount(ids, weights, len(cuts)), upper), upper
+        ids = cuts.add(evidence.samples, evidence.witnesses, self.oracle.rows)
+        upper = self.upper(evidence.theta)
+        weights = np.bincount(ids, evidence.weights, len(cuts)).astype(float)
+        return self.lower(cuts, weights, upper), upper
 
 
 class SmoothBounds(Both):
     """Upper and lower bounds of one (formulation, problem) pair with smooth terms; θ proves both."""
 
-    def __init__(self, formulation: Any, problem: Any):
+    formulation: SmoothForm
+    oracle: Terms
+
+    def __init__(self, formulation: SmoothForm, problem: Problem):
         self.asked: tuple[bytes, Floats, Floats] | None = None
         super().__init__(formulation, problem, formulation.terms(problem))
 
     @property
     def arithmetic(self) -> str:
         return f"interval ({self.oracle.assumption})"
+
+    @property
+    def curvature(self) -> float:
+        """μ of r = μ/2‖θ‖²."""
+        curvature = self.regularizer.curvature
+        if curvature is None:
+            raise MissingCapability(f"{type(self.formulation).__name__} has smooth terms, which need r = μ/2‖θ‖².")
+        return curvature
 
     def evaluate(self, theta: Floats) -> tuple[Floats, Floats]:
         """h_i(θ) of `samples` (m,) and Σ_i s_i ∇h_i(θ) (p,) with p_i = s_i/total; the last answer is remembered."""
@@ -259,7 +312,7 @@ class SmoothBounds(Both):
         """F(θ) and ∇F(θ) as floats, for a method that looks for θ."""
         values, gradient = self.evaluate(theta)
         risk = float(self.prices.weights[self.samples] @ values) / self.prices.total
-        slope = self.regularizer.curvature * theta + gradient / self.prices.total
+        slope = self.curvature * theta + gradient / self.prices.total
         return float(self.regularizer.value(theta)) + risk, slope
 
     def enclosed(self, theta: Floats) -> tuple[Interval, float]:
@@ -269,9 +322,16 @@ class SmoothBounds(Both):
             return Interval(-np.inf, np.inf), np.inf
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
         risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
-        slope = Interval(theta) * self.regularizer.curvature + Interval(gradient) / self.total
+        slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
         norm = up(np.sqrt((slope * slope).sum().hi)) + up(error / self.total.lo)
         return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
+
+    def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
+        """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
+        values, gradient = self.evaluate(theta)
+        value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
+        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
+        return risk, Interval(down(gradient - error), up(gradient + error)) / self.total
 
     def upper(self, theta: Floats) -> float:
         """F(θ), rounded up."""
@@ -279,17 +339,17 @@ class SmoothBounds(Both):
 
     def lower_at(self, theta: Floats) -> float:
         """F(θ) − ‖∇F(θ)‖²/(2μ), rounded down."""
-        return self.recheck(theta)[0]
+        return self.ends(*self.enclosed(theta))[0]
 
-    def recheck(self, theta: Floats, *cuts: Any) -> tuple[float, float]:
-        return self.ends(*self.enclosed(theta))
+    def recheck(self, evidence: Evidence) -> tuple[float, float]:
+        return self.ends(*self.enclosed(evidence.theta))
 
     def ends(self, value: Interval, norm: float) -> tuple[float, float]:
         """(lower, upper) from an enclosed F(θ) and a bound on ‖∇F(θ)‖."""
         if not np.isfinite(norm):
             return -np.inf, np.inf
         square = Interval(norm) * norm
-        return float((value - square / self.regularizer.curvature / 2).lo), float(value.hi)
+        return float((value - square / self.curvature / 2).lo), float(value.hi)
 
 
 def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:

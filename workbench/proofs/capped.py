@@ -24,64 +24,20 @@ nodes of one depth at a time, every rounding error bounded.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from workbench.arithmetic.arrays import saved_rows
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, up
 from workbench.arithmetic.rationals import Ratios, ratios
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Problem, Search
 from workbench.errors import BadInput, Contradiction, MissingCapability
-from workbench.proofs.bounds import Bounds
+from workbench.proofs.bounds import Bounds, Evidence
 from workbench.proofs.exact import above
+from workbench.proofs.tree import Tree
 
-AGAIN = -1  # the branch of a node that takes its parent's box over whole
 LARGEST = 20_000_000  # entries of all slopes together
 CHUNK = 2048  # nodes that are checked at a time
-
-
-class Tree(NamedTuple):
-    """Nodes in an order in which parents come first; the first is the root, its own parent.
-
-    branches : 2i for t_i ≤ κ_i, 2i + 1 for t_i ≥ κ_i, AGAIN for the parent's box; i counts positive weights only
-    weights : λ (nodes, cuts) ≥ 0, sparse; the cuts are `CappedBounds.cuts`, in order
-    """
-
-    parents: Ints
-    branches: Ints
-    cutoffs: Floats
-    weights: sparse.csr_array
-
-    def arrays(self) -> dict[str, Any]:
-        """Plain arrays, for files; `of_arrays` is the inverse."""
-        held = {"parents": self.parents, "branches": self.branches, "cutoffs": self.cutoffs}
-        held |= {"cuts": np.array(self.weights.shape[1])}
-        parts = self.weights.data, self.weights.indices.astype(np.int64), self.weights.indptr.astype(np.int64)
-        return held | dict(zip(("data", "indices", "indptr"), parts, strict=True))
-
-    @classmethod
-    def of_arrays(cls, arrays: dict[str, Any]) -> Tree:
-        """The tree, or `BadInput` if the arrays are none."""
-        parents, branches, cutoffs = (arrays[name] for name in ("parents", "branches", "cutoffs"))
-        count = len(parents)
-        shape = branches.shape == cutoffs.shape == parents.shape == (count,)
-        types = parents.dtype == branches.dtype == np.int64 and cutoffs.dtype == arrays["data"].dtype == np.float64
-        if not (shape and types and count and parents[0] == 0 and (parents >= 0).all()):
-            raise BadInput("the tree's nodes are not described as they should be")
-        if (parents[1:] >= np.arange(1, count)).any() or branches[0] != AGAIN or (branches < AGAIN).any():
-            raise BadInput("the tree's nodes do not stand behind their parents")
-        weights = saved_rows(arrays, (count, int(arrays["cuts"])))
-        if not np.isfinite(weights.data).all() or (weights.data < 0).any() or np.isnan(cutoffs).any():
-            raise BadInput("a weight or a cutoff of the tree is negative or no number")
-        return cls(parents, branches, cutoffs, weights)
-
-    def covered(self) -> Any:
-        """(nodes,) whether the children of each cover it."""
-        children = set(zip(self.parents[1:].tolist(), self.branches[1:].tolist(), strict=True))
-        whole = {parent for parent, branch in children if branch == AGAIN or (parent, branch ^ 1) in children}
-        return np.isin(np.arange(len(self.parents)), np.fromiter(whole, np.int64, len(whole)))
 
 
 class Table(NamedTuple):
@@ -95,7 +51,9 @@ class Table(NamedTuple):
 class CappedBounds(Bounds):
     """Upper and lower bounds of one (formulation, problem) pair whose terms are capped (a `Search`)."""
 
-    def __init__(self, formulation: Any, problem: Any):
+    formulation: Search
+
+    def __init__(self, formulation: Search, problem: Problem):
         held = problem.weights > 0
         self.exact_charges = [
             [each for each, used in zip(part, held, strict=True) if used] for part in formulation.charges(problem)
@@ -137,15 +95,18 @@ class CappedBounds(Bounds):
         heights: Ratios = exact.highest(point, self.samples)
         terms = zip(self.exact_charges[0], heights.fractions(), self.exact_charges[1], strict=True)
         kept = (min(cost * height, cap) for cost, height, cap in terms)
-        return sum(kept, self.regularizer.over(Fraction).value(point))
+        start: Fraction = self.regularizer.over(Fraction).value(point)
+        return sum(kept, start)
 
-    def recheck(self, theta: Floats, tree: Tree) -> tuple[float, Fraction | float]:
-        """(lower, upper) of what a certificate holds; the upper bound exactly where there is an exact decoder."""
+    def recheck(self, evidence: Evidence) -> tuple[float, Fraction | float]:
+        """(lower, upper) of a point and a tree; the upper bound is exact where there is an exact decoder."""
+        if evidence.tree is None:
+            raise BadInput("A search is proven by its tree, and there is none; write the certificate again.")
         try:
-            upper: Fraction | float = self.exact_upper(theta)
+            upper: Fraction | float = self.exact_upper(evidence.theta)
         except MissingCapability:
-            upper = self.upper(theta)
-        lower = self.proven(tree, above(upper))
+            upper = self.upper(evidence.theta)
+        lower = self.proven(evidence.tree, above(upper))
         if lower > upper:
             raise Contradiction(
                 f"The tree proves {lower!r}, above the proven upper bound {above(upper)!r}: there is a bug in the "

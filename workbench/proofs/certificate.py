@@ -17,7 +17,8 @@ import json
 import os
 import platform
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -26,14 +27,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Enumerable, Floats, Ints, Recording, Search, SmoothForm
+from workbench.contracts import (
+    Asking,
+    CutForm,
+    Enumerable,
+    Exact,
+    Floats,
+    Formulation,
+    Hinting,
+    Ints,
+    Numbers,
+    Placing,
+    Problem,
+    Recording,
+    Search,
+    SmoothForm,
+    Stored,
+    Tabled,
+)
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
-from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import Tree
+from workbench.proofs.bounds import Evidence, checked_theta
 from workbench.proofs.checker import archive
-from workbench.proofs.checker.check import FORMATS, LAST, WHOLE
+from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.door import bounds_for
-from workbench.proofs.exact import parsed, text
+from workbench.proofs.exact import above, below, parsed, text
+from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 
 
@@ -46,8 +66,8 @@ class Certificate:
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
-    formulation: Any
-    problem: Any
+    formulation: CutForm | SmoothForm | Search
+    problem: Problem
     theta: Floats
     samples: Ints
     witnesses: Ints
@@ -57,21 +77,19 @@ class Certificate:
     gap: float
     status: str
     backend: str
-    source: dict[str, Any] = field(default_factory=dict)
+    source: Numbers = field(default_factory=dict)
     optimum: Fraction | None = None
     fractions: list[Fraction] | None = None
     remark: str = ""
     tree: Tree | None = None
     alternation: dict[str, str] | None = None
 
-    def recheck(self) -> tuple[float, float]:
+    def recheck(self) -> tuple[float, Fraction | float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
         bounds = bounds_for(self.formulation, self.problem)
         theta = checked_theta(self.theta, bounds.oracle.dim)
-        check_outputs(bounds.oracle.problem if hasattr(bounds.oracle, "problem") else self.problem, self)
-        if isinstance(self.formulation, Search):
-            return bounds.recheck(theta, self.tree)
-        return bounds.recheck(theta, self.samples, self.witnesses, self.weights)
+        check_outputs(bounds.oracle.problem if isinstance(bounds.oracle, Asking) else self.problem, self)
+        return bounds.recheck(Evidence(theta, self.samples, self.witnesses, self.weights, self.tree))
 
     def parts(self) -> dict[str, NDArray]:
         """θ and what proves the lower bound, as `checked_arrays` reads them."""
@@ -93,19 +111,23 @@ class Certificate:
         (path, packed), (arrays, witnesses) = files_of(stem), self.packed()
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
-        hints = self.problem.hints(self.theta) if hasattr(self.problem, "hints") else {}
-        named = {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **self.parts() | {"witnesses": witnesses}, **named)
+        hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
+        named: dict[str, Any] = {f"hint_{k}": v for k, v in hints.items()}  # NumPy's types take words for options
+        named |= {f"data_{k}": v for k, v in arrays.items()}
+        parts = self.parts() | {"witnesses": witnesses}
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
+        check_sizes(header, parts | named)
+        np.savez_compressed(buffer, **parts, **named)
         write_whole(packed, buffer.getvalue())
         write_whole(path, header.encode())
         return path
 
-    def header(self, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    def header(self, arrays: dict[str, NDArray]) -> Numbers:
         """What the JSON says; `arrays` are the data."""
-        columns = getattr(self.problem, "columns", None)  # as in the file it was read from (data/readers.py)
+        columns = self.problem.columns if isinstance(self.problem, Tabled) else None
         smooth = isinstance(self.formulation, SmoothForm)
         name, settings = name_of("formulation", self.formulation), written(self.formulation)
+        optimum = None if self.optimum is None else text(self.optimum)  # one too long is left to `fractions`
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
@@ -114,10 +136,10 @@ class Certificate:
             "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
-            "upper": self.upper,
-            "lower": self.lower,
-            "gap": self.gap,
-            **({} if self.optimum is None else {"optimum": text(self.optimum)}),
+            "upper": above(self.upper),
+            "lower": below(self.lower),
+            "gap": above(self.gap),
+            **({} if optimum is None or len(optimum) > MOST_DIGITS else {"optimum": optimum}),
             "status": self.status,
             "oracle": self.problem.oracle_kind,
             "backend": self.backend,
@@ -125,7 +147,23 @@ class Certificate:
         }
 
 
-def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, Any]]:
+def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
+    """`BadInput` with the limit that the trusted checker has, where the files would be beyond it."""
+    try:
+        json.loads(header, parse_int=archive.whole_number)
+        size, most = sum(np.asarray(array).nbytes for array in arrays.values()), archive.MOST_BYTES
+        demand(len(header) <= archive.MOST_JSON, f"its JSON is longer than {archive.MOST_JSON} bytes")
+        demand(size <= most, f"its arrays take {size} bytes, more than {most}")
+        if "fractions" in arrays:
+            read_fractions(arrays["fractions"], len(arrays["samples"]))
+    except Malformed as reason:
+        raise BadInput(
+            f"The certificate is not written, as `verify` would refuse it ({reason}); solve without polish, or with "
+            "shorter numbers."
+        ) from None
+
+
+def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Numbers]:
     """The certificate at PATH (its stem or either file) and its header; raises `BadInput` if it cannot be read.
 
     family : the class of its problem, if no registry holds that
@@ -135,6 +173,8 @@ def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, A
         header, arrays = archive.read(path)
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
+        if header["formulation"]["name"] == "program":
+            raise BadInput("it is about a convex program and holds no learning problem")
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
@@ -144,8 +184,11 @@ def load(path: str | Path, family: Any = None) -> tuple[Certificate, dict[str, A
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
             problem,
             **checked_arrays(arrays, problem),
-            **{name: checked_number(name, header[name]) for name in ("upper", "lower", "gap")},
-            **{name: str(header[name]) for name in ("status", "backend")},
+            upper=checked_number("upper", header["upper"]),
+            lower=checked_number("lower", header["lower"]),
+            gap=checked_number("gap", header["gap"]),
+            status=str(header["status"]),
+            backend=str(header["backend"]),
             optimum=parsed(header["optimum"]) if "optimum" in header else None,
             alternation=None if told is None else {name: str(told[name]) for name in ("formulation", "status")},
         )
@@ -182,25 +225,17 @@ def fault_of(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def check_outputs(problem: Any, certificate: Certificate) -> bool:
+def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     """Whether every witness is known to be an output of its sample; `BadInput` if one is known to be none.
 
-    By the exact view of the structure, else by a list of its outputs; a structure with neither has to be believed.
+    A structure without `finder` has to be believed.
     """
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if hasattr(problem, "misplaced"):
-        wrong = problem.misplaced(samples, witnesses)
-    elif hasattr(problem, "exact") and (exact := problem.exact()) is not None:
-        wrong = exact.fault(samples, witnesses)
-    elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
-        known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
-        pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
-        wrong = next((k for k, (i, witness) in pairs if witness not in known[i]), None)
-    else:
+    if (misplaced := finder(problem)) is None:
         return False
-    if wrong is not None:
+    if (wrong := misplaced(samples, witnesses)) is not None:
         shown, sample = witnesses[wrong].tolist(), samples[wrong]
         raise BadInput(
             f"Cut {wrong} has the witness {shown}, which is no output of sample {sample}; write the certificate again."
@@ -208,7 +243,27 @@ def check_outputs(problem: Any, certificate: Certificate) -> bool:
     return True
 
 
-def checked_formulation(name: str, settings: dict[str, Any]) -> Any:
+def finder(problem: Problem) -> Callable[[Ints, Ints], int | None] | None:
+    """The function (samples, witnesses) → the number of the first witness that is no output of its sample, or None.
+
+    By the exact view of the structure, else by a list of its outputs; None for a structure with neither.
+    """
+    if isinstance(problem, Placing):
+        return problem.misplaced
+    if isinstance(problem, Exact) and (exact := problem.exact()) is not None:
+        return exact.fault
+    if isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
+
+        def listed(samples: Ints, witnesses: Ints) -> int | None:
+            known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+            pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
+            return next((k for k, (i, witness) in pairs if witness not in known[i]), None)
+
+        return listed
+    return None
+
+
+def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:
     """The formulation; each setting must be what its type hint admits, as on the command line."""
     kind = registered("formulation", name)
     known = settings_of(kind)
@@ -219,20 +274,20 @@ def checked_formulation(name: str, settings: dict[str, Any]) -> Any:
     return kind(**settings)
 
 
-def registered(kind: str, name: str) -> Any:
+def registered(kind: str, name: str) -> type:
     """The class of that very name; what a person may write otherwise, a file may not."""
     if name not in (known := registry(kind)).objects:
         raise UnknownName(kind, str(name), known.names())
     return known.objects[name]
 
 
-def checked_number(name: str, value: Any) -> float:
+def checked_number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise BadInput(f"{name} is {value!r}, no number")
     return float(value)
 
 
-def checked_arrays(arrays: dict[str, NDArray], problem: Any) -> dict[str, Any]:
+def checked_arrays(arrays: dict[str, NDArray], problem: Problem) -> dict[str, Any]:  # fields of `Certificate`
     """θ, the cuts and their weights, with the shapes, types and ranges that they must have."""
     theta, weights = arrays["theta"], arrays["weights"]
     samples, witnesses = arrays["samples"], arrays["witnesses"]
@@ -272,9 +327,9 @@ def parsed_fractions(array: NDArray) -> list[Fraction]:
     return [Fraction(*(int(part, 16) for part in line.split("/"))) for line in lines]
 
 
-def arrays_of(problem: Any) -> dict[str, NDArray]:
+def arrays_of(problem: Problem | Stored) -> dict[str, NDArray]:
     """The raw data of a problem, or `MissingCapability`."""
-    if not hasattr(problem, "arrays"):
+    if not isinstance(problem, Stored):
         raise MissingCapability(
             f"{type(problem).__name__} cannot be put into a certificate; give it `arrays` and `from_arrays`."
         )
@@ -289,7 +344,7 @@ def data_sha256(arrays: dict[str, NDArray]) -> str:
     return archive.digest({name: each for name, each in arrays.items() if not name.startswith("recorded_")})
 
 
-def name_of(kind: str, thing: Any) -> str:
+def name_of(kind: str, thing: object) -> str:
     """The command name under which the registry holds the class of `thing`, or the nearest of those it derives from."""
     for family in type(thing).__mro__:
         for name, item in registry(kind).items():
@@ -300,14 +355,18 @@ def name_of(kind: str, thing: Any) -> str:
     )
 
 
-def written(formulation: Any) -> dict[str, Any]:
+def written(formulation: Formulation) -> Numbers:
     """The settings of a formulation as JSON holds them; `BadInput` for a function, which no file can hold."""
-    settings = asdict(formulation)
+    if not is_dataclass(formulation) or isinstance(formulation, type):
+        settings = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # of a user's text
+    else:
+        settings = asdict(formulation)
     for name, value in settings.items():
         if callable(value):
+            known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name
             raise BadInput(
-                f"The setting {name} is the function {getattr(value, '__name__', value)}, which no file or other "
-                f"process can hold; keep the solution in Python, or give {name} by name."
+                f"The setting {name} is the function {known}, which no file or other process can hold; keep the "
+                f"solution in Python, or give {name} by name."
             )
     return settings
 

@@ -4,6 +4,7 @@
     CutForm     `Bounds`          dual weights of cuts
     SmoothForm  `SmoothBounds`    θ alone
     Search      `CappedBounds`    a search tree
+    TextForm    `TextBounds`      `solve`, about the program with the cuts found
     Majorized   none: an alternation proves no bound of its whole
 
 `wb.Bounds(formulation, problem)` is this door under its public name.
@@ -11,16 +12,17 @@
 
 from __future__ import annotations
 
-from workbench.contracts import CutForm, Majorized, Problem, Search, SmoothForm
+from workbench.contracts import CutForm, Formulation, Majorized, Problem, Search, SmoothForm, text_alone
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds as CutBounds
 from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.capped import CappedBounds
+from workbench.proofs.text import TextBounds
 
 AnyBounds = CutBounds | SmoothBounds | CappedBounds
 
 
-def bounds_for(formulation: CutForm | SmoothForm | Search | Majorized, problem: Problem) -> AnyBounds:
+def bounds_for(formulation: Formulation, problem: Problem) -> AnyBounds:
     """The bounds that the formulation's kind asks for.
 
     Raises
@@ -40,6 +42,8 @@ def bounds_for(formulation: CutForm | SmoothForm | Search | Majorized, problem: 
             f"{name} alternates between convex programs and has no bounds of its whole; ask for those of its "
             f"convex program, {name}(…).surrogate(problem, state)."
         )
+    if text_alone(formulation):
+        return TextBounds(formulation, problem)
     raise BadInput(f"{name} is no formulation; write for example Bounds(SoftMargin(), problem).")
 
 

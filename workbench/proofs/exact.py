@@ -28,15 +28,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import down, up
 from workbench.arithmetic.lifting import dependent_row, solve_whole
-from workbench.arithmetic.rationals import Entries, Ratios, common, product, ratios
-from workbench.contracts import Floats, Ints, SmoothForm
+from workbench.arithmetic.rationals import Entries, ExactOracle, Ratios, common, product, ratios
+from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput, MissingCapability
+
+if TYPE_CHECKING:
+    from workbench.proofs.certificate import Certificate
 
 GRID = 128  # bits of α
 MOST_UNKNOWNS = 600  # beyond which the rational system takes minutes
@@ -54,13 +58,16 @@ class ExactBounds:
     MissingCapability : the output structure or the formulation brings no exact arithmetic
     """
 
-    def __init__(self, formulation: Any, problem: Any):
+    def __init__(self, formulation: Formulation, problem: Problem):
         if isinstance(formulation, SmoothForm):
             raise MissingCapability("its terms hold exp and log, which have no rational values")
+        if not isinstance(formulation, CutForm):
+            raise MissingCapability("its terms are no maxima over cuts")
         floats = formulation.oracle(problem)
-        self.oracle = floats.exact() if hasattr(floats, "exact") else None
-        if self.oracle is None:
+        exact: ExactOracle | None = floats.exact() if isinstance(floats, Exact) else None
+        if exact is None:
             raise MissingCapability(f"{type(problem).__name__} brings no exact decoder (a method `exact`)")
+        self.floats, self.oracle = floats, exact
         self.regularizer = formulation.regularizer(problem).over(Fraction)
         self.prices, self.dim = formulation.prices(problem), floats.dim
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
@@ -135,7 +142,7 @@ class ExactBounds:
         return (upper - lower) / size if size else upper - lower
 
 
-def sharpened(certificate: Any, gap: float, latest: Floats) -> Any:
+def sharpened(certificate: Certificate, gap: float, latest: Floats) -> Certificate:
     """A certificate whose bounds are the rational ones, for a run that floating point's own rounding stopped.
 
     `latest` is the last θ of that run, which may be the better one: below rounding floats cannot tell.
@@ -153,7 +160,7 @@ def sharpened(certificate: Any, gap: float, latest: Floats) -> Any:
     return replace(certificate, **ends, gap=min(reached, certificate.gap), status=status)
 
 
-def exact_bounds(certificate: Any) -> tuple[ExactBounds, Fraction | float, Fraction | float]:
+def exact_bounds(certificate: Certificate) -> tuple[ExactBounds, Fraction | float, Fraction | float]:
     """The bounds' rules, and (lower, upper) of a certificate's own θ and weights."""
     rules = ExactBounds(certificate.formulation, certificate.problem)
     check_witnesses(rules, certificate)
@@ -163,9 +170,9 @@ def exact_bounds(certificate: Any) -> tuple[ExactBounds, Fraction | float, Fract
     return rules, rules.lower(samples, witnesses, mu, upper), upper
 
 
-def exact_optimum(rules: ExactBounds, certificate: Any) -> tuple[Fraction | float, Fraction | float]:
+def exact_optimum(rules: ExactBounds, certificate: Certificate) -> tuple[Fraction | float, Fraction | float]:
     """(lower, upper) of a polished certificate's rational weights and the θ that they imply."""
-    mu = common(certificate.fractions)
+    mu = common(certificate.fractions or [])
     if not rules.on_simplex(certificate.samples, mu):
         return -INFINITE, INFINITE
     push, value = rules.push(certificate.samples, certificate.witnesses, mu)
@@ -173,7 +180,7 @@ def exact_optimum(rules: ExactBounds, certificate: Any) -> tuple[Fraction | floa
     return lower, rules.upper(common(list(rules.regularizer.argmin(push.fractions()))))
 
 
-def check_witnesses(rules: ExactBounds, certificate: Any) -> None:
+def check_witnesses(rules: ExactBounds, certificate: Certificate) -> None:
     """`BadInput` if a cut's witness is no output of its sample."""
     wrong = rules.oracle.outputs.fault(certificate.samples, certificate.witnesses)
     if wrong is not None:
@@ -186,7 +193,7 @@ def check_witnesses(rules: ExactBounds, certificate: Any) -> None:
 # ── the exact optimum ─────────────────────────────────────────────────────────────────────────────
 
 
-def optimum(certificate: Any) -> Any:
+def optimum(certificate: Certificate) -> Certificate:
     """The certificate with the exact optimum in it, or the same one with a `remark` that says why not.
 
     What is found: `optimum`, F* as a fraction; `fractions`, the rational μ that prove it, with their cuts;
@@ -204,13 +211,12 @@ class NotFound(Exception):
     """Why there is no exact optimum."""
 
 
-def polished(certificate: Any) -> Any:
+def polished(certificate: Certificate) -> Certificate:
     """The certificate with its exact optimum; `NotFound` says why there is none."""
     rules = ExactBounds(certificate.formulation, certificate.problem)
-    if getattr(rules.regularizer, "curvature", None) is None:
+    if rules.regularizer.curvature is None:
         raise NotFound("it takes a squared-norm regularizer")
     check_witnesses(rules, certificate)
-    floats = certificate.formulation.oracle(certificate.problem)
     face = Face(rules, certificate)
     for _ in range(MOST_STEPS):
         mu = face.solve()
@@ -221,11 +227,13 @@ def polished(certificate: Any) -> Any:
         theta = rules.regularizer.argmin(push.fractions())
         if rules.upper(common(list(theta))) == lower:
             return finished(rules, certificate, face, mu, theta, lower)
-        face.add(floats, theta.astype(float))
+        face.add(theta.astype(float))
     raise NotFound(f"the cuts with weight did not settle in {MOST_STEPS} steps; ask for a smaller --gap")
 
 
-def finished(rules: ExactBounds, old: Any, face: Face, mu: Ratios, theta: Any, value: Fraction) -> Any:
+def finished(
+    rules: ExactBounds, old: Certificate, face: Face, mu: Ratios, theta: NDArray, value: Fraction
+) -> Certificate:
     """The old certificate with what was found in place of its floats."""
     used, near = np.flatnonzero(mu.whole != 0), theta.astype(float)
     fractions, reached = mu.fractions()[used], rules.upper(ratios(near))
@@ -253,11 +261,11 @@ class Face:
     samples (K,), witnesses (K, width), weights (K,) > 0, and 0 for cuts that have just come in.
     """
 
-    def __init__(self, rules: ExactBounds, certificate: Any):
+    def __init__(self, rules: ExactBounds, certificate: Certificate):
         self.rules = rules
         pairs = np.column_stack([certificate.samples, certificate.witnesses])
         pairs, at = np.unique(pairs, axis=0, return_inverse=True)
-        weights = np.bincount(at.ravel(), certificate.weights, len(pairs))
+        weights = np.bincount(at.ravel(), certificate.weights, len(pairs)).astype(float)
         self.samples, self.witnesses, self.weights = pairs[:, 0], pairs[:, 1:], weights
         top = np.zeros(len(rules.weights))
         np.maximum.at(top, self.samples, weights)
@@ -269,7 +277,7 @@ class Face:
                 raise NotFound("a sample has no weight at all")
             self.weights *= (rules.prices.floats() / np.where(mass > 0, mass, 1))[self.samples]
 
-    def keep(self, which: Any) -> None:
+    def keep(self, which: Ints | NDArray[np.bool_]) -> None:
         self.samples, self.witnesses, self.weights = self.samples[which], self.witnesses[which], self.weights[which]
 
     def solve(self) -> Ratios | None:
@@ -308,7 +316,7 @@ class Face:
             np.subtract.at(whole, own, y)
         return Ratios(whole, unit * q)
 
-    def slide(self, free: Ints, own: Ints | None, D: Any, row: int, offsets: Ratios) -> None:
+    def slide(self, free: Ints, own: Ints | None, D: NDArray, row: int, offsets: Ratios) -> None:
         """Move along the dependency of row `row` on those before it, uphill, until a cut has no weight; drop it."""
         D = D.astype(float)
         direction = np.zeros(len(self.samples))
@@ -326,7 +334,8 @@ class Face:
         if (mu.whole >= 0).all():
             self.weights = target
             return True
-        self.step(np.where(mu.whole < 0, np.minimum(target, -1e-300), target) - self.weights)
+        towards: Floats = np.where(mu.whole < 0, np.minimum(target, -1e-300), target)
+        self.step(towards - self.weights)
         return False
 
     def step(self, direction: Floats) -> None:
@@ -339,12 +348,12 @@ class Face:
         self.weights = np.maximum(self.weights + t * direction, 0.0)
         self.keep(np.setdiff1d(np.arange(len(self.samples)), falling[ratio <= t]))
 
-    def add(self, floats: Any, theta: Floats) -> None:
+    def add(self, theta: Floats) -> None:
         """Append the cuts that the float oracle finds violated at θ."""
-        samples = self.rules.samples
+        samples, floats = self.rules.samples, self.rules.floats
         witnesses = floats.argmax(theta, samples)
         slopes, offsets = floats.rows(samples, witnesses)
-        known = np.zeros(len(self.rules.weights)) if self.rules.prices.hard else self.values(floats, theta)
+        known = np.zeros(len(self.rules.weights)) if self.rules.prices.hard else self.values(theta)
         above = slopes @ theta + offsets - known[samples]
         new = np.flatnonzero(above > 1e-12 * (1 + np.abs(known[samples])))
         if not len(new):
@@ -353,15 +362,15 @@ class Face:
         self.witnesses = np.concatenate([self.witnesses, witnesses[new]])
         self.weights = np.concatenate([self.weights, np.zeros(len(new))])
 
-    def values(self, floats: Any, theta: Floats) -> Floats:
+    def values(self, theta: Floats) -> Floats:
         """The highest known cut of every sample at θ."""
-        slopes, offsets = floats.rows(self.samples, self.witnesses)
+        slopes, offsets = self.rules.floats.rows(self.samples, self.witnesses)
         known = np.full(len(self.rules.weights), -np.inf)
         np.maximum.at(known, self.samples, slopes @ theta + offsets)
         return known
 
 
-def differences(slopes: Entries, K: int, free: Ints, own: Ints | None) -> tuple[Any, Ints]:
+def differences(slopes: Entries, K: int, free: Ints, own: Ints | None) -> tuple[NDArray, Ints]:
     """The whole rows a_free − a_own (without `own`: a_free) on the columns they use, and those columns."""
     asked = free if own is None else np.union1d(free, own)
     number = np.full(K, -1)
@@ -401,7 +410,7 @@ def text(x: Fraction | float) -> str:
         return str(x)
 
 
-def parsed(words: Any) -> Fraction:
+def parsed(words: object) -> Fraction:
     """The fraction that "p/q" or "p" writes; `BadInput` for anything else."""
     if not isinstance(words, str) or len(words) > MOST_DIGITS or not re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words):
         raise BadInput(f"the optimum {str(words)[:30]!r} is no fraction p/q")

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from workbench.arithmetic.intervals import up
-from workbench.contracts import Recording
+from workbench.contracts import Conditional, Numbers, Problem, Recording
 from workbench.errors import BadInput, CutbenchError
 from workbench.proofs.certificate import (
     Certificate,
@@ -33,7 +34,7 @@ from workbench.proofs.certificate import (
     unreadable,
 )
 from workbench.proofs.checker import Malformed, Unknown, Verdict, check
-from workbench.proofs.door import bounds_for
+from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.proofs.exact import above, below, text
 
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"
@@ -46,13 +47,20 @@ INEXACT = {
 }
 
 
+@runtime_checkable
+class Digested(Protocol):
+    """Data that know their own sha256, as a convex `Program` does."""
+
+    sha256: str
+
+
 def verify(
     path: str | Path,
-    data: Any = None,
+    data: Problem | Digested | None = None,
     given: str = "the data given",
-    expect: dict[str, Any] | None = None,
-    problem: Any = None,
-) -> dict[str, Any]:
+    expect: Mapping[str, object] | None = None,
+    problem: Problem | None = None,
+) -> Numbers:
     """Prove the certificate at PATH again.
 
     data : a problem, or a convex `Program`; then also prove that the certificate is about these data, called `given`
@@ -82,7 +90,7 @@ def verify(
     return judged(established(verdict), data, given, expect)
 
 
-def established(verdict: Verdict) -> dict[str, Any]:
+def established(verdict: Verdict) -> Numbers:
     """What the checker says, as the dict of `verify`; `faults` is taken out by `judged`."""
     said, ends, gap = verdict.statement, verdict.ends, verdict.gap
     return {
@@ -116,7 +124,9 @@ def established(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def judged(result: dict[str, Any], data: Any, given: str, expect: dict[str, Any] | None) -> dict[str, Any]:
+def judged(
+    result: Numbers, data: Problem | Digested | None, given: str, expect: Mapping[str, object] | None
+) -> Numbers:
     """The verdict after a look at the data and settings that are asked for."""
     faults = result.pop("faults")
     if data is not None and (other := sha256_of(data)) != result["data_sha256"]:
@@ -132,12 +142,12 @@ def judged(result: dict[str, Any], data: Any, given: str, expect: dict[str, Any]
     return result
 
 
-def sha256_of(data: Any) -> str:
+def sha256_of(data: Problem | Digested) -> str:
     """Of a learning problem's arrays, or of a convex program's."""
-    return getattr(data, "sha256", None) or data_sha256(arrays_of(data))
+    return data.sha256 if isinstance(data, Digested) else data_sha256(arrays_of(data))
 
 
-def unexpected(result: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+def unexpected(result: Numbers, expect: Mapping[str, object]) -> list[str]:
     """The settings that are not as expected, a sentence each."""
     known = result["settings"] | {"formulation": result["formulation"], "output": result["output"]}
     found = []
@@ -150,14 +160,14 @@ def unexpected(result: dict[str, Any], expect: dict[str, Any]) -> list[str]:
     return found
 
 
-def same(value: Any, wanted: Any) -> bool:
+def same(value: object, wanted: object) -> bool:
     """Whether a setting is what somebody expects, who may have written it as text."""
     if isinstance(value, list | tuple) and isinstance(wanted, list | tuple):
         return list(value) == list(wanted)
     if value == wanted or str(value) == str(wanted) or (value is None and str(wanted).lower() == "none"):
         return True
     try:
-        return not isinstance(value, bool | str) and float(value) == float(wanted)
+        return not isinstance(value, bool | str) and float(str(value)) == float(str(wanted))
     except (TypeError, ValueError):
         return isinstance(value, str) and value.replace("_", "-") == str(wanted).replace("_", "-")
 
@@ -165,7 +175,7 @@ def same(value: Any, wanted: Any) -> bool:
 # ── certificates about users' own classes ─────────────────────────────────────────────────────────
 
 
-def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
+def relative(path: Path, problem: Problem | None, reason: Unknown) -> Numbers:
     """The interval of a certificate that the checker does not know, recomputed by the package's or the user's own
     code.
     """
@@ -189,7 +199,8 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
         if reason.what == "formulation"
         else f"the features, losses and argmax of {origin(type(certificate.problem))}: {reason}"
     ]
-    conditions = getattr(certificate.problem, "conditions", None) or conditions
+    if isinstance(certificate.problem, Conditional):
+        conditions = certificate.problem.conditions or conditions
     if kind != "exact":
         conditions.append(INEXACT.get(kind, f"the argmax, which calls itself {kind!r}, being exact"))
     try:
@@ -224,7 +235,7 @@ def relative(path: Path, problem: Any, reason: Unknown) -> dict[str, Any]:
     }
 
 
-def statement_of(certificate: Certificate, header: dict[str, Any], bounds: Any) -> dict[str, Any]:
+def statement_of(certificate: Certificate, header: Numbers, bounds: AnyBounds) -> Numbers:
     """What such a certificate is about, and of what it is a part."""
     name, told, about = header["formulation"]["name"], certificate.alternation, None
     if told is not None:
@@ -257,7 +268,7 @@ def origin(family: type) -> str:
     return f"{family.__name__} in {file.name} (sha256 {digest})"
 
 
-def claim_faults(certificate: Certificate, lower: float, upper: float, gap: float, bounds: Any) -> list[str]:
+def claim_faults(certificate: Certificate, lower: float, upper: float, gap: float, bounds: AnyBounds) -> list[str]:
     """Which of lower, upper and gap are not as claimed, but for the allowance of intervals."""
     low, high = abs(lower), abs(upper)
 

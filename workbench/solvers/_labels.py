@@ -334,6 +334,17 @@ class LabelBlocks:
         if loose:
             retie(projected, self.loose)
 
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+        """Go on from dual weights of cuts, of these slopes (K, p); their offsets stand in the tables."""
+        push, (inputs, k) = slopes.T @ weights, self.state.W.shape
+        self.state.beta[:] = 0.0
+        np.add.at(self.state.beta, (samples, witnesses[:, 0]), weights)
+        self.prices[self.samples] = self.state.beta.sum(axis=1)[self.samples]
+        self.state.W[:] = -push[: k * inputs].reshape(k, inputs).T / self.curvature
+        self.loose.push[:] = push[k * inputs :]
+        _, _, _, retie, projected = self.tools
+        retie(projected, self.loose)
+
     def swept(self, order: Ints) -> float:
         sweep, _, _, retie, projected = self.tools
         met, tied = 0.0, len(self.loose.simplex) > 0

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from workbench.contracts import CutForm, Floats, Ints, Solver
-from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.contracts import Floats, Ints, Solver
+from workbench.solvers._common import checked_average, misfit_of_ridge
 
 LARGEST = 2 << 30  # bytes of w_i, (n, d): 2 GiB
 
@@ -84,15 +84,11 @@ class BCFW(Solver):
     sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return f"bcfw needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
-        if formulation.prices(problem).hard:
-            return "bcfw needs finite prices and hard constraints have none; use the soft margin."
+        if sentence := misfit_of_ridge(self.name, formulation, problem):
+            return sentence
         n, d = problem.n_samples, formulation.blocks(problem).dim
         if 8 * n * d > LARGEST:
             return (
@@ -109,7 +105,9 @@ class BCFW(Solver):
     def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
         """The state at dual weights μ_k = p_i α_i(z_k) of K cuts: w_i = −Σ μ_k a_k/λ, o_i = Σ μ_k o_k."""
         state, (slopes, offsets) = self.init(formulation, problem), formulation.oracle(problem).rows(samples, witnesses)
-        np.add.at(state.blocks, samples, slopes.multiply(-weights[:, None] / state.lam).toarray())
+        places = samples, np.arange(len(samples))
+        spread = sparse.csr_array((-weights / state.lam, places), shape=(len(state.blocks), len(samples)))
+        state.blocks += sparse.csr_array(spread @ slopes)
         np.add.at(state.offsets, samples, weights * offsets)
         state.w[:] = state.mean[:] = state.blocks.sum(axis=0)
         return state

@@ -39,11 +39,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import CutForm, Floats, Ints, Kernel, Shape, Solver
+from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm, projected
+from workbench.objectives.regularizers import projected
 from workbench.solvers import _dual_block as loops
 from workbench.solvers import _loose
+from workbench.solvers._common import misfit_of_ridge
 from workbench.solvers._dual_block import Desk, Point, Pool
 from workbench.solvers._loose import Loose
 
@@ -53,7 +54,10 @@ LONG = 100_000  # entries of θ from which a cached sweep, and a step in the pla
 
 @dataclass
 class State:
-    """Where a run stands; `passes` over the oracle so far."""
+    """Where a run stands; `passes` over the oracle so far.
+
+    base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    """
 
     curvature: float
     pool: Pool
@@ -64,6 +68,7 @@ class State:
     loose: Loose
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
+    base: Floats | float = 0.0
 
 
 class Loops(NamedTuple):
@@ -103,11 +108,8 @@ class DualBlock(Solver):
                 raise BadInput(f"{key} is {getattr(self, key)}; give a number of at least {bound}.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        quadratic = isinstance(formulation, CutForm) and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return f"dual-block needs cuts and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
-        if formulation.prices(problem).hard:
-            return "dual-block needs finite prices and hard constraints have none; use the soft margin."
+        if sentence := misfit_of_ridge(self.name, formulation, problem):
+            return sentence
         if formulation.oracle(problem).kernel().slope_into is None:
             return f"dual-block needs slope_into and the kernel of {type(problem).__name__} has none; use bcfw."
         return None
@@ -118,10 +120,12 @@ class DualBlock(Solver):
         curvature = float(formulation.regularizer(problem).curvature)
         return begun(oracle, problem.truth, prices, curvature, self.seed)
 
-    def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
+    def start(
+        self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats, compiled: bool = False
+    ) -> State:
         """The state at dual weights β_k of K cuts: their pool, and θ = −Σ β_k a_k/μ."""
         state, oracle = self.init(formulation, problem), formulation.oracle(problem)
-        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, False)
+        tools = prepared(oracle.kernel(), formulation.prices(problem).floats(), state, compiled)
         state.pool.weight[:] = 0.0
         slopes, offsets = oracle.rows(samples, witnesses)
         for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
@@ -149,6 +153,7 @@ class DualBlock(Solver):
         return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
 
     def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
+        """Visit the samples of `order`, one pass at a time."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
             again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]
@@ -211,6 +216,20 @@ class CachedBlocks:
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+        state, push = self.state, slopes.T @ weights
+        state.pool.weight[:] = 0.0
+        for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
+            cut = seated(self.tools, state, int(i), witness)
+            state.pool.offset[cut] = offset
+            state.pool.weight[cut] += weight
+        self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
+        d = len(push) - len(state.loose.x)
+        state.point.theta[:d], state.loose.push[:] = -push[:d] / state.curvature, push[d:]
+        self.tools.retie(self.tools.projected, state.loose)
+        remember(state)
+
     def raised(self, factor: float) -> None:
         """Prices times a factor; what is added lies on the truths, so θ stays."""
         pool = self.state.pool
@@ -271,6 +290,7 @@ def moved(tools: Loops, state: State, patience: int) -> None:
             break
         factor *= 2
     state.pool = new
+    state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
 

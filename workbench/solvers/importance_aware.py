@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Kernel, LinearScores, Solver
-from workbench.errors import BadInput
+from workbench.contracts import Floats, Ints, Kernel, LinearRisk, LinearScores, Solver
+from workbench.solvers._common import checked_average
 
 LOSSES = ("hinge", "squared", "logistic")
 
@@ -118,11 +118,11 @@ class ImportanceAware(Solver):
     sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        if getattr(formulation, "loss", None) in LOSSES and isinstance(problem, LinearScores):
+        risk = isinstance(formulation, LinearRisk) and formulation.loss in LOSSES
+        if risk and isinstance(problem, LinearScores):
             return None
         name = type(formulation).__name__
         return f"importance-aware updates minimise weighted-risk of linear scores, {name} is another objective."

@@ -10,6 +10,9 @@ w̄_t = (1 − 2/(t+1)) w̄_{t−1} + 2/(t+1) w_t. By the sums u = Σ g_s and q 
 
     w_t = u/t,      w̄_t = 2/(t(t+1)) Σ_{s≤t} u_s = 2/(t(t+1)) ((t+1) u − q).
 
+A visit takes from u only the entries of w that the sample's scores read (`Kernel.reads_into`), so the cost of a visit
+grows with the sample's features and not with the number of weights.
+
 Rate. R = max n p_i ‖a_i‖ bounds both ‖n p_i a_i‖ and ‖λ w_t‖, so G = 2R bounds every stochastic
 subgradient, and E‖w_t − w*‖² ≤ 4G²/(λ²t) (Rakhlin, Shamir, Sridharan 2012, Lemma 1). The one-step
 inequality summed with weights s, as in Lacoste-Julien, Schmidt, Bach (2012), then gives
@@ -23,14 +26,16 @@ slower than 1/(λt).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Ints, SmoothForm, Solver
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import SquaredNorm
+from workbench.solvers._common import checked_average, misfit_of_ridge
 
 
 class State(NamedTuple):
@@ -38,25 +43,34 @@ class State(NamedTuple):
     u: Floats
     q: Floats
     visits: Ints
+    witness: Ints
     lam: float
     n: int
     batch: int
 
 
-def sweep(argmax_into, add_slope, data, order, prices, witnesses, steps, state: State) -> None:
-    """Visits the samples in `order`; an unfinished batch waits in u and q, where it weighs nothing."""
-    w, u, q, visits, lam, n, batch = state
-    for k in range(len(order)):
-        i, t = order[k], visits[0] // batch + 1
-        argmax_into(data, w, i, witnesses[k])
+def sweep(
+    argmax_into, add_slope, reads_into, data, order: Ints, prices: Floats, asked: Ints, state: State
+) -> int:  # fmt: skip
+    """Visits the samples in `order`; an unfinished batch waits in u and q, where it weighs nothing; the visits."""
+    w, u, q, visits, witness, lam, n, batch = state
+    for i in order:
+        t = visits[0] // batch + 1
+        if t > 1 and visits[0] % batch == 0:
+            shrink = 1.0 / (t - 1)
+            for position in range(reads_into(data, i, asked)):
+                w[asked[position]] = u[asked[position]] * shrink
+        argmax_into(data, w, i, witness)
         scale = -n * prices[i] / (lam * batch)
-        add_slope(data, i, witnesses[k], scale, u)
-        add_slope(data, i, witnesses[k], t * scale, q)
+        add_slope(data, i, witness, scale, u)
+        add_slope(data, i, witness, t * scale, q)
         visits[0] += 1
-        if visits[0] % batch == 0:
-            shrink = 1.0 / t
-            for j in range(len(w)):
-                w[j] = u[j] * shrink
+    return visits[0]
+
+
+def everything(data: Any, i: int, indices: Ints) -> int:
+    """`reads_into` of a visit that reads every weight; `indices` counts from 0 already."""
+    return len(indices)
 
 
 @dataclass(frozen=True)
@@ -68,37 +82,42 @@ class Subgradient(Solver):
 
     name: ClassVar[str] = "subgradient"
     dual: ClassVar[bool] = False
-    sweep = staticmethod(sweep)
 
     def __post_init__(self) -> None:
-        if self.average not in ("weighted", "last"):
-            raise BadInput(f"average is {self.average!r}; choose 'weighted' or 'last'.")
+        checked_average(self.average)
         if self.batch < 1:
             raise BadInput(f"batch is {self.batch}; visit at least one sample a step, batch=1.")
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        kind = isinstance(formulation, CutForm | SmoothForm)
-        quadratic = kind and isinstance(formulation.regularizer(problem), SquaredNorm)
-        if not quadratic:
-            return (
-                f"subgradient needs cuts or smooth terms, and the regularizer λ/2 ‖w‖²; "
-                f"{type(formulation).__name__} has another form."
-            )
-        if formulation.prices(problem).hard:
-            return "subgradient needs finite prices and hard constraints have none; use the soft margin."
-        return None
+        return misfit_of_ridge(self.name, formulation, problem, smooth=True)
 
     def init(self, formulation: Any, problem: Any) -> State:
         w, u, q = np.zeros((3, formulation.blocks(problem).dim))
         lam = float(formulation.regularizer(problem).lam)
         n = int(np.count_nonzero(formulation.prices(problem).weights))
-        return State(w, u, q, np.zeros(1, np.int64), lam, n, self.batch)
+        return State(w, u, q, np.zeros(1, np.int64), np.zeros(problem.width, np.int64), lam, n, self.batch)
 
     def report(self, state: State) -> Floats:
-        t = state.visits[0] // state.batch
-        if self.average == "last" or t == 0:
+        t, waiting = divmod(int(state.visits[0]), state.batch)
+        if t == 0 or (self.average == "last" and waiting):
             return state.w.copy()
+        if self.average == "last":
+            return state.u * (1.0 / t)
         return 2.0 / (t * (t + 1.0)) * ((t + 1.0) * state.u - state.q)
+
+    def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], int]:
+        """visit(order): a visit reads some weights or, with batches and kernels that do not tell which, all."""
+        asked = np.arange(len(state.w))
+        reads = everything
+        if kernel.reads_into and self.batch == 1 and kernel.widest < len(state.w):
+            asked, reads = np.empty(kernel.widest, np.int64), kernel.reads_into
+        kernel, swept = kernel._replace(slope_into=None, reads_into=reads), sweep
+        if compiled:
+            kernel = machine.entirely(kernel)
+            functions = kernel.argmax_into, kernel.add_slope, kernel.reads_into
+            swept = machine.compiled_function(sweep, (*functions, kernel.data, asked, prices, asked, state), "int64")
+        functions = kernel.argmax_into, kernel.add_slope, kernel.reads_into
+        return lambda order: swept(*functions, kernel.data, order, prices, asked, state)
 
     def rate(self, norms: Floats, prices: Floats, scale: float, state: State) -> float:
         """Bound on E F − F* of the reported iterate; `norms` (n,) bounds ‖a_i(z)‖."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Formulation, Majorized, Problem
+from workbench.contracts import CutForm, Majorized, Numbers, Problem
 from workbench.errors import BadInput
 from workbench.proofs.certificate import Certificate, checked_arrays
 from workbench.proofs.door import bounds_for
@@ -69,7 +68,7 @@ def alternating(
     )
 
 
-def recalled(formulation: Formulation, problem: Problem, line: Entry, source: dict[str, Any] | None = None) -> Solution:
+def recalled(formulation: CutForm, problem: Problem, line: Entry, source: Numbers | None = None) -> Solution:
     """The solution of a convex program from its line in a journal, with both bounds computed anew.
 
     A gap that needed rational arithmetic in the first run is reached in rational arithmetic again.
@@ -79,7 +78,7 @@ def recalled(formulation: Formulation, problem: Problem, line: Entry, source: di
     certificate = Certificate(
         formulation, problem, **checked_arrays(line.arrays(), problem), upper=np.inf, lower=-np.inf, gap=np.inf, **words
     )
-    lower, upper = certificate.recheck()
+    lower, upper = map(float, certificate.recheck())
     certificate = replace(certificate, lower=lower, upper=upper, gap=bounds.gap(upper, lower))
     if certificate.gap > gap:
         certificate = sharpened(certificate, gap, certificate.theta)

@@ -10,7 +10,7 @@ Dropping a row at once can cycle, and so can dropping a row twice near the limit
 
 Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the master lacks, the
 backend was not accurate enough: its tolerance is tightened, and if no new row comes of that the run ends `stalled`.
-`limit` is a limit of rounds or time.
+`limit` is a limit of rounds, time or memory.
 
 With a journal (system/journal.py) each finished round is a line of kind `round`: its numbers as in
 `Progress.history`, `state` (tolerance, polished, masters, cpu_seconds), and the arrays
@@ -30,17 +30,19 @@ both are rebuilt from the witnesses and the data, and both bounds are computed a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed
 from workbench.solving.family import CutFamily, RebuiltFamily
 from workbench.solving.masters.master import Master, MasterAnswer
-from workbench.solving.progress import Clock, Progress, Record, Stopwatch
+from workbench.solving.progress import Clock, Deadline, Progress, Record, Stopwatch
 from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
@@ -74,23 +76,10 @@ def generate(
         if warm is not None:
             run.master.warm(warm[0])
             run.theta = warm[1]
-    query = run.theta
-    while True:
-        fresh = run.separate(query)
-        if run.reached:
-            break
-        if not (run.solve() if fresh or not run.rounds else run.refine()):
-            run.state.status = "stalled"
-            break
-        if run.reached:
-            break
-        run.prune()
-        query = run.theta
-        if run.clock.over(run.rounds):
-            break
-        if run.crawls:
-            run.state.status = "crawls"
-            break
+    with suppress(Deadline), run.clock.ends_with_memory():
+        run.loop()
+    if run.clock.exhausted:
+        run.state.said = run.clock.exhausted
     if run.reached:
         run.state.status = "optimal"
     return run.finish()
@@ -129,6 +118,26 @@ class Generation:
         self.journalled, self.best = 0, None  # the count of atoms in the journal, and its last `best`
         self.tolerance, self.rose, self.rounds, self.polished = max(0.1 * self.gap, TIGHTEST), False, 0, False
 
+    def loop(self) -> None:
+        """Rounds until the gap is reached, no master gains accuracy any more, or a limit comes."""
+        query = self.theta
+        while True:
+            fresh = self.separate(query)
+            if self.reached:
+                return
+            if not (self.solve() if fresh or not self.rounds else self.refine()):
+                self.state.status = "stalled"
+                return
+            if self.reached:
+                return
+            self.prune()
+            query = self.theta
+            if self.clock.over(self.rounds):
+                return
+            if self.crawls:
+                self.state.status = "crawls"
+                return
+
     @property
     def relative_gap(self) -> float:
         return self.family.gap(self.state.upper, self.state.lower)
@@ -145,12 +154,20 @@ class Generation:
         return self.relative_gap > 0.5 * self.state.history[-PATIENT]["gap"]
 
     def separate(self, query: Floats) -> bool:
-        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows."""
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
+
+        Where other machines find no new row, the driver's own oracle is asked.
+        """
+        return self.asked(query) or (self.family.doubt() and self.asked(query))
+
+    def asked(self, query: Floats) -> bool:
+        """`separate`, by whomever the family asks."""
         with self.oracle:
             query = self.family.feasible(query)
-            upper, atoms = self.family.separate(query)
+            upper, atoms = self.family.separate(query, self.clock)
         if upper < self.state.upper:
             self.state.upper, self.state.theta = upper, query
+            self.confirm()
         known = {a.tobytes() for a in self.held}
         new = [a for a in atoms if a.tobytes() not in known]
         if new:
@@ -158,6 +175,11 @@ class Generation:
             new = [a for a, lacking in zip(new, missing, strict=True) if lacking]
         self.append(new)
         return bool(new)
+
+    def confirm(self) -> None:
+        """Where the bounds meet, let the upper one rest on no other machine."""
+        if self.state.lower >= self.state.upper or self.reached:
+            self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
 
     def append(self, atoms: list[Ints]) -> None:
         """Give rows to the master."""
@@ -230,6 +252,7 @@ class Generation:
         self.rose = lower > self.state.lower
         if self.rose:
             self.state.lower, self.state.weights = lower, weights
+            self.confirm()
         if self.state.lower > self.state.upper and not self.family.proven:
             self.state.lower = self.state.upper
         self.family.gap(self.state.upper, self.state.lower)  # raises `Contradiction` before the round is on record
@@ -261,6 +284,7 @@ class Generation:
 
     def finish(self) -> Progress:
         """The final progress, its last record brought up to date with the oracle's last answer."""
+        self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
         if not self.state.history:  # a limit came before the first round's end
             self.state.history.append(self.entry(0))
         last = self.state.history[-1]
@@ -305,7 +329,7 @@ class Generation:
         if not lines:
             return
         rows: list[Ints] = []
-        last: dict[str, Any] = {}  # the last array of each name
+        last: dict[str, NDArray] = {}  # the last array of each name
         for line in lines:
             arrays = line.arrays()
             self.rebuilt.rebuild(arrays)

@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
-from workbench.contracts import Cuts, Floats, Ints, Recording, Rows, enumerated
+from workbench.contracts import Cuts, Enumerable, Floats, Ints, Recording, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import equalized, farkas_ray
+from workbench.solving.progress import Clock
+from workbench.solving.shards import Shards
+
+PIECE = 0.25  # seconds
 
 
 class CutFamily(Protocol):
@@ -46,8 +50,8 @@ class CutFamily(Protocol):
         """A point near θ, or θ itself, where the oracle may be asked."""
         ...
 
-    def separate(self, theta: Floats, /) -> tuple[float, list[Ints]]:
-        """An upper bound at θ, and handles of the highest rows there."""
+    def separate(self, theta: Floats, clock: Clock, /) -> tuple[float, list[Ints]]:
+        """An upper bound at θ, and handles of the highest rows there; raises `Deadline` at the clock's deadline."""
         ...
 
     def rows(self, handles: list[Ints], /) -> Rows: ...
@@ -68,6 +72,14 @@ class CutFamily(Protocol):
 
     def check(self, handles: list[Ints], answer: MasterAnswer, /) -> None:
         """Raise if the rows contradict one another."""
+        ...
+
+    def confirmed(self, theta: Floats, upper: float, /) -> float:
+        """The upper bound at θ that rests on no other machine; `upper` is the one that `separate` gave."""
+        ...
+
+    def doubt(self) -> bool:
+        """Ask no other machine from now on; whether one was asked so far."""
         ...
 
 
@@ -98,15 +110,25 @@ class Family:
     proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
     caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
         scaling can make θ feasible; the bounds use the true offsets
+    cuts : the pool to begin with, such as that of the same problem at another λ
     """
 
     proven = True
 
-    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
-        self.caution = caution
-        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+    def __init__(
+        self,
+        bounds: Bounds,
+        groups: int,
+        caution: float = 0.0,
+        shards: Shards | None = None,
+        cuts: Cuts | None = None,
+    ):
+        self.caution, self.shards = caution, shards
+        self.own: dict[bytes, float] = {}  # upper bounds that rest on no other machine, by θ
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
+        self.piece = 64  # samples that the oracle is asked for at a time, under a time limit
         self.suspicious = 1e4  # a ‖θ‖ at which hard rows are tested for a contradiction
         n = len(self.samples)
         self.group_of: Ints = np.arange(n) * min(groups, n) // n
@@ -145,12 +167,13 @@ class Family:
         """θ in r's domain, which a backend's answer misses by its tolerance."""
         return self.bounds.regularizer.feasible(theta)
 
-    def separate(self, theta: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, theta: Floats, clock: Clock) -> tuple[float, list[Ints]]:
         """F(θ) rounded up, and for each group the atoms of its highest row at θ."""
-        witnesses = self.bounds.oracle.argmax(theta, self.samples)
+        witnesses = self.answers(theta, clock)
         slopes, offsets = self.bounds.oracle.rows(self.samples, witnesses)
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
-        self.least = min(self.least, upper)
+        if self.shards is None:
+            self.least = min(self.least, upper)
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -163,6 +186,36 @@ class Family:
             atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
         return upper, atoms
 
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        if self.shards is None and not self.own:
+            return upper
+        key = theta.tobytes()
+        if key not in self.own:
+            self.own = {key: self.bounds.upper(theta)}
+            self.least = min(self.least, self.own[key])
+        return self.own[key]
+
+    def doubt(self) -> bool:
+        asked, self.shards = self.shards is not None, None
+        return asked
+
+    def answers(self, theta: Floats, clock: Clock) -> Ints:
+        """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
+        if self.shards is not None:
+            return self.shards.argmax(theta, self.samples)
+        if np.isinf(clock.deadline):
+            return self.bounds.oracle.argmax(theta, self.samples)
+        found, done, size = [], 0, self.piece
+        while done < len(self.samples):
+            clock.check()
+            began = clock.seconds
+            found.append(self.bounds.oracle.argmax(theta, self.samples[done : done + size]))
+            done += size
+            spent = max(clock.seconds - began, 1e-6)
+            size = int(np.clip(size * PIECE / spent, 1, 4 * size))
+        self.piece = size
+        return np.concatenate(found)
+
     def truths(self) -> list[Ints]:
         """The rows h_i ≥ 0 of the true outputs: without them a master is unbounded where r leaves θ free."""
         truth = self.bounds.problem.truth[self.samples]
@@ -171,6 +224,7 @@ class Family:
 
     def everything(self) -> list[Ints]:
         """The rows of all outputs, where a sample's output is a single label."""
+        assert isinstance(self.bounds.problem, Enumerable)  # `labels_of` asked
         samples, witnesses = enumerated(self.bounds.problem, self.samples)
         ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         return list(ids[:, None])
@@ -181,16 +235,24 @@ class Family:
 
     def atoms_since(self, since: int) -> dict[str, NDArray]:
         """The arrays of the atoms from number `since` on, for `rebuild`; outputs that are objects in full."""
-        problem, (samples, witnesses) = self.bounds.problem, (self.cuts.samples[since:], self.cuts.witnesses[since:])
+        return self.packed(self.cuts.samples[since:], self.cuts.witnesses[since:])
+
+    def packed(self, samples: Ints, witnesses: Ints) -> dict[str, NDArray]:
+        """Samples and witnesses as arrays for a journal; outputs that are objects in full."""
+        problem = self.bounds.problem
         more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
         return {"samples": samples, "witnesses": witnesses, **more}
 
-    def rebuild(self, arrays: dict[str, NDArray]) -> None:
-        """Generate the atoms of `atoms_since` again, from the data."""
+    def unpacked(self, arrays: dict[str, NDArray]) -> tuple[Ints, Ints]:
+        """The samples and witnesses that `packed` packed."""
         problem, witnesses = self.bounds.problem, arrays["witnesses"]
         if isinstance(problem, Recording):
             witnesses = problem.admitted(arrays)[:, None]
-        self.cuts.add(arrays["samples"], witnesses, self.bounds.oracle.rows)
+        return arrays["samples"], witnesses
+
+    def rebuild(self, arrays: dict[str, NDArray]) -> None:
+        """Generate the atoms of `atoms_since` again, from the data."""
+        self.cuts.add(*self.unpacked(arrays), self.bounds.oracle.rows)
 
     def rows(self, atoms: list[Ints]) -> Rows:
         """Rows made of the given atoms, one atom per member of a group."""

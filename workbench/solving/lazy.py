@@ -18,6 +18,9 @@ is "numerical"), unless the last master is proven (solving/lazy_proof.py; "prove
 nor families by more than `feasibility` gives the upper bound, which is right if the oracles are. So does `repair`, an
 optional function from the variables' values to feasible values; at the end the oracles check the repaired point.
 
+*Integer variables.* With `boolean=True` or `integer=True` each round searches a tree (solving/masters/tree.py). A
+tree's bound comes with no multipliers that could be checked: the bound is the backend's, and `lower_kind` says so.
+
 *Changes between solves.* An oracle may write CVXPY inequalities with Parameters: rows from other values of these
 Parameters are dropped. Everything else that an oracle reads must stay the same; after a change call `forget`.
 """
@@ -30,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -39,14 +42,17 @@ from scipy import sparse
 
 from workbench.backends import BACKENDS
 from workbench.backends import backend as find_backend
+from workbench.backends.trees import tree_backend, versioned_tree
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed, BadInput
 from workbench.programs.prove import Proof
 from workbench.solving.cutting_planes import generate
 from workbench.solving.lazy_proof import lower_end, proven_master
-from workbench.solving.masters.declared import CompiledBase, LazyCuts
-from workbench.solving.masters.master import CompiledMaster, MasterAnswer
-from workbench.solving.progress import Clock, Observe, Record
+from workbench.solving.lazy_rows import LazyRow, LazyRows
+from workbench.solving.masters.declared import CompiledBase, LazyCuts, relaxed
+from workbench.solving.masters.master import CompiledMaster, Master, MasterAnswer
+from workbench.solving.masters.tree import TreeMaster
+from workbench.solving.progress import Clock, Observe, Progress, Record
 from workbench.solving.request import Request
 
 Repair = Callable[..., Any]  # the user's function
@@ -71,6 +77,7 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
+        """The variables, as a tuple."""
         return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 
@@ -78,7 +85,8 @@ class LazyConstraint:
 class LazySolution:
     """The outcome of `LazyProblem.solve`; the CVXPY variables hold the values of the answer.
 
-    value : the objective at these values;  lower : a bound on the optimum, of kind `lower_kind`, numerical or proven
+    value : the objective at these values;  lower : a bound on the optimum
+    lower_kind : proven; numerical, by a backend's multipliers; or "backend's", its word for a tree of integer variables
     upper : a bound that is right if the oracles are, since they alone check that no row is violated
     violation : the largest violation that the oracles report there;  rows : the rows in the last master
     proof : the proof of a proven lower bound; `proof.save` writes a certificate, with the rows that the oracles gave
@@ -123,8 +131,6 @@ class LazyProblem:
         self.variables, self.lazy, self.sign = list(every.values()), list(lazy), 1.0
         if isinstance(objective, cp.Maximize):
             self.sign = -1.0
-        if any(v.attributes["integer"] or v.attributes["boolean"] for v in self.variables):
-            raise BadInput("A variable is integer or boolean, but bounds come from convex duals; relax it.")
         if not written.is_dcp():
             raise BadInput("The objective and constraints are not convex by CVXPY's rules; see problem.is_dcp().")
         if named := convex_attributes(self.variables):
@@ -133,14 +139,14 @@ class LazyProblem:
                 f"write it as a constraint, such as x >= 0 for nonneg."
             )
         self.objective, self.constraints = objective, list(constraints)
-        self.cuts, self.problem = cuts, cp.Problem(objective, [*constraints, *cuts(self.variables)])
+        self.cuts, self.problem, self.whole = cuts, *relaxed(objective, list(constraints), self.variables, cuts)
         self.forget()
         starts = np.cumsum([0, *(v.size for v in self.variables)])
         self.place = {v.id: slice(a, b) for v, a, b in zip(self.variables, starts, starts[1:], strict=False)}
 
     def forget(self) -> None:
         """Drop the rows so far, which are wrong if anything that an oracle reads has changed."""
-        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, Any]()
+        self.pool, self.parameters = LazyRows(sum(v.size for v in self.variables)), dict[cp.Parameter, object]()
 
     def solve(
         self,
@@ -172,21 +178,15 @@ class LazyProblem:
         for name, number in (("feasibility", feasibility), ("floor", floor)):
             if not isinstance(number, Real) or not 0 <= number < np.inf:
                 raise BadInput(f"{name} is {number!r}; give a number from 0 on, such as 1e-8.")
-        for parameter in self.problem.parameters():
-            if parameter.value is None:
-                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
-        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
-            self.forget()
+        self.refresh()
         clock = Clock()
-        base = CompiledBase(self.problem, self.cuts)
-        linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
-        chosen = find_backend(backend or ("HIGHS" if linear else "CLARABEL"))
-        master, family = CompiledMaster(base, chosen), LazyFamily(self, base.offset, feasibility, floor, repair)
+        self.base = base = CompiledBase(self.problem, self.cuts)
+        master, family = self.master(base, backend), LazyFamily(self, base.offset, feasibility, floor, repair)
         compile_seconds = clock.seconds
         state = generate(family, master, request, held=self.pool.handles())
         if state.status == "stalled" and state.lower == -np.inf:
             raise BackendFailed(
-                f"{chosen.name} found no dual point of the base with {len(self.pool.rows)} rows, so that it may be "
+                f"{master.name} found no dual point of the base with {len(self.pool.rows)} rows, so that it may be "
                 "unbounded; bound the variables."
             )
         answer = state.theta if np.isfinite(state.upper) else state.latest
@@ -197,12 +197,8 @@ class LazyProblem:
                 f"feasibility={feasibility}; correct repair."
             )
         low, proof = state.lower, None
-        if prove and np.isfinite(state.upper):
-            proof = proven_master(base, self.pool.take(self.pool.handles()), int(self.sign), chosen.name, time_limit)
-            # the upper point may violate rows by `feasibility` and so lie below the proven end, which then is lowered
-            end = min(lower_end(proof), state.upper)
-            proven = family.gap(state.upper, end) <= max(gap, family.gap(state.upper, low))
-            low, proof = (end, proof) if proven else (low, None)
+        if prove and np.isfinite(state.upper) and not len(self.whole):
+            low, proof = self.proven_end(base, family, state, request, master.name)
         upper, lower = sorted((self.sign * state.upper, self.sign * low), reverse=True)
         last = state.history[-1]
         return LazySolution(
@@ -214,13 +210,42 @@ class LazyProblem:
             violation=violation,
             rounds=last["round"],
             rows=last["cuts"],
-            backend=f"{chosen.name} {chosen.version}",
+            backend=versioned_tree(master.name)
+            if len(self.whole)
+            else f"{master.name} {BACKENDS[master.name].version}",
             seconds=clock.seconds - compile_seconds,
             compile_seconds=compile_seconds,
-            lower_kind="numerical" if proof is None else "proven",
+            lower_kind="backend's" if len(self.whole) else "numerical" if proof is None else "proven",
             proof=proof,
             history=state.history,
         )
+
+    def master(self, base: CompiledBase, name: str | None) -> Master:
+        """The master of this base, with the backend of that name or the one that suits the base."""
+        linear = not (base.cone.P.nnz or base.cone.soc or base.cone.exp) and BACKENDS["HIGHS"].installed
+        suited = "HIGHS" if linear else "CLARABEL"
+        if not len(self.whole):
+            return CompiledMaster(base, find_backend(name or suited))
+        return TreeMaster(base, tree_backend(base.cone, name), base.theta[self.whole], find_backend(suited))
+
+    def refresh(self) -> None:
+        """Forget the rows if a parameter has another value than they were made with; `BadInput` if it has none."""
+        for parameter in self.problem.parameters():
+            if parameter.value is None:
+                raise BadInput(f"The parameter {parameter.name()} has no value; give it one before solving.")
+        if any(not np.array_equal(each.value, value) for each, value in self.parameters.items()):
+            self.forget()
+
+    def proven_end(
+        self, base: CompiledBase, family: LazyFamily, state: Progress, request: Request, backend: str
+    ) -> tuple[float, Proof | None]:
+        """The proven lower bound and its proof, if the gap stays as small with it; else the loop's bound and None."""
+        rows = self.pool.take(self.pool.handles())
+        proof = proven_master(base, rows, int(self.sign), backend, request.time_limit)
+        # the upper point may violate rows by `feasibility` and so lie below the proven end, which then is lowered
+        end = min(lower_end(proof), state.upper)
+        small = family.gap(state.upper, end) <= max(request.gap, family.gap(state.upper, state.lower))
+        return (end, proof) if small else (state.lower, None)
 
     def assign(self, x: Floats) -> None:
         """Give the variables their parts of x."""
@@ -240,7 +265,7 @@ class LazyProblem:
             for answer in answers if answers is not None else ():
                 yield from self.read(answer, members)
 
-    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:
+    def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:  # of the user's function
         """An oracle's answer as rows."""
         if isinstance(answer, cp.constraints.Inequality):
             return self.extracted(answer.expr)
@@ -291,6 +316,11 @@ class LazyProblem:
         ]
 
 
+def versioned(backend: str) -> str:
+    """A backend's name with its version."""
+    return f"{backend} {BACKENDS[backend].version}"
+
+
 def copies(variables: Iterable[cp.Variable]) -> list[Any]:  # arrays, or numbers of scalar variables
     """Copies of the variables' values, which a user's function may overwrite."""
     return [np.copy(v.value) if v.shape else v.value for v in variables]
@@ -304,46 +334,6 @@ def real(numbers: Any) -> Floats:  # anything that a user's oracle returned
     except (TypeError, ValueError):
         pass
     raise BadInput(f"A lazy constraint's oracle returned {numbers!r} in a row; return real numbers.")
-
-
-class LazyRow(NamedTuple):
-    """⟨a, x⟩ + b ≤ 0: the columns where a is not 0, its values there, and b."""
-
-    columns: Ints
-    values: Floats
-    offset: float
-
-    def at(self, x: Floats) -> float:
-        """⟨a, x⟩ + b."""
-        return float(self.values @ x[self.columns]) + self.offset
-
-
-class LazyRows:
-    """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
-
-    def __init__(self, dim: int):
-        self.dim, self.rows = dim, list[LazyRow]()
-        self.index: dict[tuple[bytes, bytes, float], int] = {}
-
-    def handles(self) -> list[Ints]:
-        return [np.array([k]) for k in range(len(self.rows))]
-
-    def add(self, row: LazyRow) -> Ints:
-        key = (row.columns.tobytes(), row.values.tobytes(), row.offset)
-        number = self.index.setdefault(key, len(self.rows))
-        if number == len(self.rows):
-            self.rows.append(row)
-        return np.array([number])
-
-    def take(self, handles: list[Ints]) -> Rows:
-        """The rows of these handles in the form that masters take."""
-        taken = [self.rows[handle[0]] for handle in handles]
-        if not taken:
-            return Rows(sparse.csr_array((0, self.dim)), np.empty(0), np.empty(0, np.int64))
-        ends = np.cumsum([0, *(len(row.columns) for row in taken)])
-        data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
-        slopes = sparse.csr_array(data, shape=(len(taken), self.dim))
-        return Rows(slopes, np.array([row.offset for row in taken]), np.full(len(taken), -1))
 
 
 class LazyFamily:
@@ -366,7 +356,7 @@ class LazyFamily:
         """x itself: the base's constraints have no closed-form projection."""
         return x
 
-    def separate(self, x: Floats) -> tuple[float, list[Ints]]:
+    def separate(self, x: Floats, _: Clock) -> tuple[float, list[Ints]]:
         problem = self.problem
         problem.assign(x)
         handles: list[Ints] = []
@@ -420,6 +410,12 @@ class LazyFamily:
 
     def polish(self, handles: list[Ints], multipliers: Floats) -> None:
         return None
+
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        return upper
+
+    def doubt(self) -> bool:
+        return False
 
     def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
         if answer.ray:

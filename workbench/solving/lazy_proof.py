@@ -7,9 +7,7 @@ to the family, and that the answer violates no further row.
 
 from __future__ import annotations
 
-from typing import Any
-
-from workbench.contracts import Rows
+from workbench.contracts import Numbers, Rows
 from workbench.programs.program import program_of
 from workbench.programs.prove import Proof, prove_program
 from workbench.proofs.exact import below
@@ -20,9 +18,10 @@ def proven_master(base: CompiledBase, rows: Rows, sign: int, backend: str, secon
     """The proof about the base with these rows, with the sign of the user's objective."""
     cone, place = base.extended(rows) if len(rows.offsets) else (base.cone, slice(0, 0))
     names = [f"generated {k - place.start + 1}" if place.start <= k < place.stop else "" for k in range(len(cone.b))]
-    cones: dict[str, Any] = {"zero": cone.zero, "nonneg": cone.nonneg, "soc": cone.soc, "exp": cone.exp}
-    words = {"constant": base.offset, "sign": sign, "rows": names, "name": "the base with its generated rows"}
-    program = program_of(cone.P, cone.q, cone.A, cone.b, **cones, **words)
+    words: Numbers = {"zero": cone.zero, "nonneg": cone.nonneg, "soc": cone.soc, "exp": cone.exp}
+    words |= {"constant": base.offset, "sign": sign, "rows": names, "name": "the base with its generated rows"}
+    words["source"] = {"generated": str(len(rows.offsets))}
+    program = program_of(cone.P, cone.q, cone.A, cone.b, **words)
     return prove_program(program, backend=None if program.linear else backend, time_limit=seconds)
 
 

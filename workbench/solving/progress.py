@@ -8,16 +8,21 @@ in a `Progress`, or, for an alternation, one record a round of each start; and e
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Numbers
+from workbench.errors import OutOfMemory
 
-Record = dict[str, Any]  # of one round: numbers by name
+Record = Numbers  # of one round
 Observe = Callable[[Record], object]  # called with the record of each round
+
+
+class Deadline(Exception):
+    """The time limit came in the middle of a round, whose work is dropped."""
 
 
 class Clock:
@@ -27,12 +32,14 @@ class Clock:
     ----------
     deadline : seconds at which the run is to end, ∞ without a limit
     last_round : the round after which the run is to end, ∞ without a limit
+    exhausted : what ran out of memory, if anything did
     """
 
     def __init__(self, time_limit: float | None = None, max_rounds: int | None = None):
         self.wall, self.cpu = time.perf_counter(), time.process_time()
         self.deadline = np.inf if time_limit is None else time_limit
         self.last_round = np.inf if max_rounds is None else max_rounds
+        self.exhausted = ""
 
     @property
     def seconds(self) -> float:
@@ -51,6 +58,20 @@ class Clock:
     def left(self) -> float:
         """Seconds until the deadline; negative after the deadline."""
         return self.deadline - self.seconds
+
+    @contextmanager
+    def ends_with_memory(self) -> Iterator[None]:
+        """A `MemoryError` or `OutOfMemory` in the block counts as the deadline: `exhausted` says why."""
+        try:
+            yield
+        except (MemoryError, OutOfMemory) as error:
+            self.exhausted = " ".join(f"out of memory: {error}".split())
+            self.deadline = -np.inf
+
+    def check(self) -> None:
+        """Raise `Deadline` after the deadline."""
+        if self.left <= 0:
+            raise Deadline
 
     def over(self, rounds: int) -> bool:
         """Whether `rounds` or the time reached a limit."""
@@ -81,7 +102,8 @@ class Progress:
 
     theta attains `upper`, the weights of cuts `weights` attain `lower`; `latest` is the θ of the last round.
     status : optimal, stalled or limit;  masters : the masters of the run, in order
-    said : the backend's own last status;  before : seconds and CPU seconds of earlier sessions of the run
+    said : the backend's own last status;  parallel : what became of the workers, or why there were none
+    before : seconds and CPU seconds of earlier sessions of the run
     """
 
     theta: Floats
@@ -93,12 +115,24 @@ class Progress:
     history: list[Record] = field(default_factory=list)
     masters: list[str] = field(default_factory=list)
     said: str = ""
+    parallel: str = ""
     before: tuple[float, float] = (0.0, 0.0)
 
     def entry(self, rounds: int, gap: float, cuts: int, active: int, seconds: tuple[float, float, float]) -> Record:
         """The record of a round; `seconds` in all, of the oracle, and of the master."""
         ends = {"round": rounds, "upper": self.upper, "lower": self.lower, "gap": gap, "cuts": cuts, "active": active}
         return ends | dict(zip(("seconds", "oracle_seconds", "master_seconds"), seconds, strict=True))
+
+    def kept(self, clock: Clock) -> Record:
+        """The record of the run for a checkpoint; `take_up` reads it."""
+        seconds, cpu = clock.spent
+        return {"history": self.history, "masters": self.masters, "seconds": seconds, "cpu_seconds": cpu}
+
+    def take_up(self, numbers: Record, clock: Clock) -> None:
+        """Continue the record and the clock of an earlier session."""
+        self.history, self.masters = list(numbers["history"]), list(numbers["masters"])
+        self.before = numbers["seconds"], numbers["cpu_seconds"]
+        clock.resume(*self.before, self.history[-1]["round"] if self.history else 0)
 
     def record(self, entry: Record, observe: Observe | None) -> None:
         """Append the record of a round to the history and call `observe` with it."""

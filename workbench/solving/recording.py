@@ -1,18 +1,59 @@
-"""The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups."""
+"""The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups; checkpoints.
+
+Cut generation and alternations write a line for each finished round. A loop without such rounds keeps a **checkpoint**:
+numbers and arrays from which the loop goes on, one file that is replaced as a whole.
+
+    loop      keeps                                                            in
+    passes    witnesses and weights of the cuts of dual-block, gaps so far     masters/passes.py
+    descent   θ, the rounds so far                                             smooth.py
+    search    the tree, the open boxes, the best θ                             branch_and_bound.py
+
+A checkpoint is due every EVERY seconds, or as seldom as keeps the time for writing below a tenth. A loop trusts no
+bound of a checkpoint: θ, witnesses, weights and trees are a start, and bounds are computed anew from the data.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from workbench.contracts import Formulation, Problem
+from numpy.typing import NDArray
+
+from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
 from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
 from workbench.solving.request import Request
-from workbench.system.journal import Journal
+from workbench.system.journal import Entry, Journal
+
+EVERY = 2.0  # seconds between two checkpoints
+
+
+class Checkpoints:
+    """The checkpoints of one loop; without a journal none is kept and none is due.
+
+    last : the checkpoint from which the loop goes on, None at the beginning of a run
+    """
+
+    def __init__(self, journal: Journal | None, loop: str):
+        self.journal, self.loop = journal, loop
+        self.last: Entry | None = journal.standing(loop) if journal else None
+        self.ready = time.perf_counter() + EVERY
+
+    @property
+    def due(self) -> bool:
+        return self.journal is not None and time.perf_counter() >= self.ready
+
+    def keep(self, numbers: Numbers, **arrays: NDArray) -> None:
+        """Replace the checkpoint of the loop."""
+        if self.journal is None:
+            return
+        began = time.perf_counter()
+        self.journal.checkpoint(self.loop, numbers, arrays)
+        now = time.perf_counter()
+        self.ready = now + max(EVERY, 10 * (now - began))
 
 
 @contextmanager
@@ -49,7 +90,7 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
     return journal
 
 
-def same_run(journal: Journal, settings: dict[str, Any]) -> None:
+def same_run(journal: Journal, settings: Numbers) -> None:
     """`BadInput` unless the journal is about the data, formulation and groups of `settings`."""
     old, new = journal.settings, settings
     if old["data_sha256"] != new["data_sha256"]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, is_dataclass, replace
 from inspect import isclass
-from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Formulation, Problem
+from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits
 from workbench.solving.progress import Observe
+from workbench.system.crew import parsed
 
 OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line of a journal
 
@@ -30,13 +30,16 @@ class Request:
     max_rounds: int | None = None
     observe: Observe | None = None
     polish: bool = False
-    source: dict[str, Any] = field(default_factory=dict)  # numbers and words, as JSON has them
+    parallel: str | None = None
+    source: Numbers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
+        if self.parallel is not None:
+            parsed(self.parallel)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Numbers:
         """The arguments that a journal keeps."""
         return {name: value for name, value in vars(self).items() if name in OPTIONS}
 
@@ -46,7 +49,7 @@ class Request:
 
     def group_count(self, n: int) -> int:
         """The number of groups that `groups` asks for among n samples."""
-        words: dict[Any, int] = {None: n, "all": n, "one": 1}
+        words: dict[int | str | None, int] = {None: n, "all": n, "one": 1}
         try:
             wanted = self.groups
             count = words[wanted] if wanted in words else 0 if isinstance(wanted, bool | float) else int(wanted or 0)
@@ -55,6 +58,12 @@ class Request:
         if count < 1:
             raise BadInput(f"groups is {self.groups!r}; give one, all or a positive number.")
         return min(count, n)
+
+    def refuse_workers(self, formulation: Formulation) -> None:
+        """`MissingCapability` if workers are asked for where there are no sweeps of an oracle to share."""
+        if self.parallel is not None:
+            name = type(formulation).__name__
+            raise MissingCapability(f"{name} is not solved by rounds of cuts, which workers share; leave out parallel.")
 
     def refuse_cuts(self, formulation: Formulation) -> None:
         """`BadInput` if groups or master are given for a formulation without cuts."""

@@ -10,6 +10,8 @@ F(θ) − F* falls below the rounding of F, u·F, while the gradient still has c
 *Newton* continues with gradients alone: directions from conjugate gradients on the Hessian, products with it
 by central differences of ∇F, steps halved until ‖∇F‖ falls. −∇²F⁻¹∇F descends on ½‖∇F‖² wherever F is
 strongly convex, its derivative there being −‖∇F‖² (Nocedal & Wright 2006, §11.2 and Algorithm 7.1).
+
+A checkpoint (recording.py) holds the best θ and the rounds so far; the method that was at work goes on from that θ.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import numpy as np
 from workbench.contracts import Floats
 from workbench.proofs.bounds import SmoothBounds
 from workbench.solving.progress import Clock, Progress, Stopwatch
+from workbench.solving.recording import Checkpoints
 from workbench.solving.request import Request
+from workbench.system.journal import Entry, Journal
 
 MEMORY = 20  # pairs that L-BFGS keeps
 PATIENCE = 100  # rounds of L-BFGS in which the proven interval must halve
@@ -29,13 +33,25 @@ ACCURACY = 0.01  # of a direction: its residual relative to the gradient
 SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
 
 
-def descend(bounds: SmoothBounds, request: Request) -> Progress:
-    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`)."""
-    run = Descent(bounds, request)
-    run.round(bounds.start)
-    for method in (run.quasi_newton, run.newton):
+def descend(
+    bounds: SmoothBounds, request: Request, journal: Journal | None = None, start: Floats | None = None
+) -> Progress:
+    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`).
+
+    start : the first θ; by default the minimiser of r
+    """
+    run = Descent(bounds, request, journal)
+    if run.checkpoints.last:
+        run.restore(run.checkpoints.last)
+    else:
+        run.round(bounds.start if start is None else start)
+    for method in (run.quasi_newton, run.newton)["newton" in run.state.masters :]:
         if not (run.ended or run.blurred):
-            method()
+            with run.clock.ends_with_memory():
+                method()
+            if run.clock.exhausted:
+                run.ended, run.state.said = "limit", run.clock.exhausted
+    run.checkpoint()
     run.state.status = run.ended or "stalled"
     return run.state
 
@@ -43,11 +59,24 @@ def descend(bounds: SmoothBounds, request: Request) -> Progress:
 class Descent:
     """The state of one run and its two methods; a round is one accepted step."""
 
-    def __init__(self, bounds: SmoothBounds, request: Request):
+    def __init__(self, bounds: SmoothBounds, request: Request, journal: Journal | None):
         self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
         self.clock, self.oracle, self.ended = Clock(request.time_limit, request.max_rounds), Stopwatch(), ""
         self.blurred = False  # whether rounding is most of the gap, so that no method can shrink the gap much
         self.state = Progress(bounds.start, bounds.start, masters=["lbfgs"])
+        self.checkpoints = Checkpoints(journal, "descent")
+
+    def checkpoint(self) -> None:
+        self.checkpoints.keep(
+            self.state.kept(self.clock) | {"oracle_seconds": self.oracle.seconds}, theta=self.state.theta
+        )
+
+    def restore(self, last: Entry) -> None:
+        """Go on from a checkpoint; its θ is certified anew."""
+        self.state.take_up(dict(last.numbers), self.clock)
+        self.oracle.seconds = last.numbers["oracle_seconds"]
+        if self.certify(last.arrays()["theta"]) <= self.gap:
+            self.ended = "optimal"
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """F(θ) and ∇F(θ), timed."""
@@ -60,18 +89,25 @@ class Descent:
     def round(self, theta: Floats) -> None:
         """Certify θ, record the round, and end the run at the gap or a limit."""
         state, seconds = self.state, self.clock.seconds
-        value, norm = self.bounds.enclosed(theta)
-        lower, upper = self.bounds.ends(value, norm)
-        if upper - lower < state.upper - state.lower:
-            state.theta, state.upper, state.lower = theta.copy(), upper, lower
-            self.blurred = bool(value.hi - value.lo > 0.9 * (upper - lower))
-        proven, number = self.bounds.gap(state.upper, state.lower), len(state.history) + 1
+        proven, number = self.certify(theta), len(state.history) + 1
         times = seconds, self.oracle.seconds, seconds - self.oracle.seconds
         state.record(state.entry(number, proven, 0, 0, times), self.observe)
         if proven <= self.gap:
             self.ended = "optimal"
         elif self.clock.over(number):
             self.ended = "limit"
+        if self.checkpoints.due:
+            self.checkpoint()
+
+    def certify(self, theta: Floats) -> float:
+        """The proven gap after the bounds at θ are known; θ is kept if no θ before had closer bounds."""
+        state = self.state
+        value, norm = self.bounds.enclosed(theta)
+        lower, upper = self.bounds.ends(value, norm)
+        if upper - lower < state.upper - state.lower:
+            state.theta, state.upper, state.lower = theta.copy(), upper, lower
+            self.blurred = bool(value.hi - value.lo > 0.9 * (upper - lower))
+        return self.bounds.gap(state.upper, state.lower)
 
     def quasi_newton(self) -> None:
         """L-BFGS from the best θ so far."""
@@ -95,7 +131,8 @@ class Descent:
         """Newton steps from the best θ so far, until the gradient's norm falls no more."""
         theta = self.state.theta
         slope = self.gradient(theta)
-        self.state.masters.append("newton")
+        if "newton" not in self.state.masters:
+            self.state.masters.append("newton")
         while not (self.ended or self.blurred):
             direction, length = self.direction(theta, slope), 1.0
             for _ in range(HALVINGS):

@@ -7,14 +7,15 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from workbench.contracts import Cuts, Floats, Formulation, Predicting, Problem
+from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability
-from workbench.proofs.capped import Tree
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
+from workbench.proofs.tree import Tree
 from workbench.solving.progress import Clock, Progress, Record
 from workbench.solving.request import Request
 
@@ -30,7 +31,11 @@ class Solution:
     status : optimal (gap reached), stalled (no master gains accuracy any more) or limit; of an alternation
         stationary, cycle, stalled (a convex program on which the end rests missed its gap) or limit
     own_status : the backend's own status in the last round; no result depends on this word
+    parallel : what became of the workers, or why there were none
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
+    lower_kind : how `lower` is proven: dual, by weights of cuts; proven, by `wb.prove` of a text's program with the
+        cuts generated (solving/text.py); none, of an alternation
+    blocks : of θ, where the formulation is a text; else the formulation tells them
     """
 
     formulation: Formulation
@@ -54,13 +59,18 @@ class Solution:
     history: list[Record] = field(default_factory=list)
     lower_kind: str = "dual"
     own_status: str = ""
+    parallel: str = ""
+    blocks: Blocks | None = None
 
     @property
     def theta(self) -> dict[str, Floats]:
-        return self.certificate.formulation.blocks(self.certificate.problem).split(self.theta_flat)
+        """θ by the names of its blocks, each in its own shape."""
+        blocks = self.blocks or self.certificate.formulation.blocks(self.certificate.problem)
+        return blocks.split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
+        """What the problem's argmax guarantees: exact, under or relaxed."""
         return self.problem.oracle_kind
 
     def predict(self, inputs: Any) -> Any:  # of the user's own kind
@@ -76,7 +86,7 @@ class Solution:
             f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
         )
 
-    def kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def kept(self) -> tuple[Numbers, dict[str, NDArray]]:
         """What a journal holds of the solution: numbers and words, and arrays by name."""
         return {name: vars(self)[name] for name in OWN_WORDS}, self.certificate.parts()
 
@@ -147,6 +157,7 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
         certificate=certificate,
         history=state.history,
         own_status=state.said,
+        parallel=state.parallel,
     )
 
 

@@ -6,16 +6,18 @@
     outcome      where the run ended, with the cuts or the tree found on the way  (solution.py)
     certificate  what the bounds prove of the outcome                             (solution.py)
 
-An alternation as a whole has no bounds; `solve` certifies each of its convex programs instead (alternation.py).
+A formulation that is its CVXPY text alone has a loop of its own (text.py). An alternation as a whole has no bounds;
+`solve` certifies each of its convex programs instead (alternation.py).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from workbench.contracts import Formulation, Majorized, Problem, Recording
+from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
+from workbench.errors import MissingCapability
 from workbench.proofs.door import bounds_for
+from workbench.proofs.text import TextBounds
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
 from workbench.solving.recording import journalled
@@ -37,7 +39,8 @@ def solve(
     observe: Observe | None = None,
     polish: bool = False,
     journal: str | Path | Journal | None = None,
-    source: dict[str, Any] | None = None,
+    source: Numbers | None = None,
+    parallel: str | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -53,6 +56,7 @@ def solve(
         without one `certificate.remark` gives the reason
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
+    parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises
@@ -63,15 +67,24 @@ def solve(
     BadInput : an argument that no method could use
     BackendFailed : a convex solver crashed or returned no weights
     """
-    request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, source or {})
+    request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, parallel, source or {})
     formulation = checked_formulation(formulation, problem)
     if isinstance(problem, Recording):
         problem.vet()
     if isinstance(formulation, Majorized):
+        request.refuse_workers(formulation)
         with journalled(journal, formulation, problem, request) as record:
             return alternating(formulation, problem, request, record, solve)
     clock = Clock()
     bounds = bounds_for(formulation, problem)
+    if isinstance(bounds, TextBounds):
+        if journal is not None:
+            raise MissingCapability(
+                f"{bounds.name} is a text without closed forms, whose run keeps no journal; leave it out."
+            )
+        from workbench.solving.text import solved_text  # with CVXPY, which other routes may do without
+
+        return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
     with journalled(journal, formulation, problem, request) as record:
         outcome = route(request, record)

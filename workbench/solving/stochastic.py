@@ -38,6 +38,7 @@ from workbench.contracts import (
     Problem,
     Solver,
     State,
+    Terms,
     Trace,
 )
 from workbench.errors import BadInput, MissingCapability
@@ -345,9 +346,9 @@ class MistakeReplay(Ledger):
         return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
 
 
-def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle, state: State, compiled: bool) -> Ledger | None:
+def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle | Terms, state: State, compiled: bool) -> Ledger | None:
     """The ledger that the solver's log or duals allow, or None."""
-    if isinstance(bounds, SmoothBounds):  # θ alone proves the lower bound
+    if isinstance(bounds, SmoothBounds) or isinstance(oracle, Terms):  # θ alone proves the lower bound
         return None
     if solver.duals(state) is not None:
         return Handed(bounds, lambda: solver.duals(state))

@@ -2,6 +2,7 @@
 
     RUN/journal/lines.jsonl    one JSON object a line, appended and never changed
     RUN/journal/arrays.npy     the lines' arrays, each line's as one piece of npy arrays, appended likewise
+    RUN/journal/checkpoint     a line and its arrays: where a loop stands between two lines; replaced as a whole
 
 The first line holds the settings of the run and the schema; each further line holds one step, in order:
 
@@ -25,6 +26,10 @@ start, never as a proof: bounds are recomputed from the data.
 A process that dies leaves at most a torn last line and bytes that no line names; both are dropped. Any
 other damage is an error that names the line, and says which lines to delete to go on from the line
 before: every head of a journal is a journal.
+
+**The checkpoint** is written beside the file of that name, synced, and renamed, so a process that dies leaves the old
+checkpoint or the new one. Its line follows, by its check, the first line of the journal: the checkpoint of another run
+is found. solving/recording.py says which loops keep one.
 
 **One writer.** The writer holds a lock on `lines.jsonl` (flock, where the system has it), which dies with
 its process. A second writer is refused; readers are not.
@@ -54,7 +59,7 @@ except ImportError:  # Windows: nobody is refused there
     fcntl = None
 
 FORMAT = "cutbench-journal-1"
-LINES, ARRAYS = "lines.jsonl", "arrays.npy"
+LINES, ARRAYS, CHECKPOINT = "lines.jsonl", "arrays.npy", "checkpoint"
 CHECK = ', "check": "'
 
 
@@ -67,6 +72,7 @@ class Entry:
     line: int
     folder: Path
     piece: dict[str, Any] | None = None
+    file: str = ARRAYS
 
     @property
     def end(self) -> int:
@@ -78,15 +84,18 @@ class Entry:
         if self.piece is None:
             return {}
         try:
-            with open(self.folder / ARRAYS, "rb") as file:
+            with open(self.folder / self.file, "rb") as file:
                 file.seek(self.piece["at"])
                 content = file.read(self.piece["bytes"])
         except OSError as error:
-            raise damaged(self.folder, self.line, f"{ARRAYS}: {error.strerror}") from None
+            raise self.damaged(f"{self.file}: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != self.piece["sha256"]:
-            raise damaged(self.folder, self.line, f"its part of {ARRAYS} is not as it was written")
+            raise self.damaged(f"its part of {self.file} is not as it was written")
         stream = io.BytesIO(content)
         return {name: read_array(stream, allow_pickle=False) for name in self.piece["names"]}
+
+    def damaged(self, why: str) -> BadInput:
+        return damaged(self.folder, self.line, why) if self.file == ARRAYS else lost(self.folder, why)
 
 
 class Journal:
@@ -100,6 +109,7 @@ class Journal:
         self.settings: dict[str, Any] = {}
         self.entries: list[Entry] = []
         self.made: list[Path] = []  # folders, innermost first
+        self.first = FORMAT  # the check of the first line
         self.check, self.end = FORMAT, 0  # of the last line, and where the last piece ends
         with one_sentence(self.folder), ExitStack() as opening:
             self.lines = locked(opening.enter_context(opened(self.folder / LINES)), self.run)
@@ -116,9 +126,11 @@ class Journal:
         journal = cls(run)
         with journal.closed_on_error(), one_sentence(folder):
             journal.cut(0, 0)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
             sync_folder(folder)
             journal.settings, journal.made = settings, made
             journal.write({"kind": "settings", "format": FORMAT, **settings})
+            journal.first = journal.check
         return journal
 
     @classmethod
@@ -128,7 +140,7 @@ class Journal:
         existing(path)
         journal = cls(run)
         with journal.closed_on_error(), one_sentence(path.parent):
-            journal.settings, journal.entries, journal.check, size = parsed(path)
+            journal.settings, journal.entries, journal.first, journal.check, size = parsed(path)
             journal.cut(size, max((entry.end for entry in journal.entries), default=0))
         return journal
 
@@ -144,17 +156,49 @@ class Journal:
         """Write a line, its arrays first; when this returns, both are on the disk."""
         piece = None
         if arrays:
-            buffer = io.BytesIO()
-            for array in arrays.values():
-                write_array(buffer, np.asarray(array), allow_pickle=False)
-            content = buffer.getbuffer()
-            digest = hashlib.sha256(content).hexdigest()
-            piece = {"names": list(arrays), "at": self.end, "bytes": len(content), "sha256": digest}
+            content, piece = packed(arrays, self.end)
             self.put(self.pieces, content, self.end)
             self.end += len(content)
         self.write({"kind": kind, **numbers} | ({"arrays": piece} if piece else {}))
         self.entries.append(Entry(kind, numbers, len(self.entries) + 1, self.folder, piece))
         return self.entries[-1]
+
+    def checkpoint(self, loop: str, numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+        """Replace the checkpoint by that of `loop`; when this returns, the new one is on the disk."""
+        content, piece = packed(arrays, 0)
+        line, _ = sealed({"kind": loop, **numbers, "arrays": piece}, self.first)
+        path = self.folder / CHECKPOINT
+        beside = path.with_suffix(".part")
+        with one_sentence(self.folder):
+            try:
+                beside.unlink(missing_ok=True)
+                with open(beside, "xb") as file:  # a new file, never one that a link leads to
+                    file.write(line)
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(beside, path)
+            except OSError:
+                beside.unlink(missing_ok=True)
+                raise
+            sync_folder(self.folder)
+
+    def standing(self, loop: str) -> Entry | None:
+        """The checkpoint of `loop`; None if there is none, or if another loop wrote the checkpoint."""
+        try:
+            with open(self.folder / CHECKPOINT, "rb") as file:
+                line = file.readline()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise lost(self.folder, error.strerror or str(error)) from None
+        found = unsealed(line[:-1], self.first)
+        if found is None:
+            raise lost(self.folder, "it is not as it was written, or of another run")
+        numbers = found[0]
+        kind, piece = numbers.pop("kind"), numbers.pop("arrays")
+        piece["at"] += len(line)
+        return Entry(kind, numbers, 0, self.folder, piece, CHECKPOINT) if kind == loop else None
 
     def write(self, record: dict[str, Any]) -> None:
         line, check = sealed(record, self.check)
@@ -185,8 +229,8 @@ class Journal:
     def discard(self) -> None:
         """Close and delete it, and the folders that `create` made if they hold nothing else."""
         self.close()
-        for name in (LINES, ARRAYS):
-            (self.folder / name).unlink()
+        for name in (LINES, ARRAYS, CHECKPOINT):
+            (self.folder / name).unlink(missing_ok=True)
         for each in self.made:
             if any(each.iterdir()):
                 break
@@ -214,7 +258,7 @@ def read(run: str | Path) -> tuple[dict[str, Any], list[Entry]]:
     """The settings of the run in a folder and its finished lines; nothing is locked or changed."""
     path = Path(run) / "journal" / LINES
     existing(path)
-    settings, entries, _, _ = parsed(path)
+    settings, entries, *_ = parsed(path)
     return settings, entries
 
 
@@ -223,19 +267,19 @@ def existing(path: Path) -> None:
         raise BadInput(f"{path.parents[1]} holds no journal of a run; name the folder that --out named.")
 
 
-def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, int]:
-    """Settings, the other lines, the last check, and how many bytes of the file they take."""
+def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, str, int]:
+    """Settings, the other lines, the first check and the last, and how many bytes of the file they take."""
     with one_sentence(path.parent):
         lines = path.read_bytes().split(b"\n")
-    records, check, size = [], FORMAT, 0
+    records, checks, size = [], [FORMAT], 0
     for number, line in enumerate(lines[:-1]):  # behind the last newline there is nothing, or a torn line
-        found = unsealed(line, check)
+        found = unsealed(line, checks[-1])
         if found is None and number < len(lines) - 2:
             raise damaged(path.parent, number, "it is not as it was written")
         if found is None:
             break
-        record, check = found
-        records.append(record)
+        records.append(found[0])
+        checks.append(found[1])
         size += len(line) + 1
     if not records:
         raise BadInput(f"The run in {path.parent.parent} was ended before it began; solve again.")
@@ -246,7 +290,17 @@ def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, int]:
     for number, record in enumerate(others, 1):
         kind, piece = record.pop("kind"), record.pop("arrays", None)
         entries.append(Entry(kind, record, number, path.parent, piece))
-    return first, entries, check, size
+    return first, entries, checks[1], checks[-1], size
+
+
+def packed(arrays: dict[str, NDArray], at: int) -> tuple[bytes, dict[str, Any]]:
+    """The arrays as one piece of npy arrays, and what a line says of a piece that stands at byte `at`."""
+    buffer = io.BytesIO()
+    for array in arrays.values():
+        write_array(buffer, np.asarray(array), allow_pickle=False)
+    content = buffer.getvalue()
+    digest = hashlib.sha256(content).hexdigest()
+    return content, {"names": list(arrays), "at": at, "bytes": len(content), "sha256": digest}
 
 
 def sealed(record: dict[str, Any], before: str) -> tuple[bytes, str]:
@@ -261,7 +315,7 @@ def unsealed(line: bytes, before: str) -> tuple[dict[str, Any], str] | None:
     try:
         record = json.loads(line)
         check = record.pop("check")
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return None
     return (record, check) if sealed(record, before) == (line + b"\n", check) else None
 
@@ -274,8 +328,17 @@ def damaged(folder: Path, line: int, why: str) -> BadInput:
     )
 
 
+def lost(folder: Path, why: str) -> BadInput:
+    return BadInput(
+        f"The checkpoint {folder / CHECKPOINT} is damaged ({why}); delete that file to go on from the last finished "
+        f"round."
+    )
+
+
 def opened(path: Path) -> io.FileIO:
     """The file for reading and writing anywhere, made if need be; unbuffered, so that a failed write is no more."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise BadInput(f"{path} is no file but a link or a device, which a journal is never written to; remove it.")
     path.touch()
     return open(path, "r+b", buffering=0)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from .files import Malformed, Unknown, digest, header, read_arrays, read_json
+from . import convex
+from .files import Malformed, Unknown, digest, header, need, read_arrays, read_json
 from .formulations import INF, program
 from .proofs import KINDS, Refused, demand
 from .structures import TooGreat
@@ -21,13 +22,17 @@ __all__ = ["Verdict", "check"]
 
 @dataclass
 class Verdict:
-    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly."""
+    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly; the greater
+    of U and F(θ); the gap of L and U.
+    """
 
     word: str
     reason: str = ""
     lower: Fraction | float | None = None
     upper: Fraction | float | None = None
     rounded: bool = False
+    reached: Fraction | float | None = None
+    gap: Fraction | float | None = None
 
     @property
     def proven(self):
@@ -54,25 +59,26 @@ def check(stem):
     return verdict
 
 
-def _proof_of(name, settings):
-    """The kind of proof that belongs to a formulation."""
-    if name == "self-paced":
-        return "tree"
-    smooth = name == "crf" or (name == "weighted-risk" and settings["loss"] != "hinge")
-    return "tangent" if smooth else "cuts"
-
-
 def _decide(record, first, arrays, verdict):
     part = record["formulation"]
-    problem = program(part["name"], part["settings"], arrays, record["problem"]["output"])
-    kind = record["proof"]["kind"]
-    if kind != _proof_of(part["name"], part["settings"]):
-        raise Malformed(f"the proof of {part['name']} is not {kind}")
-    ends = KINDS[kind](problem, arrays)
+    if record["proof"]["kind"] == "program":
+        need(part["name"] == record["problem"]["output"] == "program", "a proof of kind program is about a program")
+        ends = convex.prove(part["settings"], arrays)
+    else:
+        kind = record["proof"]["kind"]
+        problem = program(part["name"], part["settings"], arrays, record["problem"]["output"], kind)
+        ends = KINDS[kind](problem, arrays)
+    _compare(record, first, arrays, verdict, ends)
+
+
+def _compare(record, first, arrays, verdict, ends):
+    """The ends against the digest, the oracle's word and the claim."""
+    part, kind = record["formulation"], record["proof"]["kind"]
     demand(record["oracle"] == "exact", "the oracle is exact")
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
-    verdict.rounded = kind != "cuts"
+    verdict.rounded = kind in ("tangent", "tree")
+    verdict.reached, verdict.gap = max(ends.upper, ends.saved), relative_gap(ends.upper, ends.lower, ends.start)
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"
         return

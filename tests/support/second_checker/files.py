@@ -145,7 +145,7 @@ REQUIRED = [
     "backend",
     "versions",
 ]
-PROOFS = ("cuts", "tangent", "tree")
+PROOFS = ("cuts", "tangent", "tree", "program")
 
 
 def header(record):

@@ -1,7 +1,8 @@
 """Run benchmarks of a checkout.
 
 Without a NAME all benchmarks run. The exit code is 1 if a benchmark reports failures; a benchmark that
-cannot run prints the reason, and the next one starts. Ctrl-C keeps the results so far.
+cannot run prints the reason, and the next one starts. Ctrl-C and --time-limit keep the results so far;
+with --out `cutbench resume` goes on with the benchmarks that are missing.
 
     cutbench bench speed --json
 """
@@ -10,16 +11,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import workbench.command.terminal as terminal
+from workbench.command.continuing import begun
 from workbench.command.exits import INTERRUPTED, complain
+from workbench.command.solutions import resumable
 from workbench.command.verbs.list import entry
 from workbench.command.words import json_option, verb
 from workbench.errors import CutbenchError
 from workbench.registries import build, parse_settings, present, registry
+from workbench.system.alarm import TimeIsUp
+
+if TYPE_CHECKING:
+    from workbench.system.journal import Journal
 
 
 class Benchmarks(click.Command):
@@ -34,19 +41,35 @@ class Benchmarks(click.Command):
 @verb(__doc__, cls=Benchmarks)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the benchmark.")
+@click.option("--out", metavar="DIR", help="Folder for the results, which `cutbench resume` continues.")
 @json_option
-def command(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> int:
+def command(names: tuple[str, ...], settings: tuple[str, ...], out: str | None, as_json: bool) -> int:
+    words = {"names": names, "settings": settings}
+    if out is None:
+        return continued(words, None, as_json)
+    with resumable(folder := terminal.usable_folder(out)), begun(folder, "bench", words) as journal:
+        return continued(words, journal, as_json)
+
+
+def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> int:
+    """Run the benchmarks of which the journal has no record, and print all; returns the exit code."""
+    names, settings = words["names"], words["settings"]
     known = registry("benchmark")
     chosen = {name: known.get(name) for name in names or known.names()}
     plans = [(name, obj, parse_settings(settings, obj)[0]) for name, obj in chosen.items()]
+    done = {line.numbers["name"]: line.numbers["record"] for line in journal.of("row")} if journal else {}
     results: dict[str, dict[str, Any]] = {}
-    late = ""
+    late, code = "", INTERRUPTED
     for name, obj, given in plans:
         try:
-            for record in watched(name, obj, given):
+            for record in [done[name]] if name in done else watched(name, obj, given):
                 results[name] = record
+            if journal and name not in done:
+                journal.append("row", {"name": name, "record": terminal.plain(results[name])})
         except KeyboardInterrupt:
             late, results[name] = name, results.get(name, {}) | {"interrupted": True}
+        except TimeIsUp:
+            late, code, results[name] = name, 3, results.get(name, {}) | {"limit": True}
         except CutbenchError as error:
             if len(plans) == 1:
                 raise
@@ -59,7 +82,10 @@ def command(names: tuple[str, ...], settings: tuple[str, ...], as_json: bool) ->
     if as_json:
         terminal.emit(results[names[0]] if len(names) == 1 else results)
     if late:
-        return complain(f"interrupted in {late}, benchmark {len(results)} of {len(plans)}.", INTERRUPTED)
+        what = "interrupted" if code == INTERRUPTED else "the time limit came"
+        return complain(f"{what} in {late}, benchmark {len(results)} of {len(plans)}.", code)
+    if journal and not journal.finished:
+        journal.append("end", {})
     return int(any(result.get("failed") for result in results.values()))
 
 

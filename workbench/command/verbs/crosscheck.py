@@ -3,24 +3,35 @@
 A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
 fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
 seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
-Ctrl-C keeps the verdicts so far.
+Ctrl-C keeps the verdicts so far; with --out `cutbench resume` goes on from there.
 
     cutbench crosscheck iris soft-margin --learners subgradient,bcfw,./mine.py
+    cutbench crosscheck iris soft-margin --learners bcfw --passes 300 --report verdicts.html
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
+from workbench.command.continuing import begun, going_on
 from workbench.command.exits import INTERRUPTED, complain
-from workbench.command.solutions import SOLVED, solution_code, solution_record, solved
+from workbench.command.reporting.contents import write_report
+from workbench.command.solutions import SOLVED, all_settings, resumable, solution_code, solution_record, solved
 from workbench.command.words import data_option, json_option, names_of, pair, pair_arguments, positive, verb
 from workbench.errors import BadInput, NotSeparable
+from workbench.system.alarm import TimeIsUp
+
+if TYPE_CHECKING:
+    from workbench.system.journal import Journal
 
 VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
 
@@ -38,6 +49,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
 @click.option("--out", metavar="DIR", help="Folder for the record, crosscheck.json, and the reference's certificate.")
+@click.option("--report", metavar="FILE.html", help="Also write one HTML page, as `cutbench report` does.")
 @data_option
 @json_option
 def command(
@@ -47,26 +59,58 @@ def command(
     learners: str | None,
     learner_set: tuple[str, ...],
     out: str | None,
+    report: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
-    data, form, source = pair(problem, formulation, settings)
-    chosen = learners_of(learners, form, data, learner_set)
-    gap, judging = budget(**options)
-    folder = None if out is None else terminal.usable_folder(out)
-    reference, facts = reference_of(form, data, gap, chosen, {"name": problem, "settings": source})
-    path = None
-    if folder is not None and not isinstance(reference, NotSeparable):
-        path = terminal.shown_path(reference.certificate.save(folder / "reference"))
-    record: dict[str, Any] = {"reference": names_of(problem, formulation) | facts | {"certificate": path}}
-    record["learners"] = []
-    try:
-        for row in judged(chosen, reference, judging):
-            record["learners"].append(row)
-            if folder is not None:
-                terminal.keep(record, folder / "crosscheck.json")
-    except KeyboardInterrupt:
-        record["interrupted"] = True
+    words = {"problem": problem, "formulation": formulation, "settings": settings, "learners": learners}
+    words |= {"learner_set": learner_set, "report": report, "options": options}
+    if out is None:
+        return continued(words, None, as_json)
+    with resumable(folder := terminal.usable_folder(out)):
+        named(words)  # a run with a fault in its words leaves no journal
+        with begun(folder, "crosscheck", words) as journal:
+            return continued(words, journal, as_json)
+
+
+def named(words: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], Sequence[Any], tuple[float, dict[str, Any]]]:
+    """Problem, formulation, source, learners, and `budget`, that the words of the command mean."""
+    data, form, source = pair(words["problem"], words["formulation"], words["settings"])
+    chosen = learners_of(words["learners"], form, data, words["learner_set"])
+    return data, form, {"name": words["problem"], "settings": source}, chosen, budget(**words["options"])
+
+
+def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> int:
+    """Judge the learners of which the journal has no row, and print all rows; returns the exit code."""
+    data, form, origin, chosen, (gap, judging) = named(words)
+    page = None if words["report"] is None else terminal.usable_file(words["report"], "--report")
+    folder = journal and journal.run
+    reference, facts = reference_of(form, data, gap, chosen, origin, journal and going_on(journal.run / "solving"))
+    facts = names_of(words["problem"], words["formulation"]) | facts | {"certificate": None}
+    with ExitStack() as leaving:
+        place = folder or (page and Path(leaving.enter_context(TemporaryDirectory())))
+        if place is not None and not isinstance(reference, NotSeparable):
+            path = reference.certificate.save(place / "reference")
+            facts["certificate"] = None if folder is None else terminal.shown_path(path)
+        rows: list[dict[str, Any]] = [line.numbers["row"] for line in journal.of("row")] if journal else []
+        record: dict[str, Any] = {"reference": facts, "learners": rows}
+        told = judging | {"gap": gap, "seeds": list(judging["seeds"])}
+        kept = {"settings": all_settings(form, origin), "asked": told}
+        try:
+            for row in judged(chosen, reference, judging, len(rows)):
+                rows.append(row)
+                if journal:
+                    journal.append("row", {"row": row})
+                if place is not None:
+                    records.keep("crosscheck", record | kept, place)
+        except KeyboardInterrupt:
+            record["interrupted"] = True
+        except TimeIsUp:
+            record["limit"] = True
+        if journal and len(rows) == len(chosen) and not journal.finished:
+            journal.append("end", {})
+        if page is not None and record["learners"]:
+            write_report(place / "crosscheck.json", page)
     terminal.emit(record) if as_json else print_verdicts(record)
     return verdicts_code(record, len(chosen))
 
@@ -106,11 +150,16 @@ def budget(
 
 
 def reference_of(
-    form: Any, data: Any, gap: float, learners: Sequence[Any], source: dict[str, Any]
+    form: Any,
+    data: Any,
+    gap: float,
+    learners: Sequence[Any],
+    source: dict[str, Any],
+    journal: Path | Journal | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The certified reference and its record; for solvers that learn from mistakes a Farkas ray is a reference, too."""
     try:
-        reference = solved(form, data, "reference", gap=gap, source=source)
+        reference = solved(form, data, "reference", gap=gap, source=source, journal=journal)
     except NotSeparable as ray:
         if not any(each.ours and each.thing.learns_from_mistakes for each in learners):
             raise
@@ -119,13 +168,13 @@ def reference_of(
     return reference, solution_record(reference, data)
 
 
-def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row a learner, as soon as the learner is judged."""
+def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any], done: int = 0) -> Iterator[dict[str, Any]]:
+    """One row a learner behind the first `done`, as soon as the learner is judged."""
     from workbench.judging import reference as judging
     from workbench.judging.judge import judge
 
     shared = judging.reference_of(reference)  # once, so that all learners share the clean runs
-    for number, each in enumerate(learners, 1):
+    for number, each in list(enumerate(learners, 1))[done:]:
         with terminal.stdout_kept(), terminal.status(f"{each.name} ({number} of {len(learners)}) …"):
             row = terminal.plain(asdict(judge(each, shared, **options)))
         yield row
@@ -134,6 +183,8 @@ def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any]) -> 
 def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
     """1 if a learner disagrees or failed, 3 if a learner or the reference is undecided; prints the remedy."""
     rows = record["learners"]
+    if record.get("limit"):
+        return complain(f"the time limit came; {len(rows)} of {asked} learners were judged; raise --time-limit.", 3)
     if len(rows) < asked:
         return complain(f"interrupted; {len(rows)} of {asked} learners were judged.", INTERRUPTED)
     codes = [VERDICT_CODES.get(row["verdict"], 1) for row in rows]

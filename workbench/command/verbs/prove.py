@@ -13,9 +13,10 @@ from typing import Any
 
 import click
 
+import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import complain
-from workbench.command.words import json_option, verb
+from workbench.command.words import json_option, short_name, verb
 
 READING = click.Choice(["decimal", "float"])
 UNSURE = 1e-6  # gap of a proven interval above which exit code 3 says that more is wanted
@@ -46,6 +47,8 @@ def command(
             from workbench.programs.accuracy import accuracy
 
             fields["rows"] = accuracy(proof, time_limit)
+    if folder is not None and proof.kind != "unknown":
+        records.keep("prove", {"program": short_name(file)} | fields, folder)
     terminal.emit(fields) if as_json else show(fields)
     return code_of(fields)
 

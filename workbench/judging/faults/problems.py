@@ -14,11 +14,12 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from workbench.arithmetic.arrays import kept_rows
 from workbench.contracts import Floats, Formulation, Ints, Labelled, Problem
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.judging.relations import csr, inputs, taken
+from workbench.judging.relations import inputs, taken
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
@@ -146,7 +147,7 @@ def drawn(family: str, seed: int, case: str = "") -> tuple[Problem, float | None
 def with_columns(problem: Problem, change: Callable[[Floats], Floats]) -> Problem:
     """The same problem with its inputs (rows, p) changed."""
     arrays = dict(problem.arrays())
-    return type(problem).from_arrays(arrays | csr(sparse.csr_array(change(inputs(arrays).toarray()))))
+    return type(problem).from_arrays(arrays | kept_rows(sparse.csr_array(change(inputs(arrays).toarray()))))
 
 
 def scaled(problem: Problem, rng: np.random.Generator) -> Problem:

@@ -8,7 +8,7 @@ that no name is about is one that the detective does not know: whatever is claim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "noise in the inputs": (),
     "intercept": ADDED,
     "transitions": ("no transitions", "transposed transitions", "zero weights", "ends added"),
-    "padding": (),
+    "padding": ("padding counted",),
     "constraint on the weights": ("zero weights", "λ"),
     "gradient": (),
     "argmax": ("no loss augmentation",),
@@ -120,18 +120,25 @@ class Strangers:
         return best.excess(best.value(reports[-1].theta))
 
 
-def strangers(first_seed: int, seeds: int, tolerance: float, cases: int) -> Iterator[list[Trial]]:
-    """The runs of one clean host, or of one fault, after the other; each on the first `cases` of its cases."""
-    here: dict[tuple[Case, int, bool], Strangers] = {}
+def hosts() -> list[str]:
+    """The names of the clean hosts whose packages are here."""
+    return [host.name for host in filter(installed, HOSTS)]
 
-    def judged(case: Case, seed: int, host: Host, fault: Fault | None) -> Trial:
+
+def strangers(
+    name: str, seed: int, tolerance: float, planted: Callable[[str], bool], cases: int = 1
+) -> Iterator[Trial]:
+    """The runs of one clean host on all its cases, and of its `planted` faults, on the first `cases` of theirs."""
+    here: dict[tuple[Case, bool], Strangers] = {}
+
+    def judged(case: Case, host: Host, fault: Fault | None) -> Trial:
         weighted = fault is not None and "sample weights" in fault.amounts_to
-        if (key := (case, seed, weighted)) not in here:
-            here[key] = Strangers(case, seed, weighted, tolerance)
-        return here[key].run(host, fault)
+        if (case, weighted) not in here:
+            here[case, weighted] = Strangers(case, seed, weighted, tolerance)
+        return here[case, weighted].run(host, fault)
 
-    for seed in range(first_seed, first_seed + seeds):
-        for host in filter(installed, HOSTS):
-            yield [judged(case, seed, host, None) for case in host.applies]
-        for fault in filter(installed, FAULTS):
-            yield [judged(case, seed, fault.host, fault) for case in fault.applies[:cases]]
+    host = next(host for host in HOSTS if host.name == name)
+    yield from (judged(case, host, None) for case in host.applies)
+    for fault in FAULTS:
+        if fault.host is host and planted(fault.name):
+            yield from (judged(case, host, fault) for case in fault.applies[:cases])

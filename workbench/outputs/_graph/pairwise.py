@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_cost, checked_learned, checked_weights, numbers, saved_rows
+from workbench.arithmetic.arrays import checked_cost, checked_learned, checked_weights, kept_rows, numbers, saved_rows
 from workbench.arithmetic.compiled import available, entirely
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
+from workbench.outputs._parts import summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
 MOST_OUTPUTS = 100_000
@@ -146,10 +147,8 @@ class Pairwise(ABC):
 
     @cached_property
     def exact_features(self) -> bool:
-        """Whether every sum of features is exact: all entries multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
-        largest, scales = float(self.magnitude.max()), (2.0**s for s in range(0, 53, 4))
-        entries = np.concatenate([self.nodes.data, self.pairs.ravel()])
-        return any(2 * largest * s < 2.0**53 and not (entries * s % 1).any() for s in scales)
+        """Whether every sum of features is exact."""
+        return summed_exactly(np.concatenate([self.nodes.data, self.pairs.ravel()]), float(self.magnitude.max()))
 
     @cached_property
     def exact_loss(self) -> bool:
@@ -234,9 +233,7 @@ class Pairwise(ABC):
 
     def arrays(self) -> dict[str, NDArray]:
         return {
-            "data": self.nodes.data,
-            "indices": self.nodes.indices.astype(np.int64),
-            "indptr": self.nodes.indptr.astype(np.int64),
+            **kept_rows(self.nodes),
             "n_inputs": np.array(self.n_inputs),
             "offsets": self.offsets,
             "labels": self.labels,

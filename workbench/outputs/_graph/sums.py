@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.arithmetic.compiled import available, compiled_kernel
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import Floats, Ints, Kernel, LogPartition
@@ -62,7 +63,7 @@ class TreeSums(Likelihood):
     def kernel(self) -> Kernel:
         tree, k = self.problem, self.problem.n_classes
         X, N, count = tree.nodes, len(tree.labels), max(len(tree.edges), 1)
-        table = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        table = compiled_rows(X)
         rooted = tree.offsets, tree.order, tree.above, tree.link
         data = (*rooted, *table, tree.pairs, tree.labels, tree.n_inputs, np.zeros((N, k)), np.zeros((count, k, k)))
         return Kernel(data, tree_into, add_tree)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_weights, saved_rows
+from workbench.arithmetic.arrays import checked_weights, kept_rows, saved_rows
 from workbench.arithmetic.intervals import gamma
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
@@ -104,6 +104,7 @@ class Rowed:
         return self.table.losses[self.checked(samples, outputs)]
 
     def listed(self) -> Listing:
+        """The list of all outputs, or `MissingCapability`."""
         if self.listing is None:
             raise MissingCapability(
                 f"The outputs of this problem cannot be listed; give candidates(x), at most {MOST_LISTED} in all."
@@ -120,9 +121,7 @@ class Rowed:
     def arrays(self) -> dict[str, NDArray]:
         rows = self.table.take(np.arange(len(self.table) if self.listing else self.n_samples))
         return {
-            "data": rows.data,
-            "indices": rows.indices.astype(np.int64),
-            "indptr": rows.indptr.astype(np.int64),
+            **kept_rows(rows),
             "n_features": np.array(self.n_features),
             "owners": self.table.owners[: rows.shape[0]],
             "losses": self.table.losses[: rows.shape[0]],

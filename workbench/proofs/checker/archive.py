@@ -34,6 +34,8 @@ INFINITE_KEYS = ("lower", "upper", "gap")
 VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
 MAGIC = b"\x93NUMPY"
 
+Header = dict[str, Any]  # an object of the JSON, which nothing has checked yet
+
 
 def files_of(name: str | Path) -> tuple[Path, Path]:
     """STEM.json and STEM.npz, where `name` is STEM or either file."""
@@ -43,7 +45,7 @@ def files_of(name: str | Path) -> tuple[Path, Path]:
     return path.with_name(f"{stem}.json"), path.with_name(f"{stem}.npz")
 
 
-def read(name: str | Path, most_bytes: int | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(name: str | Path, most_bytes: int | None = None) -> tuple[Header, dict[str, Array]]:
     """Header and arrays of a certificate, of `MOST_BYTES` unless told otherwise."""
     text, archive = files_of(name)
     return read_json(text), read_archive(archive, most_bytes or MOST_BYTES)
@@ -52,7 +54,7 @@ def read(name: str | Path, most_bytes: int | None = None) -> tuple[dict[str, Any
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Header:
     with open(path, "rb") as file:
         raw = file.read(MOST_JSON + 1)
     demand(len(raw) <= MOST_JSON, f"its JSON is longer than {MOST_JSON} bytes")
@@ -79,7 +81,7 @@ def nesting(text: str) -> int:
     return int(np.cumsum(steps).max(initial=0))
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, object]]) -> Header:
     found = dict(pairs)
     demand(len(found) == len(pairs), "a key of its JSON stands twice")
     return found
@@ -104,7 +106,7 @@ def whole_number(word: str) -> int:
     return int(word)
 
 
-def finite(value: Any) -> bool:
+def finite(value: object) -> bool:
     """Whether no infinity stands in a JSON value."""
     if isinstance(value, dict | list):
         return all(map(finite, value.values() if isinstance(value, dict) else value))
@@ -116,6 +118,7 @@ def finite(value: Any) -> bool:
 
 def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
     """All arrays of an npz file."""
+    demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

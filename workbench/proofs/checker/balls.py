@@ -19,7 +19,6 @@ y^(2j+1)/(2j+1), each rounded down after a product rounded down, are wrong by at
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def log(number: int, P: int) -> tuple[int, int]:
     return (value - error) >> GUARD, ((value + error) >> GUARD) + 1
 
 
-def logs(lo: Any, hi: Any, P: int, Q: int) -> tuple[Array, Array]:
+def logs(lo: Array, hi: Array, P: int, Q: int) -> tuple[Array, Array]:
     """(lo, hi) at 2^P of log(x) for x between lo/2^Q and hi/2^Q, lo > 0."""
     two_lo, two_hi = log(2, P)
     low, high = zeros(len(lo)), zeros(len(hi))

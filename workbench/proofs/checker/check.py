@@ -14,9 +14,8 @@ import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from workbench.proofs.checker.archive import digest, read
+from workbench.proofs.checker.archive import Header, digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.program import relative_gap
@@ -91,14 +90,14 @@ def check(name: str | Path, most_bytes: int | None = None) -> Verdict:
     return judged(*normal(header), arrays)
 
 
-def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdict:
+def judged(header: Header, old: bool, arrays: dict[str, Array]) -> Verdict:
     """The verdict about a header in normal form and its arrays."""
     kind = Proof.find(header["proof"]["kind"], header["proof"]["version"])
     statement, prepared = kind.prepare(header, arrays)
     claim = Claim(header, ALLOWANCE if old and statement.loose else Fraction(0))
     ends = kind.ends(prepared, lambda found: not claim.faults(found))
     found = digest({name.removeprefix("data_"): each for name, each in arrays.items() if name.startswith("data_")})
-    named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], []
+    named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], kind.faults(prepared)
     if found != named:
         faults.append(f"the data in the certificate differ: sha256 {found} instead of {named}")
     if oracle != statement.oracle:
@@ -118,7 +117,7 @@ def judged(header: dict[str, Any], old: bool, arrays: dict[str, Array]) -> Verdi
 # ── the header ────────────────────────────────────────────────────────────────────────────────────
 
 
-def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def normal(header: Header) -> tuple[Header, bool]:
     """The header with every part that format 2 has, each of its type; and whether it was of format 1."""
     said = header.get("format")
     demand(isinstance(said, str) and said in FORMATS, f"it has the format {str(said)[:60]!r}, not {FORMATS[1]!r}")
@@ -141,24 +140,21 @@ def normal(header: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         demand(type(version) is int and version >= 1, f"the version of its {part} is no whole number from 1 on")
     for key in ("status", "backend", "oracle"):
         demand(isinstance(header[key], str), f"its {key} is no text")
-    versions = header["versions"]
-    demand(
-        isinstance(versions, dict) and all(isinstance(each, str) for each in versions.values()),
-        "its versions are no texts",
-    )
+    demand(texts(header["versions"]), "its versions are no texts")
     told, program = header.get("alternation"), header["program"]
     demand(program in (WHOLE, LAST), f"its program is {str(program)[:60]!r}, neither {WHOLE!r} nor {LAST!r}")
     demand((program == LAST) == ("alternation" in header), "program and alternation do not fit together")
-    texts = (
-        isinstance(told, dict)
-        and set(told) == {"formulation", "status"}
-        and all(isinstance(x, str) for x in told.values())
-    )
-    demand("alternation" not in header or texts, "its alternation is not a formulation and a status")
+    fits = texts(told) and set(told) == {"formulation", "status"}
+    demand("alternation" not in header or fits, "its alternation is not a formulation and a status")
     return header, old
 
 
-def upgraded(header: dict[str, Any]) -> dict[str, Any]:
+def texts(value: object) -> bool:
+    """Whether a JSON value is an object of texts."""
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+def upgraded(header: Header) -> Header:
     """A header of format 1 in the form of format 2."""
     kept = {key: value for key, value in header.items() if key in REQUIRED | OPTIONAL}
     demand(not {"proof", "program"} & set(header), "it is of format 1, which has no proof and no program")
@@ -183,7 +179,7 @@ def upgraded(header: dict[str, Any]) -> dict[str, Any]:
 class Claim:
     """lower, upper, gap and perhaps the optimum that a certificate claims; `room` is an allowance for the ends."""
 
-    def __init__(self, header: dict[str, Any], room: Fraction):
+    def __init__(self, header: Header, room: Fraction):
         self.lower, self.upper, self.gap = (number(name, header[name]) for name in ("lower", "upper", "gap"))
         finite = [abs(Fraction(each)) for each in (self.lower, self.upper) if abs(each) < INFINITE]
         self.room = room * max(finite, default=Fraction(0))
@@ -216,12 +212,12 @@ class Claim:
         return found
 
 
-def number(name: str, value: Any) -> float:
+def number(name: str, value: object) -> float:
     demand(type(value) in (int, float) and value == value, f"{name} is {str(value)[:60]!r}, no number")
     return float(value)  # a whole number in the file is a float64
 
 
-def fraction(words: Any) -> Fraction:
+def fraction(words: object) -> Fraction:
     """The fraction that "p/q" or "p" writes."""
     fits = isinstance(words, str) and len(words) <= MOST_DIGITS and re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words)
     demand(fits, f"the optimum {str(words)[:30]!r} is no fraction p/q")

@@ -62,4 +62,6 @@ def dual_exponential(u: int, v: int, w: int) -> bool:
 
 def below_log(p: int, q: int, a: int, b: int) -> bool:
     """p/q ≤ log(a/b) for q, a, b > 0, proven by log(a/b) ≥ (lowest log a − highest log b)."""
+    if p == 0:
+        return a >= b
     return p << PRECISION <= q * (log(a, PRECISION)[0] - log(b, PRECISION)[1])

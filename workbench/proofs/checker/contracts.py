@@ -11,28 +11,31 @@ Other kinds of proof than those about F of docs/certificate-format.md §2 bring 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.faults import Malformed, Unknown, demand
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
 NONE = np.empty(0, np.int64)
 MOST_LISTED = 20_000_000  # entries of outputs, listed
 
+Test = Callable[[Any], bool]  # of a value out of the JSON
+
 
 class Registered:
     """A class that is found by its name and version among those of its kind."""
 
     what: ClassVar[str]
-    known: ClassVar[dict[tuple[str, int], Any]]
+    known: ClassVar[dict[tuple[str, int], Any]]  # classes of the kind
     name: ClassVar[str] = ""
     version: ClassVar[int] = 1
 
-    def __init_subclass__(cls, **words: Any) -> None:
+    def __init_subclass__(cls, **words: object) -> None:
         super().__init_subclass__(**words)
         if "what" in cls.__dict__:
             cls.known = {}
@@ -40,7 +43,7 @@ class Registered:
             cls.known[cls.name, cls.version] = cls
 
     @classmethod
-    def find(cls, name: Any, version: Any) -> Any:
+    def find(cls, name: object, version: object) -> Any:  # a class of the kind
         if not (isinstance(name, str) and type(version) is int and (name, version) in cls.known):
             raise Unknown(cls.what, name, version, sorted(name for name, _ in cls.known))
         return cls.known[name, version]
@@ -232,8 +235,8 @@ class Labelled(Structure):
 class Setting(NamedTuple):
     """What a setting may be, by a test; and its default in format 1."""
 
-    test: Any
-    default: Any
+    test: Test
+    default: object
 
 
 class Formulation(Registered):
@@ -256,16 +259,16 @@ class Formulation(Registered):
     weights: Whole
     total: Fraction
     dim: int
-    regularizer: Any
+    regularizer: Any  # of regularizers.py, each kind with members of its own
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         self.structure, self.given = structure, given
         structure.usable()
         self.weights, self.dim = exact(structure.weights), structure.dim
         self.total = self.weights.sum()
 
     @classmethod
-    def chosen(cls, given: dict[str, Any]) -> Any:
+    def chosen(cls, given: Header) -> type[Formulation]:
         """The class that the settings mean, where one name stands for several."""
         return cls
 
@@ -307,7 +310,7 @@ class Statement(NamedTuple):
     """What is proven: the name, settings and formula of the program; of which sizes; and what is not proven."""
 
     formulation: str
-    settings: dict[str, Any]
+    settings: Header
     formula: str
     structure: str
     n: int
@@ -323,50 +326,55 @@ class Proof(Registered):
     what = "kind of proof"
 
     @classmethod
-    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+    def attains(cls, header: Header, arrays: dict[str, Array]) -> bool:
         """Whether the proof may end in the optimum as one fraction."""
         return "fractions" in arrays
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         """The statement, and whatever `ends` needs; everything is read and checked."""
         raise NotImplementedError
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def faults(cls, prepared: Any) -> list[str]:  # each kind its own
+        """What of the statement, besides the ends, is not so."""
+        return []
+
+    @classmethod
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         raise NotImplementedError
 
 
-def is_number(least: float, most: float) -> Any:
+def is_number(least: float, most: float) -> Test:
     """A test for numbers, no booleans, between two ends."""
     return lambda value: type(value) in (int, float) and least <= value <= most
 
 
-def is_positive(value: Any) -> bool:
+def is_positive(value: Any) -> bool:  # out of the JSON
     return type(value) in (int, float) and 1e-100 <= value <= 1e100
 
 
-def is_whole(least: int) -> Any:
+def is_whole(least: int) -> Test:
     return lambda value: type(value) is int and least <= value < 1 << 53
 
 
-def one_of(*words: str) -> Any:
+def one_of(*words: str) -> Test:
     return lambda value: isinstance(value, str) and value in words
 
 
-def one_of_numbers(*numbers: int) -> Any:
+def one_of_numbers(*numbers: int) -> Test:
     return lambda value: type(value) in (int, float) and value in numbers
 
 
-def or_none(test: Any) -> Any:
+def or_none(test: Test) -> Test:
     return lambda value: value is None or test(value)
 
 
-def list_of(test: Any) -> Any:
+def list_of(test: Test) -> Test:
     return lambda value: isinstance(value, list) and all(test(each) for each in value)
 
 
-def settled(kind: Any, given: Any) -> dict[str, Any]:
+def settled(kind: type[Formulation], given: Header) -> Header:
     """The settings, each as its test demands, none missing."""
     demand(isinstance(given, dict), "its settings are no object")
     for key, value in given.items():

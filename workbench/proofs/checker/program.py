@@ -5,9 +5,9 @@ checked.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.contracts import Formulation, Statement, Structure, settled
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.whole import Array, Whole, exact
@@ -16,7 +16,7 @@ from workbench.proofs.checker.whole import Array, Whole, exact
 class Program(NamedTuple):
     """A formulation over its data, the point θ (p,), and cuts: samples (M,), witnesses (M, width), weights (M,) ≥ 0."""
 
-    formulation: Any
+    formulation: Formulation
     theta: Whole
     samples: Array
     witnesses: Array
@@ -37,7 +37,7 @@ class Program(NamedTuple):
             demand(False, f"cut {wrong} has the witness {shown}, which is no output of sample {sample}")
 
 
-def structure_of(kind: Any, arrays: dict[str, Array]) -> Any:
+def structure_of(kind: type[Structure], arrays: dict[str, Array]) -> Structure:
     """The output structure over the certificate's own data."""
     data = {name.removeprefix("data_"): array for name, array in arrays.items() if name.startswith("data_")}
     fields = Fields(data, "data_")
@@ -46,7 +46,7 @@ def structure_of(kind: Any, arrays: dict[str, Array]) -> Any:
     return structure
 
 
-def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -> tuple[Statement, Program]:
+def read_program(header: Header, arrays: dict[str, Array], proof: str) -> tuple[Statement, Program]:
     """What the certificate is about; its formulation must be one that this kind of proof is for."""
     said = header["formulation"]
     kind = Formulation.find(said["name"], said["version"])
@@ -74,7 +74,7 @@ def read_program(header: dict[str, Any], arrays: dict[str, Array], proof: str) -
     return statement, program
 
 
-def relative_gap(upper: Any, lower: Any, start: Any) -> Fraction | float:
+def relative_gap(upper: Fraction | float, lower: Fraction | float, start: Fraction | float) -> Fraction | float:
     """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ |F at the start|); absolute if all three are 0."""
     if float("inf") in (abs(upper), abs(lower)):
         return float("inf")

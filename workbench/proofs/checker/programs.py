@@ -63,8 +63,8 @@ class Finding(NamedTuple):
 def check(program: Numbers, kind: str, claim: Claim) -> Finding:
     """Whether the vectors prove what `kind` says of the program."""
     if kind == "infeasible":
-        good, rows = farkas(program, claim.y), irreducible(program, claim.y)
-        return Finding(good, rows=rows if good else ())
+        good = farkas(program, claim.y)
+        return Finding(good, rows=irreducible(program, claim.y) if good else ())
     if kind == "unbounded":
         return Finding(upper_end(program, claim.x) is not None and descends(program, claim.d))
     if kind == "nonconvex":
@@ -73,8 +73,8 @@ def check(program: Numbers, kind: str, claim: Claim) -> Finding:
     lower = lower_end(program, claim.w or claim.x, claim.y, claim.root)
     if kind == "optimal":
         return Finding(lower is not None and lower == upper, lower, upper)
-    good = kind == "bounded" and (lower, upper) != (None, None)
-    return Finding(good and (None in (lower, upper) or lower <= upper), lower, upper)
+    shown = [(claim.x is None) == (upper is None), (claim.y is None) == (lower is None)]
+    return Finding(all(shown) and (lower, upper) != (None, None), lower, upper)
 
 
 def upper_end(program: Numbers, x: Vector | None) -> Fraction | None:

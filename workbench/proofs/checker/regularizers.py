@@ -12,9 +12,9 @@ Stacked        a sum over consecutive blocks
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Regularizer:
         """The minimiser of r."""
         return Whole(zeros(size))
 
-    def within(self, upper: Fraction | float) -> Any:
+    def within(self, upper: Fraction | float) -> Regularizer:
         """The same where min F ≤ `upper` is known."""
         return self
 
@@ -84,7 +84,7 @@ class ElasticNet(Regularizer):
 class Box(Regularizer):
     """`bound` gives B for a known U ≥ min F; B is known only after `within`."""
 
-    bound: Any
+    bound: Callable[[Fraction], Fraction]
     level: Fraction | None = None
 
     def within(self, upper: Fraction | float) -> Box:
@@ -142,9 +142,9 @@ class CountedCosts(Regularizer):
 @dataclass(frozen=True)
 class Stacked(Regularizer):
     sizes: tuple[int, ...]
-    parts: tuple[Any, ...]
+    parts: tuple[Regularizer, ...]
 
-    def blocks(self, x: Whole) -> list[tuple[Any, Whole]]:
+    def blocks(self, x: Whole) -> list[tuple[Regularizer, Whole]]:
         ends = np.cumsum(self.sizes).tolist()
         return [(part, x[end - size : end]) for part, size, end in zip(self.parts, self.sizes, ends, strict=True)]
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from workbench.proofs.checker.faults import Malformed
 
@@ -26,7 +26,7 @@ MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
 MOST_WORK = 4 * 10**10  # products of pieces in one call
 CHUNK = 4_000_000  # entries laid out at a time
 
-Array = NDArray[Any]
+Array = NDArray[Any]  # of floats, whole numbers or bytes
 
 
 class Whole:
@@ -35,13 +35,13 @@ class Whole:
     __array_ufunc__ = None
     __slots__ = ("unit", "values")
 
-    def __init__(self, values: Any, unit: int = 1):
+    def __init__(self, values: Array, unit: int = 1):
         self.values, self.unit = values, unit
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, index: Any) -> Whole:
+    def __getitem__(self, index: Any) -> Whole:  # whatever NumPy takes
         return Whole(self.values[index], self.unit)
 
     def __neg__(self) -> Whole:
@@ -82,7 +82,7 @@ class Whole:
         return [Fraction(int(x), self.unit) for x in self.values]
 
 
-def objects(numbers: Any) -> Array:
+def objects(numbers: Iterable[int]) -> Array:
     """An object array (n,) of whole numbers as Python's, whose products never overflow."""
     return np.array([*map(operator.index, numbers), None], object)[:-1]
 
@@ -91,7 +91,7 @@ def zeros(*shape: int) -> Array:
     return np.zeros(shape, object)
 
 
-def exact(floats: Any) -> Whole:
+def exact(floats: ArrayLike) -> Whole:
     """Finite floats, whole over the least power of two that makes all of them so."""
     mantissa, exponent = np.frexp(np.asarray(floats, float))
     whole = np.ldexp(mantissa, EXACT).astype(np.int64)
@@ -169,13 +169,13 @@ def widths(left: Array, right: Array, terms: int) -> tuple[int, int] | None:
     return None if many or half < 4 else pair
 
 
-def convolved(lefts: list[Array], rights: list[Array], steps: tuple[int, int], add: Any) -> Iterator[tuple[int, Array]]:
-    """(shift, Σ of the products of all pieces that belong there, int64), the highest first; `add` sums exact
-    products.
+def convolved(a: list[Array], b: list[Array], steps: tuple[int, int], add: Callable) -> Iterator[tuple[int, Array]]:
+    """(shift, Σ of the products of all pieces of both factors that belong there, int64), the highest first; `add` sums
+    exact products.
     """
     found: dict[int, Array] = {}
-    for i, left in enumerate(lefts):
-        for j, right in enumerate(rights):
+    for i, left in enumerate(a):
+        for j, right in enumerate(b):
             if left.any() and right.any():
                 shift = i * steps[0] + j * steps[1]
                 part = add(left * right).astype(np.int64)

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.reductions.matrix_stuffing import extract_mip_idx
 from scipy import sparse
 
 from workbench.backends import ConeProgram
-from workbench.contracts import CutForm, Floats, Ints, Rows, enumerated
+from workbench.contracts import CutForm, Enumerable, Floats, Ints, Problem, Rows, enumerated
 from workbench.errors import MissingCapability
 
 
@@ -74,20 +74,37 @@ class WrittenCuts(LazyCuts):
         return self.constraints
 
 
-def written(
-    formulation: CutForm,
-    problem: Any,  # a `Problem` that is `Enumerable`
-) -> tuple[cp.Problem, WrittenCuts]:
+def written(formulation: CutForm, problem: Problem) -> tuple[cp.Problem, WrittenCuts]:
     """The program with every cut of every output in one stacked constraint (enumerable outputs only).
 
     Samples of weight 0 are left out: at price ∞ their cuts would be constraints like those of other samples.
     """
+    if not isinstance(problem, Enumerable):
+        raise MissingCapability(f"The outputs of {type(problem).__name__} cannot be listed; solve the program by cuts.")
     oracle, prices = formulation.oracle(problem), formulation.prices(problem)
     samples, outputs = enumerated(problem, np.flatnonzero(prices.weights > 0))
     slopes, offsets = oracle.rows(samples, outputs)
     groups = np.full(len(samples), -1) if prices.hard else samples
     cuts = WrittenCuts(np.empty(0) if prices.hard else prices.floats(), Rows(slopes, offsets, groups))
     return formulation.program(problem, cuts), cuts
+
+
+def relaxed(
+    objective: cp.Minimize | cp.Maximize, constraints: list[cp.Constraint], variables: list[cp.Variable], cuts: LazyCuts
+) -> tuple[cp.Problem, Ints]:
+    """The program over continuous variables, with 0 ≤ x ≤ 1 for boolean ones, and the numbers of the integer entries.
+
+    A program without integer variables is itself. Numbers count the entries of all variables, one after the other.
+    """
+    whole = [np.concatenate([[], *found]).astype(np.int64) for found in extract_mip_idx(variables)]
+    if not len(whole[0]) and not len(whole[1]):
+        return cp.Problem(objective, [*constraints, *cuts(variables)]), np.empty(0, np.int64)
+    twins = [cp.Variable(v.shape, name=v.name()) for v in variables]
+    stands = {id(v): twin for v, twin in zip(variables, twins, strict=True)}
+    every = cp.hstack([cp.vec(twin, order="F") for twin in twins])
+    bounds = [every[whole[0]] >= 0, every[whole[0]] <= 1] if len(whole[0]) else []
+    parts = [each.tree_copy(stands) for each in (objective, *constraints)]
+    return cp.Problem(parts[0], [*parts[1:], *bounds, *cuts(twins)]), np.union1d(*whole)
 
 
 class CompiledBase:

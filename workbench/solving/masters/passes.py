@@ -1,8 +1,9 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Two ascents make passes: over all labels of every sample, where outputs are labels (solvers/_labels.py), and over cached
-cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap that its
-own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says counts.
+Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
+(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
+passes have trebled, and at the end; nothing else that an ascent says counts.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -14,15 +15,19 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
 from workbench.solving.progress import Clock, Observe, Progress
+from workbench.solving.recording import Checkpoints
+from workbench.solving.shards import ShardAscent, Shards
+from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
@@ -34,10 +39,7 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes.
-
-    gap, risk, peak : of a pass's visits, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r
-    """
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
 
     passes: int
     gap: float
@@ -45,6 +47,10 @@ class Ascent(Protocol):
     peak: float
 
     def advance(self) -> None: ...
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
+        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+        ...
 
     def raised(self, factor: float) -> None:
         """Prices times a factor, at the same θ."""
@@ -69,9 +75,16 @@ class Passes:
     They stand still when the gap that their visits meet has not halved while the passes grew by half.
     """
 
-    def __init__(self, family: Family, gap: float, observe: Observe | None = None):
+    def __init__(
+        self,
+        family: Family,
+        gap: float,
+        observe: Observe | None = None,
+        journal: Journal | None = None,
+        shards: Shards | None = None,
+    ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
-        self.ascent = ascent(self.bounds)
+        self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         self.patient, self.raises = PATIENT, RAISES
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
@@ -79,6 +92,25 @@ class Passes:
         self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
+        self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
+        if self.checkpoints.last:
+            self.restore(self.checkpoints.last)
+
+    def checkpoint(self, clock: Clock) -> None:
+        """Keep the weighted cuts, and the estimates so far."""
+        samples, witnesses, weights = self.ascent.duals()
+        seconds = [before + now for before, now in zip(self.before, clock.spent, strict=True)]
+        numbers = {"passes": self.ascent.passes, "estimates": self.estimates, "seconds": seconds}
+        self.checkpoints.keep(numbers, weights=weights, **self.family.packed(samples, witnesses))
+
+    def restore(self, last: Entry) -> None:
+        """Go on from a checkpoint: its weights, and the cuts rebuilt from the data."""
+        arrays, seconds = last.arrays(), last.numbers["seconds"]
+        samples, witnesses = self.family.unpacked(arrays)
+        self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
+        self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
+        self.mean = self.ascent.theta
+        self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
 
     @property
     def gap(self) -> float:
@@ -94,8 +126,11 @@ class Passes:
         slowest = 0.0
         while True:
             began = clock.seconds
-            self.ascent.advance()
-            self.average()
+            with clock.ends_with_memory():
+                self.ascent.advance()
+                self.average()
+                if self.checkpoints.due:
+                    self.checkpoint(clock)
             self.estimates.append((self.ascent.passes, self.estimate()))
             ending = self.stands() or clock.left <= slowest
             if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
@@ -103,6 +138,7 @@ class Passes:
                 self.certify(clock)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
+                self.checkpoint(clock)
                 break
 
     def average(self) -> None:
@@ -157,7 +193,7 @@ class Passes:
         return replace(self.state, weights=self.duals[2], status=status)
 
     def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
-        """Rows of the best lower bound as handles, (their multipliers, the ascent's θ), and the progress."""
+        """Rows of the best lower bound as the family's handles; their multipliers and the ascent's θ; the progress."""
         samples, witnesses, weights = self.duals
         ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
@@ -194,7 +230,7 @@ def ascent(bounds: Bounds) -> Ascent:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
-    listing = bounds.oracle.listing() if hasattr(bounds.oracle, "listing") else None
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
@@ -206,7 +242,7 @@ def passable(bounds: Bounds) -> bool:
     shape = bounds.regularizer.shape(bounds.oracle.dim)
     if shape is None or shape.absolute.any():
         return False
-    weights = bounds.oracle.problem.n_features
+    weights = bounds.problem.n_features
     plain = np.isneginf(shape.floor[:weights]).all() and not shape.linear[:weights].any()
     even = (shape.square[:weights] == shape.square[0]).all() and 0 < shape.square[0] < np.inf
     return bool(plain and even) and bounds.oracle.kernel().slope_into is not None

@@ -13,8 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import CutForm, Formulation, Problem, SmoothForm
+from workbench.contracts import CutForm, Formulation, LinearRisk, Problem, SmoothForm, Squared
 from workbench.errors import MissingCapability
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs.chain import Chain
+from workbench.outputs.linear import Linear
+from workbench.outputs.multiclass import Multiclass
 
 CAUSES = {
     "regularisation constant": "another λ is minimised with, λ drifts during the run, or λ is not scaled by n",
@@ -108,14 +112,15 @@ def loss_of(problem: Problem, formulation: Formulation) -> str:
     MissingCapability : outputs that are not labels, sequences or linear scores; hard constraints; slack rescaling;
         formulations with blocks besides w
     """
-    if getattr(problem, "name", "") not in ("multiclass", "chain", "linear"):
+    if not isinstance(problem, Multiclass | Chain | Linear):
         raise MissingCapability("this learner is made for labels, sequences and linear scores; choose one of these.")
-    if not isinstance(formulation, CutForm | SmoothForm) or not hasattr(formulation, "lam"):
+    if not isinstance(formulation, CutForm | SmoothForm) or not isinstance(formulation, Squared):
         raise MissingCapability("this learner minimises λ/2‖w‖² and a mean of terms; choose soft-margin or crf.")
-    if getattr(formulation, "rescaling", "margin") != "margin" or formulation.prices(problem).hard:
+    slack = isinstance(formulation, SoftMargin) and formulation.rescaling != "margin"
+    if slack or formulation.prices(problem).hard:
         raise MissingCapability("this learner rescales margins and allows slack; use rescaling=margin.")
     if sum(1 for _ in formulation.blocks(problem)) != 1:
         raise MissingCapability("this learner learns w alone; choose a formulation without further blocks.")
     if isinstance(formulation, CutForm):
         return "hinge"
-    return "squared" if getattr(formulation, "loss", "") == "squared" else "likelihood"
+    return "squared" if isinstance(formulation, LinearRisk) and formulation.loss == "squared" else "likelihood"

@@ -108,12 +108,12 @@ class Wrapped:
         settings = {self.constant: constant, self.limit: self.passes(budget)} | self.settings
         if "random_state" in settings:
             settings["random_state"] = int(np.random.default_rng(rng).integers(2**31))
-        return getattr(import_module(module), name)(**settings)
+        return getattr(import_module(module), name)(**settings)  # a class by its name
 
 
 def coefficients(estimator: Any) -> Floats:  # scikit-learn has no types
     """`coef_`, or that of each of a one-vs-rest estimator's parts, (K, p)."""
-    if hasattr(estimator, "estimators_"):
+    if hasattr(estimator, "estimators_"):  # scikit-learn has no types
         return np.concatenate([part.coef_ for part in estimator.estimators_])
     return np.atleast_2d(estimator.coef_)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.contracts import Labelled, Structure
+from workbench.proofs.checker.faults import Malformed
 from workbench.proofs.checker.whole import Array, Whole, grouped, joined
 
 FACTORINGS = ("unordered", "ordered", "true", "predicted", "constant", "input")
@@ -25,7 +25,7 @@ class Errors:
     For `input` there is one table and the class is the group itself.
     """
 
-    def __init__(self, structure: Any, factoring: str):
+    def __init__(self, structure: Structure, factoring: str):
         k, self.structure, self.by_input = structure.k, structure, factoring == "input"
         label, other = np.indices((k, k))
         low, high = np.minimum(label, other), np.maximum(label, other)
@@ -129,6 +129,7 @@ def one_unit(*parts: Whole) -> list[Whole]:
     return [whole[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
 
 
-def labelled(structure: Any) -> Any:
-    demand(hasattr(structure, "k") and hasattr(structure, "augmented"), f"costs are not defined for {structure.name}")
+def labelled(structure: Structure) -> Labelled:
+    if not isinstance(structure, Labelled):
+        raise Malformed(f"costs are not defined for {structure.name}")
     return structure

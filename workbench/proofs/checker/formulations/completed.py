@@ -7,11 +7,20 @@ r = ½‖θ‖², cuts of the margin, p_i = w_i kept_i/T with T = fl64(Σw/C).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from workbench.proofs.checker.contracts import Setting, is_positive, is_whole, list_of, one_of_numbers, or_none
+from workbench.proofs.checker.archive import Header
+from workbench.proofs.checker.contracts import (
+    Setting,
+    Structure,
+    is_positive,
+    is_whole,
+    list_of,
+    one_of_numbers,
+    or_none,
+)
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.formulations.soft_margin import Hinge
@@ -33,7 +42,7 @@ class Completed(Hinge):
     )
     open = ("the hidden states and the selection are given: nothing is proven about learning them",)
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         states, kept = given["states"], given["kept"]
         if states is not None:
             demand(structure.name == "motif", f"completed-ssvm has no states for {structure.name}")

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import (
     Formulation,
     Setting,
+    Structure,
     is_number,
     is_positive,
     list_of,
@@ -27,7 +29,7 @@ from workbench.proofs.checker.contracts import (
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled, one_unit
 from workbench.proofs.checker.formulations._rounding import rounded
-from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Simplex, Stacked
+from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 from workbench.proofs.checker.whole import Array, Whole, grouped, root_up
 
 ROOT = 1 << 128
@@ -45,7 +47,7 @@ class Costs(Formulation):
         "factoring": Setting(one_of(*FACTORINGS), "unordered"),
     }
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(labelled(structure), given)
         self.errors, self.total = Errors(structure, given["factoring"]), Fraction(1)
         self.K, d, k = Fraction(given["K"]), structure.dim, structure.k
@@ -57,7 +59,7 @@ class Costs(Formulation):
         return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box), self.costs))
 
     @cached_property
-    def costs(self) -> Any:
+    def costs(self) -> Regularizer:
         raise NotImplementedError
 
     def starting(self) -> tuple[Fraction, Fraction]:
@@ -114,7 +116,7 @@ class NormalizedCosts(Costs):
     }
     formula = f"min over w, b, v ≥ 0 of λ₂ ‖w‖² + λ₁ ‖w‖₁ + Σ_i weight_i {HINGE} + (K/2) Σ_S n_S (1 − v_S)²"
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(structure, given)
         demand(
             (given["counts"] == "baseline") == (given["baseline"] is not None),

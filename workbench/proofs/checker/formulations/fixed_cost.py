@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from workbench.proofs.checker.contracts import Setting, is_number, is_whole, list_of, or_none
+from workbench.proofs.checker.archive import Header
+from workbench.proofs.checker.contracts import Setting, Structure, is_number, is_whole, list_of, or_none
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._errors import one_unit
 from workbench.proofs.checker.formulations.costs import HINGE, Costs
@@ -26,7 +27,7 @@ class FixedCosts(Costs):
     formula = f"min over w, b of λ₂ ‖w‖² + λ₁ ‖w‖₁ + Σ_i weight_i {HINGE} at the costs v given"
     open = ("the costs are given: nothing is proven about choosing them (kappa-difficulty, cost learning)",)
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(structure, given)
         m, parts, left_out = self.errors.m, given["parts"], given["left_out"]
         demand(given["v"] is None or len(given["v"]) == m, f"there are not {m} costs, one for each error class")

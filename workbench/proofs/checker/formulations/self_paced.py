@@ -5,9 +5,10 @@ format.md §7).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from workbench.proofs.checker.contracts import Setting, is_positive
+from workbench.proofs.checker.archive import Header
+from workbench.proofs.checker.contracts import Setting, Structure, is_positive
 from workbench.proofs.checker.formulations.soft_margin import Hinge
 from workbench.proofs.checker.whole import Whole, common
 
@@ -22,7 +23,7 @@ class SelfPaced(Hinge):
         "c_i = C weight_i / Σ weights, κ_i = weight_i / K"
     )
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(structure, given | {"lam": 1})
         priced = Whole(self.weights.values[self.samples], self.weights.unit)
         self.costs, self.caps = priced * (Fraction(given["C"]) / self.total), priced * (1 / Fraction(given["K"]))

@@ -9,12 +9,13 @@ logistic   h_i(w) = log(1 + exp(−y_i ⟨w, x_i⟩)), which is `crf` on two out
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.balls import exp, logs
-from workbench.proofs.checker.contracts import Formulation, Setting, Sums, is_positive, one_of
+from workbench.proofs.checker.contracts import Formulation, Setting, Structure, Sums, is_positive, one_of
 from workbench.proofs.checker.faults import Imprecise, demand
 from workbench.proofs.checker.formulations.soft_margin import HingeRisk
 from workbench.proofs.checker.regularizers import SquaredNorm
@@ -30,7 +31,7 @@ class Likelihood(Formulation):
         "p_i = weight_i / Σ weights, λ = lam"
     )
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(structure, given)
         demand(structure.signed is None, f"{self.name} is not defined for {structure.name}")
         self.regularizer = SquaredNorm(Fraction(given["lam"]))
@@ -42,7 +43,7 @@ class Likelihood(Formulation):
         return found or listed_sums(self.structure, theta, self.samples, masses, P), f"ball ({P} bits)"
 
 
-def listed_sums(structure: Any, theta: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
+def listed_sums(structure: Structure, theta: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
     """h_i, all outputs being listed, with q(y) = exp⟨w, Δ_i(y)⟩/Σ …, every number enclosed."""
     owners, outputs = structure.listed(samples)
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -73,7 +74,7 @@ class WeightedRisk(Likelihood):
     }
 
     @classmethod
-    def chosen(cls, given: dict[str, Any]) -> Any:
+    def chosen(cls, given: Header) -> type[Formulation]:
         return HingeRisk if given["loss"] == "hinge" else cls
 
     @property
@@ -81,7 +82,7 @@ class WeightedRisk(Likelihood):
         term = "½ (⟨w, x_i⟩ − y_i)²" if self.given["loss"] == "squared" else "log(1 + exp(−y_i ⟨w, x_i⟩))"
         return f"min over w of λ/2 ‖w‖² + Σ_i p_i {term}, p_i = importance_i / Σ importances, λ = lam"
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         demand(structure.name == "linear", f"weighted-risk is not defined for {structure.name}")
         super().__init__(structure, given)
 

@@ -7,9 +7,10 @@ slack    h_i(w) = max_y ℓ_i(y) (1 + ⟨w, Δ_i(y)⟩)       cuts ℓ_i(z) Δ_i
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from workbench.proofs.checker.contracts import Formulation, Setting, is_positive, one_of
+from workbench.proofs.checker.archive import Header
+from workbench.proofs.checker.contracts import Formulation, Setting, Structure, is_positive, one_of
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.regularizers import SignedNorm, SquaredNorm
 from workbench.proofs.checker.whole import Array, Whole
@@ -20,7 +21,7 @@ class Hinge(Formulation):
 
     cone: ClassVar[bool] = False
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         super().__init__(structure, given)
         lam, signed = Fraction(given["lam"]), structure.signed
         demand(signed is None or self.cone, f"{self.name} is not defined for {structure.name}")
@@ -66,6 +67,6 @@ class HingeRisk(Hinge):
 
     formula = "min over w of λ/2 ‖w‖² + Σ_i p_i (1 − y_i ⟨w, x_i⟩)₊, p_i = importance_i / Σ importances, λ = lam"
 
-    def __init__(self, structure: Any, given: dict[str, Any]):
+    def __init__(self, structure: Structure, given: Header):
         demand(structure.name == "linear", f"weighted-risk is not defined for {structure.name}")
         super().__init__(structure, given)

@@ -6,11 +6,13 @@ up, square roots up. A high end of ∞ is held as −1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from workbench.proofs.checker.program import Program
 from workbench.proofs.checker.whole import Array, Whole, common, dense_product, grouped, objects, root_up, zeros
 
 AGAIN = -1  # the branch of a node that takes its parent's box over whole
@@ -42,10 +44,13 @@ class Tree(NamedTuple):
         return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
 
+Box = tuple[Array, Array]  # the ends low_i and high_i, whole numbers over the grid
+
+
 class Boxes:
     """All cuts of a program, and what nodes prove, given a proven upper bound."""
 
-    def __init__(self, program: Any, owners: Array, outputs: Array, upper: Fraction):
+    def __init__(self, program: Program, owners: Array, outputs: Array, upper: Fraction):
         form = program.formulation
         self.upper, self.slopes = upper, form.structure.dense(owners, outputs)
         self.offsets, self.costs, self.caps = form.structure.loss(owners, outputs), form.costs, form.caps.fractions()
@@ -95,7 +100,7 @@ class Boxes:
         top = max(Fraction(cutoff), self.upper) if cutoff > -INFINITE else self.upper
         return root_up(max(2 * (top - Fraction(bound)), Fraction(0)), self.grid)
 
-    def checked(self, tree: Tree, nodes: Array, boxes: Any) -> Any:
+    def checked(self, tree: Tree, nodes: Array, boxes: list[Box]) -> Iterator[tuple[Fraction | float, Box]]:
         """(bound, shrunk box) of each node."""
         lam = zeros(len(nodes), len(self.owner))
         for row, node in zip(lam, nodes.tolist(), strict=True):
@@ -125,7 +130,7 @@ class Boxes:
             total += min(min(first, cap) - slope * first, last)
         return total
 
-    def shrunk(self, points: Whole, radii: list[Fraction | None], boxes: Any) -> Any:
+    def shrunk(self, points: Whole, radii: list[Fraction | None], boxes: list[Box]) -> Iterator[Box]:
         """The boxes, given ‖w* − point‖ ≤ radius for points (L, p)."""
         scores = Whole(dense_product(points.values, self.slopes.values.T), points.unit * self.slopes.unit)
         for row, radius, (low, high) in zip(scores.values, radii, boxes, strict=True):

@@ -9,14 +9,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.regularizers import SquaredNorm
 from workbench.proofs.checker.whole import Array, Whole, common, exact, grouped
 
 GRID = 128  # bits of a share
@@ -30,12 +33,13 @@ class Cuts(Proof):
     name = "cuts"
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         statement, program = read_program(header, arrays, "cuts")
         fields, beta = program.fields, None
         if fields.has("fractions"):
             beta = read_fractions(fields.typed("fractions", "|u1", (None,)), len(program.samples))
-            demand(hasattr(program.formulation.regularizer, "argmax"), "fractions are for squared norms only")
+            squared = isinstance(program.formulation.regularizer, SquaredNorm)
+            demand(squared, "fractions are for squared norms only")
         fields.done()
         program.check_outputs()
         priced = np.isin(program.samples, program.formulation.samples)
@@ -46,7 +50,7 @@ class Cuts(Proof):
         return statement, (program, beta)
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         program, beta = prepared
         form, reached = program.formulation, upper_end(program, program.theta)
         start = upper_end(program, program.start())

@@ -11,22 +11,28 @@ shortest decimal that rounds to it; `sense`: of `maximise` the program is the ne
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.proofs.checker.archive import Fields
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.contracts import Ends, Proof, Setting, Statement, one_of, settled
-from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.faults import Unknown, demand
+from workbench.proofs.checker.kinds._vectors import decimal, stored, vector
 from workbench.proofs.checker.programs import KINDS, Claim, Finding, Numbers, Vector, check
-from workbench.proofs.checker.whole import Array, exact
+from workbench.proofs.checker.whole import Array
 
+Reading = Callable[[Array], Vector]  # of floats as whole numbers over one unit
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
+GENERATED = (
+    "the lower end of the whole program, of which rows were left out, if a generated row is none of its rows",
+    "the upper end of the whole program, if the point x misses a row that was not generated: the oracle alone says so",
+)
 WORDS = {
     "optimal": "the optimum is the one fraction at which both ends meet",
     "bounded": "the optimum lies between the ends",
@@ -45,34 +51,39 @@ class ProgramProof(Proof):
     }  # fmt: skip
 
     @classmethod
-    def attains(cls, header: Any, arrays: dict[str, Array]) -> bool:
+    def attains(cls, header: Header, arrays: dict[str, Array]) -> bool:
         return header["formulation"]["settings"]["conclusion"] == "optimal"
 
     @classmethod
-    def prepare(cls, header: Any, arrays: dict[str, Array]) -> tuple[Statement, Any]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         for part, key in (("formulation", "name"), ("problem", "output")):
-            named = (header[part][key], header[part]["version"])
-            demand(named == ("program", 1), f"its {part} is {str(named)[:60]}, not a program")
+            named, version = header[part][key], header[part]["version"]
+            demand(named == "program", f"its {part} is {named[:60]!r}, not a program")
+            if version != 1:
+                raise Unknown(part, named, version, ["program"])
         given = settled(cls, header["formulation"]["settings"])
         own, rest = ({}, {})
         for name, array in arrays.items():
             (own if name.startswith("data_") else rest)[name.removeprefix("data_")] = array
         program = numbers(Fields(own, "data_"), given["reading"])
         found = check(program, given["conclusion"], claim(Fields(rest), program))
-        demand(found.proven or given["conclusion"] != "nonconvex", "its direction does not show that P is not convex")
         cones, n = program.cones, len(program.q[0])
         words = f"{n} variables, {cones.zero} equalities, {cones.nonneg} inequalities"
         words += f", {len(cones.soc)} second-order and {cones.exp} exponential cones" if cones.soc or cones.exp else ""
-        if found.rows:
-            words += (
-                f"; rows {', '.join(map(str, found.rows))} (from 0 on) contradict one another, and no fewer of them do"
-            )
+        rows = ", ".join(map(str, found.rows))
+        words += f"; rows {rows} (from 0 on) contradict one another, and no fewer of them do" if rows else ""
         formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {WORDS[given['conclusion']]}"
-        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, ())
+        open_ends = GENERATED if "generated" in header["problem"] else ()
+        statement = Statement("program", given, formula, words, cones.size, n, "exact", False, open_ends)
         return statement, (given, found)
 
     @classmethod
-    def ends(cls, prepared: Any, claim: Any) -> Ends:
+    def faults(cls, prepared: Any) -> list[str]:  # each kind its own
+        given, found = prepared
+        return [] if found.proven else [f"its vectors do not prove that {WORDS[given['conclusion']]}"]
+
+    @classmethod
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         given, found = prepared
         lower, upper = ends_of(given["conclusion"], found)
         if given["sense"] == "maximise":
@@ -94,59 +105,36 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     read = decimal if reading == "decimal" else stored
     q, b, constant = fields.floats("q", None), fields.floats("b", None), fields.floats("constant")
     sizes = fields.ints("cones", None, within=(0, 1 << 30)).tolist()
+    demand(len(q), "it has no variable")
     demand(len(sizes) >= 3, "its cones are fewer than three numbers")
     cones = Cones(sizes[0], sizes[1], tuple(sizes[3:]), sizes[2])
     demand(min(sizes[3:], default=1) > 0 and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
     P, A = matrix(fields, "P", len(q), len(q), read), matrix(fields, "A", len(b), len(q), read)
-    demand(len({row for row, *_ in P[0]}) <= MOST_CURVED, f"P has more than {MOST_CURVED} rows that are not 0")
+    entries = {(row, column): value for row, column, value in P[0] if value}
+    demand(all(entries.get((j, i)) == value for (i, j), value in entries.items()), "P is not symmetric")
+    demand(len({row for row, _ in entries}) <= MOST_CURVED, f"P has more than {MOST_CURVED} rows that are not 0")
     fields.done()
     whole, unit = read(constant.reshape(1))
     return Numbers(P, read(q), A, read(b), Fraction(whole[0], unit), cones)
 
 
-def matrix(fields: Fields, name: str, m: int, n: int, read: Any) -> tuple[list[tuple[int, int, int]], int]:
+def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[list[tuple[int, int, int]], int]:
     """The entries of a matrix by columns."""
     data, starts = fields.floats(f"{name}_data", None), fields.ints(f"{name}_indptr", n + 1)
     indices = fields.ints(f"{name}_indices", len(data), within=(0, m - 1))
-    columns = np.repeat(np.arange(n), np.maximum(np.diff(starts), 0))
-    fits = starts[0] == 0 and (np.diff(starts) >= 0).all() and len(columns) == len(data)
+    fits = starts[0] == 0 and starts[-1] == len(data) and (starts[1:] >= starts[:-1]).all()
     demand(fits, f"data_{name}_indptr does not say where the {n} columns end")
+    columns = np.repeat(np.arange(n), np.diff(starts))
     demand((np.diff(columns * m + indices) > 0).all(), f"the rows of a column of {name} do not rise")
     whole, unit = read(data)
     return list(zip(indices.tolist(), columns.tolist(), whole, strict=True)), unit
-
-
-def stored(values: Array) -> Vector:
-    found = exact(values)
-    return [int(value) for value in found.values], found.unit
-
-
-def decimal(values: Array) -> Vector:
-    """Each float as the shortest decimal that rounds to it, as Python writes it."""
-    parts = [re.fullmatch(r"(-?\d+)(?:\.(\d+))?(?:e([-+]\d+))?", repr(value)) for value in values.tolist()]
-    read = [(int(p[1] + (p[2] or "")), int(p[3] or 0) - len(p[2] or "")) for p in parts if p]
-    least = min([0, *(power for digits, power in read if digits)])
-    return [digits * 10 ** (power - least) if digits else 0 for digits, power in read], 10**-least
 
 
 def claim(fields: Fields, program: Numbers) -> Claim:
     """The vectors that the certificate gives."""
     n, m = len(program.q[0]), program.cones.size
     found = {name: vector(fields, name, size) for name, size in (("x", n), ("w", n), ("y", m), ("d", n))}
-    root = stored(fields.floats("root", None)) if fields.has("root") else None
+    size = len({row for row, _, value in program.P[0] if value})
+    root = stored(fields.floats("root", size**2)) if fields.has("root") else None
     fields.done()
     return Claim(**found, root=root)
-
-
-def vector(fields: Fields, name: str, size: int) -> Vector | None:
-    if not fields.has(name):
-        return None
-    try:
-        lines = fields.ints(name, None, kind="|u1").astype(np.uint8).tobytes().decode("ascii").split("\n")
-    except UnicodeDecodeError:
-        raise Malformed(f"{name} is no text") from None
-    demand(len(lines) == size + 1, f"{name} has {len(lines) - 1} numbers, not {size}")
-    demand(all(re.fullmatch(r"-?[0-9a-f]+", line) for line in lines), f"{name} holds a line that is no whole number")
-    unit, *whole = (int(line, 16) for line in lines)
-    demand(unit > 0, f"the unit of {name} is not positive")
-    return whole, unit

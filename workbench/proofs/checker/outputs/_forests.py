@@ -12,17 +12,17 @@ where m_v/s_e is the product over the other children, computed as such.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from workbench.proofs.checker.balls import exp, log, logs
 from workbench.proofs.checker.contracts import Sums
+from workbench.proofs.checker.outputs._pairwise import Pairwise, Scored
 from workbench.proofs.checker.outputs._sums import Ball
 from workbench.proofs.checker.whole import Array, Whole, objects, zeros
 
 
-def forest_sums(forest: Any, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
+def forest_sums(forest: Pairwise, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
     """h_i and Σ mass_i ∇h_i of the samples; masses are whole numbers, None for no gradient."""
     lows, highs, gradient, radius = [], [], zeros(forest.dim), 0
     for at, i in enumerate(samples.tolist()):
@@ -43,7 +43,7 @@ def forest_sums(forest: Any, w: Whole, samples: Array, masses: Array | None, P: 
 class Passes:
     """Messages of one sample; `offset` is the sum of all maxima taken out of its scores."""
 
-    def __init__(self, scored: Any, order: list[int], unit: int, P: int):
+    def __init__(self, scored: Scored, order: list[int], unit: int, P: int):
         (V, k), E = scored.nodes.shape, len(scored.edges)
         tops, edge_tops = scored.nodes.max(axis=1), scored.pairs.max(axis=1) if E else zeros(0)
         self.offset, self.P, self.order = int(tops.sum()) + int(edge_tops.sum()), P, order
@@ -55,8 +55,8 @@ class Passes:
         self.children: list[list[int]] = [[] for _ in range(V)]
         for number, (parent, _) in enumerate(self.edges):
             self.children[parent].append(number)
-        self.up: list[Any] = [None] * V  # m_v
-        self.shift, self.sent = [0] * V, [self.u[0]] * E  # m_v in units of 2^shift; s_e
+        self.up, self.sent = [self.u[0]] * V, [self.u[0]] * E  # m_v and s_e
+        self.shift = [0] * V  # m_v in units of 2^shift
         for node in [*(self.edges[e][1] for e in reversed(order)), *self.roots()]:
             self.up[node], self.shift[node] = self.gathered(node, None)
 
@@ -100,7 +100,7 @@ class Passes:
         return [each.scaled(1 << self.P).over(*each.sum()) for each in nodes], pairs
 
 
-def gradient_of(forest: Any, scored: Any, i: int, passes: Passes, P: int) -> tuple[Array, int]:
+def gradient_of(forest: Pairwise, scored: Scored, i: int, passes: Passes, P: int) -> tuple[Array, int]:
     """∇h_i over unit·2^P, and a bound on the 1-norm of its error."""
     nodes, pairs = passes.shares()
     V, k, kp = len(nodes), forest.k, forest.k * forest.p

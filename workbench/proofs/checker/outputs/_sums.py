@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from workbench.proofs.checker.contracts import Sums
 from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.outputs._viterbi import Chained
 from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, zeros
+
+if TYPE_CHECKING:
+    from workbench.proofs.checker.outputs.chain import Chain
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Ball:
     def empty(cls, *shape: int) -> Ball:
         return cls(zeros(*shape), zeros(*shape))
 
-    def put(self, at: Any, other: Ball) -> None:
+    def put(self, at: Any, other: Ball) -> None:  # whatever NumPy takes
         self.lo[at], self.hi[at] = other.lo, other.hi
 
     def shifted(self, bits: int) -> tuple[Ball, int]:
@@ -45,7 +48,7 @@ class Ball:
         move = max(int(self.hi.max()).bit_length() - bits, 0)
         return Ball(self.lo >> move, -((-self.hi) >> move)), move
 
-    def __getitem__(self, index: Any) -> Ball:
+    def __getitem__(self, index: Any) -> Ball:  # whatever NumPy takes
         return Ball(self.lo[index], self.hi[index])
 
     def times(self, other: Ball) -> Ball:
@@ -67,7 +70,7 @@ class Ball:
         return Ball(self.lo * factor, self.hi * factor)
 
 
-def chain_sums(chain: Any, s: Chained, samples: Array, masses: Array | None, P: int) -> Sums:
+def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P: int) -> Sums:
     """h_i and Σ mass_i ∇h_i of the samples; masses are whole numbers, None for no gradient."""
     count, k = s.unary.shape
     tops, top = s.unary.max(axis=1), int(s.pairs.max())
@@ -124,7 +127,7 @@ def pair_sums(left: Ball, right: Ball, starts: Array) -> Ball:
     return Ball(*(dense_product(one[first].T, other[first + 1]) for one, other in sides))
 
 
-def gradient_of(chain: Any, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:
+def gradient_of(chain: Chain, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:
     """Σ mass_i ∇h_i over 2^P, but for `radius`; pairs: Σ mass_i Σ_t q_t(a, b) over 2^3P."""
     k, mass, unit = chain.k, np.repeat(masses, np.diff(s.starts)), chain.X.unit
     middle = (q.lo + q.hi) >> 1

@@ -1,0 +1,207 @@
+"""Records on disk: what a verb prints with --json, kept beside how it was asked and by which versions.
+
+    FOLDER/solve.json        of `solve` and `resume`, with the history of the run
+    FOLDER/crosscheck.json   of `crosscheck`
+    FOLDER/prove.json        of `prove`
+    FOLDER/path.json         of `path`
+
+A file is the object that --json prints and a key `about`: format, verb, command, versions. docs/records.schema.json
+describes all records. `run_at` finds the record of a folder or file again; a certificate without a record, as Python
+code saves one, is a run of the kind `certificate`. Records prove nothing: bounds are taken from certificates.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.errors import BadInput, CutbenchError
+
+FORMAT = "cutbench-record-1"
+LARGEST = 2**26  # bytes of a record that is read
+NUMBER = (int, float, type(None))
+LEARNER = {"name": str, "verdict": str, "reason": str, "history": list, "causes": list, "remarks": list}
+SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
+    "solve": {"problem": str, "formulation": str},
+    "crosscheck": {"reference": dict, "learners": list},
+    "prove": {"kind": str, "statement": str, "sizes": dict, "lower": NUMBER, "upper": NUMBER, "gap": NUMBER},
+    "path": {"problem": str, "formulation": str, "epsilon": NUMBER, "points": list},
+}
+INTERVAL = {"lower": NUMBER, "upper": NUMBER, "gap": NUMBER, "status": str}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A record on disk: its kind (a key of SHAPES, or `certificate`), its file, and the certificate that it names."""
+
+    kind: str
+    path: Path
+    record: dict[str, Any]
+    certificate: Path | None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return self.record.get("about", {})
+
+    @property
+    def title(self) -> str:
+        """What was asked, in a few words."""
+        told = self.record.get("reference", self.record)
+        if self.kind == "prove":
+            return str(self.record.get("program", "program"))
+        return f"{told['problem']} {told['formulation']}"
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def keep(kind: str, record: Mapping[str, Any], folder: Path) -> Path:
+    """Write FOLDER/KIND.json for the verb that is running, whole or not at all."""
+    from workbench.proofs.certificate import versions
+
+    context = click.get_current_context()
+    about = {"format": FORMAT, "verb": kind, "command": command_line(context), "versions": versions()}
+    path = folder / f"{kind}.json"
+    terminal.keep({"about": about} | dict(record), path)
+    return path
+
+
+def command_line(context: click.Context) -> str:
+    """The command as one would type it, options at their defaults and --json left out."""
+    words = ["cutbench", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name), context.meta.get(f"cutbench.{parameter.name}"))
+        if isinstance(parameter, click.Argument):
+            words += [str(each) for each in ([value] if isinstance(value, str) else value or [])]
+        elif isinstance(parameter, click.Option) and parameter.name != "as_json":
+            words += spelled(parameter, value, context)
+    return shlex.join(words)
+
+
+def spelled(option: click.Option, value: Any, context: click.Context) -> list[str]:
+    """An option with its value as words; none where the value is the default."""
+    name = option.opts[-1]
+    if value is None or value in ((), option.get_default(context)):
+        return []
+    if option.is_flag:
+        return [name]
+    return [word for each in (value if option.multiple else [value]) for word in (name, str(each))]
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_at(word: str | Path) -> Run:
+    """The run that a folder, a record or a certificate holds.
+
+    Raises
+    ------
+    BadInput : no such file; a folder with no run or with several; a file that is no record
+    """
+    path = Path(word)
+    if not path.is_dir():
+        return run_of(path)
+    found = runs_in(path)
+    if not found:
+        raise BadInput(f"{path} holds no run; name a folder that --out named, or list runs with `cutbench runs`.")
+    if len(found) > 1:
+        names = ", ".join(str(run.path) for run in found)
+        raise BadInput(f"{path} holds {len(found)} runs; name one of {names}.")
+    return found[0]
+
+
+def runs_in(folder: Path) -> list[Run]:
+    """The runs of one folder: its records, or else the certificates that no record explains."""
+    records = [run_of(folder / f"{kind}.json") for kind in SHAPES if (folder / f"{kind}.json").is_file()]
+    return records or [run_of(path) for path in certificates_in(folder)]
+
+
+def certificates_in(folder: Path) -> list[Path]:
+    """The JSON files of a folder that have an npz file beside them, which makes both a certificate."""
+    return sorted(path for path in folder.glob("*.json") if path.with_suffix(".npz").is_file())
+
+
+def below(folder: Path) -> Iterator[tuple[Path, Run | CutbenchError]]:
+    """Every run in a folder and the folders inside, with its path; an unreadable one as its error."""
+    for each in sorted({folder, *(path for path in folder.rglob("*") if path.is_dir() and path.name != "journal")}):
+        try:
+            yield from ((run.path, run) for run in runs_in(each))
+        except CutbenchError as error:
+            yield each, error
+
+
+def run_of(path: Path) -> Run:
+    """The run of one file: a record, or a certificate by its JSON or npz file."""
+    if path.suffix == ".npz":
+        path = path.with_suffix(".json")
+    content = content_of(path)
+    if str(content.get("format", "")).startswith("cutbench-certificate"):
+        return Run("certificate", path, of_certificate(path, content), path)
+    kind = kind_of(content)
+    if kind is None:
+        raise BadInput(f"{path} is no record of cutbench; name a file that `cutbench solve` or `crosscheck` wrote.")
+    checked(content, SHAPES[kind], path)
+    for row in content["learners"] if kind == "crosscheck" else ():
+        checked(row, LEARNER, path)
+    if kind in ("solve", "crosscheck"):
+        told = content.get("reference", content)
+        checked(told, {"problem": str, "formulation": str} | ({} if "rows" in told else INTERVAL), path)
+    return Run(kind, path, content, named_certificate(path, content))
+
+
+def content_of(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    if not path.is_file():
+        raise BadInput(f"There is no record {path}; check the path.")
+    if path.stat().st_size > LARGEST:
+        raise BadInput(f"{path} has more than {LARGEST >> 20} MiB, too many for a record; name another file.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise BadInput(f"{path} is no JSON; name a record or a certificate.") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{path} holds no JSON object; name a record or a certificate.")
+    return content
+
+
+def kind_of(content: Mapping[str, Any]) -> str | None:
+    """The kind of a record, by its `about` or, for what --json printed, by its keys."""
+    about = content.get("about")
+    if isinstance(about, dict) and about.get("format") == FORMAT and about.get("verb") in SHAPES:
+        return about["verb"]
+    telling = {"crosscheck": "learners", "path": "points", "prove": "program_sha256", "solve": "n_samples"}
+    return next((kind for kind, key in telling.items() if key in content and "about" not in content), None)
+
+
+def checked(content: Any, shape: Mapping[str, Any], path: Path) -> None:
+    """`BadInput` unless `content` has the keys of `shape`, of these types."""
+    for key, kind in shape.items():
+        if not isinstance(content, dict) or not isinstance(content.get(key), kind):
+            raise BadInput(f"{path} is a damaged record, its {key!r} is missing or of a wrong kind; run it again.")
+
+
+def of_certificate(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """The header of a certificate in the words of a record."""
+    checked(header, {"formulation": dict, "problem": dict} | INTERVAL, path)
+    told, problem = header["formulation"], header["problem"]
+    if not all(isinstance(each, str) for each in (told.get("name"), problem.get("output"))):
+        raise BadInput(f"{path} is a damaged certificate, it names no formulation; write it again with `solve`.")
+    named = {"problem": Path(str(problem.get("name", problem["output"]))).stem, "formulation": told["name"]}
+    return named | {key: header[key] for key in INTERVAL} | {"backend": header.get("backend")}
+
+
+def named_certificate(path: Path, content: Mapping[str, Any]) -> Path | None:
+    """The certificate that a record names, looked for beside the record first: folders are moved."""
+    rows = [row for row in content.get("rows") or [] if isinstance(row, dict) and row.get("certificate")]
+    best = min(rows, key=lambda row: (row.get("gap") is None, row.get("gap") or 0.0), default={})
+    told = content.get("reference", content).get("certificate") or best.get("certificate")
+    if not isinstance(told, str):
+        told = "reference.json"  # the name that `crosscheck` gives it
+    return next((each for each in (path.parent / Path(told).name, Path(told)) if each.is_file()), None)

@@ -1,0 +1,306 @@
+"""What the page of a run says: what was asked, what is proven, verdicts, figures, the work, how to repeat it.
+
+The certificate of a run is verified anew when its page is written, and only what the checker says is called proven.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.command.records import Run, run_at
+from workbench.command.reporting.charts import Series, chart
+from workbench.command.reporting.page import Cell, Claim, Column, Mood, Page, Part, Table, number, render, words
+from workbench.command.terminal import interval, small
+from workbench.errors import CutbenchError
+from workbench.registries import registry
+
+MOODS: dict[str, Mood] = {"failed": "bad", "disagrees": "bad", "agrees": "good"}  # the other verdicts are open
+HISTORY = ("round", "lower", "upper", "gap", "cuts", "seconds")
+
+
+def write_report(word: str | Path, out: Path) -> Path:
+    """Write the page of the run at `word` (a folder, a record or a certificate) to the file `out`."""
+    from workbench.proofs.certificate import write_whole
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, render(page_of(run_at(word))).encode())
+    return out
+
+
+def page_of(run: Run) -> Page:
+    """The page of a run."""
+    proof = proof_of(run)
+    page = Page(run.title, run.kind, claims_of(run, proof))
+    page.add("What was asked", asked(run, proof))
+    if run.kind == "crosscheck":
+        page.add("Verdicts", verdicts(run.record["learners"]))
+        page.add("Excess by pass", [excess_chart(run)])
+    page.add("What is proven", proven(run, proof))
+    page.add("The path", followed(run))
+    page.add("The run", work(run))
+    page.add("Causes and remarks", details(run))
+    page.add("Repeat it", repeat(run, proof))
+    return page
+
+
+# ── proofs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def proof_of(run: Run) -> dict[str, Any]:
+    """What `verify` says of the run's certificate; {} without one, or the fault as `reason`."""
+    from workbench.proofs.verify import verify
+
+    if run.certificate is None:
+        return {}
+    try:
+        return verify(run.certificate)
+    except CutbenchError as error:
+        return {"proven": False, "refuted": True, "reason": str(error)}
+
+
+def claims_of(run: Run, proof: Mapping[str, Any]) -> list[Claim]:
+    """The sentences at the head: the proof, then the verdicts."""
+    found = [claim_of(run, proof)]
+    if run.kind == "crosscheck":
+        rows = run.record["learners"]
+        for verdict in sorted({row["verdict"] for row in rows}, key=lambda verdict: (*MOODS, verdict).index(verdict)):
+            names = ", ".join(row["name"] for row in rows if row["verdict"] == verdict)
+            found.append(Claim(MOODS.get(verdict, "open"), verdict.capitalize(), names))
+        if run.record.get("interrupted"):
+            found.append(Claim("open", "Interrupted", "Not all learners were judged."))
+    return found
+
+
+def claim_of(run: Run, proof: Mapping[str, Any]) -> Claim:
+    """What is proven, in a sentence."""
+    if run.kind == "path":
+        told = run.record
+        ends = f"λ from {told.get('least')} to {told.get('greatest')}"
+        reached = f"to a relative gap of {small(told.get('gap'))}"
+        return Claim("open", "Computed", f"Every {ends} {reached}, as the run proved; no certificate is kept of it.")
+    if not proof:
+        missing = run.record.get("reference", run.record).get("evidence", "There is no certificate beside the record")
+        return Claim("open", "Not proven here", f"{str(missing).rstrip('.')}; what follows is what the run printed.")
+    if not proof["proven"]:
+        word, mood = ("Not proven", "bad") if proof.get("refuted") else ("Proven on conditions", "open")
+        return Claim(mood, word, str(proof["reason"] or "nothing is proven"))
+    if run.kind == "prove":
+        return Claim("good", "Proven", run.record["statement"])
+    if proof.get("about"):
+        return Claim("open", "Proven in part", proof["about"])
+    return Claim("good", "Proven", f"The optimum lies in {interval(proof)}: relative gap {small(proof['gap'])}.")
+
+
+def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
+    """The interval, what the proof rests on, and the exact fractions, folded away."""
+    if not proof or "lower" not in proof:
+        return []
+    exact = {name: proof.get(f"{name}_exact") for name in ("lower", "upper", "gap")}
+    rows = [("optimum", f"in {interval(proof)}"), ("relative gap", small(proof["gap"]))]
+    rows += [("arithmetic", proof["arithmetic"]), ("kind of proof", proof["proof"]), ("program", proof["program"])]
+    titles = {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}
+    sentences = [f"{title}: {each}" for title, key in titles.items() for each in proof[key]]
+    parts: list[Part | None] = [Part("facts", rows=rows), Part("list", items_=sentences)]
+    if proof.get("optimum"):
+        parts.append(Part("folded", title="The optimum as a fraction", text=proof["optimum"]))
+    elif all(exact.values()):
+        text = "\n\n".join(f"{name} = {value}" for name, value in exact.items())
+        parts.append(Part("folded", title="Both ends as fractions", text=text))
+    return parts
+
+
+# ── what was asked ────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
+    """The formula, the settings and the sizes."""
+    told = run.record.get("reference", run.record)
+    if run.kind == "prove":
+        rows = [("program", str(run.record.get("program", "")))]
+        rows += [(name.replace("_", " "), str(count)) for name, count in run.record["sizes"].items()]
+        rows += [(name, str(value)) for name, value in proof.get("settings", {}).items()]
+        rounded = [str(each) for each in run.record.get("rounded", [])]
+        kept = Part("list", items_=[f"rounded: {each}" for each in rounded]) if rounded else None
+        return [stated(proof.get("formula")), Part("facts", rows=rows), kept]
+    settings = run.record.get("settings") or proof.get("settings", {})
+    rows = [("problem", told["problem"]), ("formulation", told["formulation"])]
+    rows += [("settings", ", ".join(f"{name}={value}" for name, value in settings.items()))] * bool(settings)
+    rows += [("outputs", str(proof.get("structure")))] * bool(proof.get("structure"))
+    sizes = [f"{told[key]} {name}" for key, name in (("n_samples", "samples"), ("dim", "weights")) if key in told]
+    rows += [("size", ", ".join(sizes))] * bool(sizes)
+    own, full = proof.get("formula"), formula_of(told["formulation"])
+    folded = Part("folded", title="The formulation in full", text=full) if own and full else None
+    return [stated(own or full), Part("facts", rows=rows), folded]
+
+
+def stated(formula: str | None) -> Part | None:
+    return Part("formula", text=formula) if formula else None
+
+
+def formula_of(formulation: str) -> str:
+    """The docstring of a registered formulation's file, which states it; "" for others."""
+    known = registry("formulation")
+    return (known.modules[formulation].__doc__ or "").strip() if formulation in known.modules else ""
+
+
+# ── verdicts ──────────────────────────────────────────────────────────────────────────────────────
+
+LEARNERS = (Column("learner"), Column("verdict"), Column("excess", "number"), Column("passes", "number"))
+LEARNERS += (Column("seconds", "number"), Column("because", "words"))
+
+
+def verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Part | None]:
+    """One line a learner."""
+    lines = [
+        [
+            words(row["name"]),
+            words(row["verdict"], MOODS.get(row["verdict"], "open")),
+            number(row.get("excess"), "{:.1e}"),
+            number(row.get("passes"), "{:g}"),
+            number(row.get("seconds"), "{:.2f}"),
+            words(row["reason"]),
+        ]
+        for row in rows
+    ]
+    text = "Excess is (F(θ) − L) / |F*| with the proven lower bound L: at most so far is the learner from the optimum."
+    return [Part("text", text=text), Part("table", table=Table("Verdicts, one learner a row", LEARNERS, lines))]
+
+
+def excess_chart(run: Run) -> Part | None:
+    rows = run.record["learners"]
+    series = [Series(row["name"], [tuple(point) for point in row["history"] if pair(point)]) for row in rows]
+    reference = run.record["reference"]
+    ends = reference["upper"], reference["lower"]
+    width = None if None in ends else ends[0] - ends[1]
+    level = (width, "width of the proven interval")
+    title = "How far each learner is from the optimum, at most"
+    drawn = chart(title, ("passes over the data", "F(θ) − L"), series, (True, True), level)
+    return drawn and Part("chart", chart=drawn)
+
+
+def pair(point: Any) -> bool:
+    return isinstance(point, list) and len(point) == 2 and all(isinstance(v, int | float | None) for v in point)
+
+
+def details(run: Run) -> list[Part | None]:
+    """What else is known of each learner: causes, remarks, its runs, the numbers behind the verdict."""
+    parts: list[Part | None] = []
+    for row in run.record.get("learners", []):
+        causes = [sentence_of(each) for each in row["causes"]] + [str(each) for each in row["remarks"]]
+        evidence = [(str(name), shown(value)) for name, value in (row.get("evidence") or {}).items()]
+        parts.append(Part("heading", text=row["name"]))
+        parts.append(Part("list", items_=causes) if causes else None)
+        parts.append(runs_table(row) if len(row.get("runs") or []) > 1 else None)
+        lines = [[words(name), Cell(value, value)] for name, value in evidence]
+        caption = f"Numbers behind the verdict on {row['name']}"
+        table = Table(caption, (Column("what"), Column("number", "number")), lines)
+        parts.append(Part("table", table=table, folded=True) if lines else None)
+    return parts
+
+
+def sentence_of(cause: Any) -> str:
+    """A cause, with how sure the judge is."""
+    sure = "certain" if cause.get("confident") else "perhaps"
+    return f"{sure} ({cause.get('kind')} {cause.get('name')}): {cause.get('sentence')}"
+
+
+def runs_table(row: Mapping[str, Any]) -> Part:
+    lines = [
+        [number(run.get("seed"), "{:g}"), words(run.get("verdict")), number(run.get("excess"), "{:.1e}")]
+        for run in row["runs"]
+    ]
+    columns = (Column("seed", "number"), Column("verdict"), Column("excess", "number"))
+    return Part("table", table=Table(f"Runs of {row['name']}", columns, lines), folded=True)
+
+
+def shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+# ── paths ─────────────────────────────────────────────────────────────────────────────────────────
+
+DRAWN = {"lower": "optimum", "gap": "proven relative gap", "train_error": "loss"}  # the charts, by their first series
+
+
+def followed(run: Run) -> list[Part | None]:
+    """The optimum, the gap and the losses against λ, and the table behind them."""
+    rows = [row for row in run.record["points"] if isinstance(row, dict)] if run.kind == "path" else []
+    parts: list[Part | None] = []
+    for key, label in DRAWN.items() if rows else ():
+        names = {key: "training" if label == "loss" else label}
+        names |= {"loss": "held out"} if label == "loss" and "loss" in rows[0] else {}
+        series = [Series(name, [(row.get("lam"), row.get(each)) for row in rows]) for each, name in names.items()]
+        drawn = chart(f"The {label} against λ", ("λ", label), series, (True, key == "gap"))
+        parts.append(drawn and Part("chart", chart=drawn))
+    return [*parts, rows_table("Values of λ, one a row", rows)] if rows else []
+
+
+# ── the run ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def work(run: Run) -> list[Part | None]:
+    """Backend, rounds and seconds; how the gap closed; for several backends one row each."""
+    told = run.record.get("reference", run.record)
+    keys = ("status", "backend", "rounds", "cuts", "seconds", "cpu_seconds", "oracle_seconds", "master_seconds")
+    rows = [(key.replace("_", " "), shown(told[key])) for key in (*keys, "train_error") if told.get(key) is not None]
+    parts: list[Part | None] = [Part("facts", rows=rows) if rows else None]
+    history = [each for each in run.record.get("history") or [] if isinstance(each, dict)]
+    if history and all(isinstance(each.get("round"), int) for each in history):
+        gaps = Series("relative gap", [(each["round"], each.get("gap")) for each in history])
+        drawn = chart("How the proven gap closed", ("round", "relative gap"), [gaps])
+        parts.append(drawn and Part("chart", chart=drawn))
+        parts.append(rounds_table(history))
+    if several := [each for each in run.record.get("rows") or [] if isinstance(each, dict)]:
+        parts.append(rows_table("Backends, one a row", several))
+    return parts
+
+
+def rounds_table(history: Sequence[Mapping[str, Any]]) -> Part:
+    columns = [Column(name, "number") for name in HISTORY if name in history[0]]
+    shape = {"lower": "{:.12g}", "upper": "{:.12g}", "gap": "{:.1e}", "seconds": "{:.3f}"}
+    lines = [[number(each.get(c.title), shape.get(c.title, "{:g}")) for c in columns] for each in history]
+    return Part("table", table=Table("Rounds, one a row", columns, lines), folded=True)
+
+
+def rows_table(caption: str, rows: Sequence[Mapping[str, Any]]) -> Part:
+    """Rows of numbers and words as they stand in a record."""
+    names = [name for name in rows[0] if not isinstance(rows[0][name], list | dict)]
+    numeric = {name: all(is_number(row.get(name)) for row in rows) for name in names}
+    columns = [Column(name.replace("_", " "), "number" if numeric[name] else "") for name in names]
+    lines = [[number(row.get(n)) if numeric[n] else words(row.get(n)) for n in names] for row in rows]
+    return Part("table", table=Table(caption, columns, lines))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | None) and not isinstance(value, bool)
+
+
+# ── how to repeat it ──────────────────────────────────────────────────────────────────────────────
+
+
+def repeat(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
+    """Commands, versions and digests."""
+    from workbench.proofs.checker import archive
+
+    commands = [str(run.about["command"])] if run.about.get("command") else []
+    rows = []
+    if run.certificate is not None:
+        commands.append(f"cutbench verify {shlex.quote(str(run.certificate))}")
+        for path in archive.files_of(run.certificate):
+            rows.append((f"sha256 of {path.name}", file_digest(path)))
+    if proof.get("data_sha256"):
+        rows.append(("sha256 of the data", str(proof["data_sha256"])))
+    versions = run.about.get("versions")
+    if isinstance(versions, dict):
+        rows.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
+    parts = [Part("command", text="\n".join(f"$ {each}" for each in commands)) if commands else None]
+    return [*parts, Part("facts", rows=rows) if rows else None]
+
+
+def file_digest(path: Path) -> str:
+    import hashlib
+
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"

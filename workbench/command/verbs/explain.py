@@ -1,0 +1,68 @@
+"""Show which samples and cuts hold an optimum.
+
+CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. A sample holds the optimum if outputs other
+than the truth have dual weight: these are the support vectors of a structured model. Each is shown with its outputs,
+their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left.
+
+    cutbench explain runs/iris-soft-margin
+    cutbench explain runs/digits-soft-margin --most 3 --json
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import workbench.command.terminal as terminal
+from workbench.command.terminal import interval, small
+from workbench.command.words import certificate_path, json_option, positive, verb
+
+
+@verb(__doc__)
+@click.argument("certificate")
+@click.option("--most", default=10, show_default=True, metavar="N", help="Samples shown, by falling pull.")
+@json_option
+def command(certificate: str, most: int, as_json: bool) -> int:
+    from workbench.proofs.certificate import load
+    from workbench.proofs.support import explain
+
+    path = certificate_path(certificate)
+    held, header = load(path)
+    with terminal.stdout_kept(), terminal.status(f"{path} …"):
+        found = explain(held, positive("most", most))
+    record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]}
+    record["about"] = header.get("alternation")
+    record |= {"settings": header["formulation"]["settings"], "data_sha256": header["data_sha256"]} | asdict(found)
+    terminal.emit(record) if as_json else show(record)
+    return 0
+
+
+def show(record: dict[str, Any]) -> None:
+    """Print the counts, then each sample with its outputs."""
+    click.echo(f"{record['formulation']}: optimum in {interval(record)}")
+    if record["about"]:
+        click.echo(f"  of the last convex program of {record['about']['formulation']}, which is not proven as a whole")
+    held, full = record["support"], record["full"]
+    click.echo(
+        f"  {held} of {record['n_samples']} samples hold it by {record['cuts']} cuts; {full} of them with all of their "
+        f"weight, {held - full} with a part"
+    )
+    for each in record["samples"]:
+        share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
+        click.echo(f"\n  sample {each['sample']}: {each['truth']}; {share} of its weight on other outputs, {numbers}")
+        for cut in each["cuts"]:
+            click.echo(
+                f"    against {cut['output']}: share {cut['share']:.3f}, loss {cut['loss']:g}, at θ {cut['height']:.4g}"
+            )
+        click.echo(f"    without it: {leaving(each['left'])}")
+
+
+def leaving(left: dict[str, Any] | None) -> str:
+    """What is proven of the optimum without a sample, in words."""
+    if left is None:
+        return "no sample would be left"
+    least, greatest = left["change"]
+    moved = "" if left["moved"] is None else f", the weights move by at most {small(left['moved'])}"
+    return f"the optimum changes by {least:+.3e} to {greatest:+.3e}{moved}"

@@ -1,0 +1,76 @@
+"""Outputs that are sets of parts: the links of a `Matching`, the arcs of the paths of a `Flow`.
+
+    φ(x, y) = Σ of the features of the parts in y            ℓ(y_i, y) = c⁺ |y ∖ y_i| + c⁻ |y_i ∖ y|
+
+Both classes derive from `Parts`, which computes features and loss of a batch from the parts that its outputs use.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from workbench.contracts import Floats, Ints
+
+
+class Parts(ABC):
+    """Data of n samples whose outputs are sets of parts; subclasses define `used` and `mistakes`.
+
+    parts : (N, d) CSR, the features of every part of every sample
+    false_positive, false_negative : c⁺ and c⁻
+    """
+
+    n_samples: int
+    truth: Ints
+    magnitude: Floats
+    max_loss: Floats
+    false_positive: float
+    false_negative: float
+
+    @property
+    @abstractmethod
+    def parts(self) -> sparse.csr_array: ...
+
+    @abstractmethod
+    def used(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
+        """(number in the batch, row of `parts`) of every part of the outputs, by number and row."""
+
+    @abstractmethod
+    def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
+        """|y ∖ y_i| and |y_i ∖ y| for a batch, (m,) each."""
+
+    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        number, rows = self.used(samples, outputs)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(samples)))])
+        pick = sparse.csr_array((np.ones(len(rows)), rows, ends), shape=(len(samples), self.parts.shape[0]))
+        sums = sparse.csr_array(pick @ self.parts)
+        sums.sort_indices()
+        return sums
+
+    @cached_property
+    def truth_features(self) -> sparse.csr_array:
+        """φ(x_i, y_i) of every sample, (n, d)."""
+        return self.features(np.arange(self.n_samples), self.truth)
+
+    @cached_property
+    def exact_features(self) -> bool:
+        """Whether every sum of features is exact."""
+        return summed_exactly(self.parts.data, float(self.magnitude.max()))
+
+    @cached_property
+    def exact_loss(self) -> bool:
+        """Whether every sum of costs is exact."""
+        return summed_exactly(np.array([self.false_positive, self.false_negative]), float(self.max_loss.max()))
+
+    def loss(self, samples: Ints, outputs: Ints) -> Floats:
+        wrong, missed = self.mistakes(samples, outputs)
+        return self.false_positive * wrong + self.false_negative * missed
+
+
+def summed_exactly(values: Floats, largest: float) -> bool:
+    """Whether sums up to `largest` are exact: all values multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
+    scales = (2.0**s for s in range(0, 53, 4))
+    return any(2 * largest * s < 2.0**53 and not (values * s % 1).any() for s in scales)

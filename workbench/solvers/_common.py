@@ -1,0 +1,26 @@
+"""What several solvers ask before they start: of their own settings, and of a formulation with r = λ/2 ‖w‖²."""
+
+from __future__ import annotations
+
+from workbench.contracts import CutForm, Formulation, Problem, SmoothForm
+from workbench.errors import BadInput
+from workbench.objectives.regularizers import SquaredNorm
+
+
+def checked_average(average: str) -> None:
+    """`BadInput` unless the returned weights are to be the weighted average of the iterates or the last one."""
+    if average not in ("weighted", "last"):
+        raise BadInput(f"average is {average!r}; choose 'weighted' or 'last'.")
+
+
+def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smooth: bool = False) -> str | None:
+    """Why a solver for r = λ/2 ‖w‖² and finite prices cannot work on the pair, or None.
+
+    smooth : whether the solver takes smooth terms besides cuts
+    """
+    kinds, words = (CutForm | SmoothForm, "cuts or smooth terms") if smooth else (CutForm, "cuts")
+    if not isinstance(formulation, kinds) or not isinstance(formulation.regularizer(problem), SquaredNorm):
+        return f"{name} needs {words} and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
+    if formulation.prices(problem).hard:
+        return f"{name} needs finite prices and hard constraints have none; use the soft margin."
+    return None

@@ -1,0 +1,96 @@
+"""Memory: how much this process may take, how much is left, and a refusal before too much is taken.
+
+`limited_to(bytes)` is `--memory-limit`. The limit is the operating system's own (RLIMIT_DATA: private memory that can
+be written, as arrays are), so native code obeys, too, and child processes inherit the limit. What is about to take
+much memory asks first: `demand(bytes, what, instead)` raises one sentence in place of an allocation that fails half
+way, or of a machine that swaps.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from workbench.errors import BadInput, OutOfMemory
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits; estimates hold there, too
+    resource = None
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+LEAST = 2**28  # bytes below which Python with its numerical packages does not start
+_LIMIT: list[int] = []  # the last limit that was set, if any
+
+
+def size_of(text: str) -> int:
+    """The bytes in a text such as 2GiB, 500M or 1073741824; `BadInput` otherwise."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    size = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    if size < LEAST:
+        raise BadInput(f"The memory limit is {text!r}; give a size of at least 256MiB, such as 2GiB.")
+    return size
+
+
+def limited_to(size: int) -> Callable[[], None]:
+    """Let this process and those that it starts take at most `size` bytes each; the function that ends the limit."""
+    before, kept = list(_LIMIT), resource and resource.getrlimit(resource.RLIMIT_DATA)
+    _LIMIT[:] = [size]
+    if resource is not None and kept is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (size if kept[1] < 0 else min(size, kept[1]), kept[1]))
+
+    def lifted() -> None:
+        _LIMIT[:] = before
+        if resource is not None and kept is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, kept)
+
+    return lifted
+
+
+def limit() -> int | None:
+    """The limit that `limited_to` set, or None."""
+    return _LIMIT[0] if _LIMIT else None
+
+
+def machine() -> int:
+    """The bytes of this machine's memory; 8 GiB where the system gives no number."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**33
+
+
+def held() -> int:
+    """The bytes that this process holds; 0 where the system gives no number."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def available() -> int:
+    """The bytes that the machine can still give; three quarters of its memory where the system gives no number."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return machine() * 3 // 4
+
+
+def room() -> int:
+    """The bytes that this process may still take: what the limit leaves, and what the machine can give."""
+    own = limit()
+    return available() if own is None else max(min(available(), own - held()), 0)
+
+
+def demand(size: float, what: str, instead: str) -> None:
+    """Raise `OutOfMemory`, one sentence, if `what` would take more than there is room for."""
+    if size > room():
+        raise OutOfMemory(
+            f"{what} would take {size / 2**30:.3g} GiB and {room() / 2**30:.3g} GiB of memory are left; {instead}."
+        )
