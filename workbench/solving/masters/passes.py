@@ -39,10 +39,7 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes.
-
-    gap, risk, peak : of a pass's visits, Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r
-    """
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
 
     passes: int
     gap: float
@@ -112,6 +109,7 @@ class Passes:
         samples, witnesses = self.family.unpacked(arrays)
         self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
+        self.mean = self.ascent.theta
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
 
     @property
