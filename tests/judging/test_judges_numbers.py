@@ -20,7 +20,8 @@ from workbench.judging.conventions.one_vs_rest import described
 from workbench.judging.reference import reference_of
 from workbench.judging.reports import Report
 from workbench.judging.seeds import Run
-from workbench.judging.verdicts import crosscheck
+from workbench.judging.settling import settling
+from workbench.judging.verdicts import Hearing, crosscheck
 from workbench.judging.words import AGREES, Verdict
 from workbench.solvers.subgradient import Subgradient
 from workbench.solving.stochastic import run
@@ -177,3 +178,24 @@ def test_ratios_within_thirty_times_are_tried_and_none_within_half_more(kappa, n
     monkeypatch.setattr(scaling, "out_of_question", lambda suspect: False)
     names = {each.name for each in scaling.multiples(Suspect(reference().theta, reference()))}
     assert (name in names) == tried
+
+
+# ── histories ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ten_times_the_variance_is_significant():
+    """Of five checkpoints, for curves that bend more and more: from 10 on, if the limit is half of the end."""
+    passes, misfits = 2.0 ** np.arange(5), []
+    for bend in np.geomspace(0.1, 2.0, 60):
+        excesses = 0.3 * (1 + bend / passes) * (1 + 0.05 * np.array([1, -1, 1, -1, 1]))
+        found = settling(passes, excesses, 1e-4)
+        assert found.settled == (found.misfit > 10 and found.limit >= excesses[-1] / 2)
+        misfits.append(found.misfit)
+    assert any(1 < each < 10 for each in misfits)
+    assert any(10 < each < 100 for each in misfits)
+
+
+@pytest.mark.parametrize("times", [BELOW, ABOVE])
+def test_a_million_times_the_passes_are_not_told(times):
+    here = SimpleNamespace(needed=1e6 * 100 * times, passes=np.array([100.0]), threshold=1e-4)
+    assert ("no budget would do" in Hearing.trend(here, 0.5)) == (times > 1)

@@ -130,6 +130,20 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
+JUDGES = ("judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+TARGETS |= {
+    "judging/patience": Target(("judging/test_patience",)),
+    "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
+    "judging/seeds": Target(("judging/test_judging",), words=("-k", "decision_rule or error_rate or seeds_are")),
+    "judging/claims": Target(("judging/test_judges_numbers", "judging/test_judging"), words=("-k", "not limit")),
+    "judging/verdicts": Target((*JUDGES, "judging/test_crosscheck", "judging/test_judging")),
+    "judging/controls": Target(("judging/test_controls", "judging/test_crosscheck")),
+    "judging/relations": Target(("judging/test_relations",)),
+    "judging/audits": Target(("judging/test_judges_numbers", "judging/test_audits")),
+    "judging/conventions/detective": Target(
+        ("judging/test_judges_numbers", "judging/test_one_vs_rest", "judging/test_conventions")
+    ),
+}
 
 
 # ── mutants ───────────────────────────────────────────────────────────────────────────────────────
