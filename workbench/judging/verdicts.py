@@ -26,9 +26,10 @@ stand still with the learner. The price is lateness: a learner still on its way 
 until it is nearly there.
 
 A solver that learns from its mistakes, a learner of costs set by difficulty and a learner of hidden states have no
-optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A bare θ has no history, so above the tolerance it is `not converged`
-whatever its excess. Pass the answers under growing budgets, [(passes, θ), …]: with two to four of them, settled means
-that e changed by less than 1 % while the budget at least doubled. Of a long history GRADED are looked at (`chosen`).
+optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A bare θ has no history,
+so above the tolerance it is `not converged` whatever its excess. Pass the answers under growing budgets, [(passes, θ),
+…]: with two to four of them, settled means that e changed by less than 1 % while the budget at least doubled. Of a long
+history GRADED are looked at (`chosen`).
 """
 
 from __future__ import annotations
