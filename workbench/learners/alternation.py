@@ -1,12 +1,12 @@
 """Alternation as a learner: passes of dual ascent on the convex program of a state, then the next state.
 
-    latent-ssvm         state: hidden h      convex program F(·; h)                       next: h at its best      (CCCP)
+    latent-ssvm         state: hidden h      convex program F(·; h)                      next: h at its best (CCCP)
     self-paced-latent   state: pace          the same over the samples that are kept     next: Algorithms 1 and 2
-    self-paced          state: v ∈ {0, 1}ⁿ   ½‖w‖² + Σ v_i c_i ξ_i                        next: v_i = 1[c_i ξ_i < κ_i]
+    self-paced          state: v ∈ {0, 1}ⁿ   ½‖w‖² + Σ v_i c_i ξ_i                       next: v_i = 1[c_i ξ_i < κ_i]
 
 The programs are not solved: `inner` passes of dual-block (solvers/dual_block.py) go to one state, then the state moves,
-or, if it would stay, the same ascent goes on. A state that stays for `patience` times `inner` passes ends a start; the next
-start begins at other random states. The learner yields the best weights so far by the objective of the whole,
+or, if it would stay, the same ascent goes on. A state that stays for `patience` times `inner` passes ends a start; the
+next start begins at other random states. The learner yields the best weights so far by the objective of the whole,
 
     F(w) = ½‖w‖² + Σ c_i ξ_i(w)   or   ½‖w‖² + Σ min(c_i ξ_i(w), κ_i),
 

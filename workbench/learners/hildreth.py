@@ -3,10 +3,10 @@
     min λ/2 ‖w‖²  s.t.  ⟨a, w⟩ + o ≤ 0 for every cut (a, o)         dual:  max over α ≥ 0 of Σ αo − ‖Σ αa‖²/(2λ)
 
 w = −Σ αa/λ. In one α the dual is a parabola, so a visit of a cut is its top, α ← (α + λ(⟨a, w⟩ + o)/‖a‖²)₊. A pass
-visits the samples in a new random order: the oracle's most violated cut joins the sample's cuts, and all of these are
-visited. A step of the newest cut alone is the passive-aggressive update of Crammer et al. (2006, §3), the least change
-of w after which that cut holds; older cuts, whose α may fall again, make the limit the optimum and not only a feasible
-point. The learner yields w after passes 1, 2, 4, …; the judge scales w to feasibility (`feasible_scale`).
+visits the samples in a new random order: the oracle's most violated cut joins all cuts, and is visited. That step alone
+is the passive-aggressive update of Crammer et al. (2006, §3), the least change of w after which the cut holds. SWEEPS
+sweeps over all cuts end the pass: α of older cuts may fall again, which makes the limit the optimum and not only a
+feasible point. The learner yields w after passes 1, 2, 4, …; the judge scales w to feasibility (`feasible_scale`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.contracts import CutForm, Floats
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 
-SWEEPS = 10  # of a sample's cuts in one visit
+SWEEPS = 20  # of all cuts in a pass
 
 
 class Hildreth:
@@ -40,15 +40,16 @@ class Hildreth:
         oracle, curvature = formulation.oracle(problem), formulation.regularizer(problem).curvature
         random, w = np.random.default_rng(rng), np.zeros(oracle.dim)
         there = np.flatnonzero(problem.weights > 0)
-        cuts: dict[int, dict[bytes, Cut]] = {int(i): {} for i in there}
+        cuts: dict[tuple[int, bytes], Cut] = {}
         for done in range(1, budget + 1):
             for i in random.permutation(there).tolist():
                 witness = oracle.argmax(w, np.array([i]))
                 slopes, offsets = oracle.rows(np.array([i]), witness)
-                cuts[i].setdefault(witness.tobytes(), Cut(slopes.toarray()[0], float(offsets[0]), curvature))
-                for _ in range(SWEEPS):
-                    for cut in cuts[i].values():
-                        cut.visit(w)
+                cut = Cut(slopes.toarray()[0], float(offsets[0]), curvature)
+                cuts.setdefault((i, witness.tobytes()), cut).visit(w)
+            for _ in range(SWEEPS):
+                for cut in cuts.values():
+                    cut.visit(w)
             if done & (done - 1) == 0 or done == budget:
                 yield done, w.copy()
 

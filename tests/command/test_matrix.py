@@ -1,0 +1,100 @@
+"""Every formulation on every output structure that fits it: solve, verify, crosscheck and a picture, by the command.
+
+The problems are the structures' own tiny instances, as Python files of a user; hard margins need data that can be
+separated. `make test` runs ONE structure a formulation, and each structure once; `make nightly` runs all pairs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.command.cli import cli
+from workbench.formulations.hard_margin import HardMargin
+from workbench.registries import compatibility, registry
+
+PROBLEM = """
+import numpy as np
+import workbench as wb
+
+def problem():
+    return wb.registry("output").get("{output}").tiny(np.random.default_rng({seed}))
+"""
+SEPARABLE = """
+import workbench as wb
+
+def problem():
+    return wb.load_problem("toy")(n=9, separable=True)
+"""
+FIRST = {  # the structure on which `make test` runs a formulation
+    "completed-ssvm": "structured",
+    "crf": "chain",
+    "fixed-cost": "chain",
+    "hard-margin": "multiclass",
+    "kappa-difficulty": "multiclass",
+    "latent-ssvm": "motif",
+    "normalized-cost-learning": "multiclass",
+    "perceptron": "matching",
+    "self-paced": "tree",
+    "self-paced-latent": "motif",
+    "simplex-cost-learning": "multiclass",
+    "soft-margin": "graph",
+    "weighted-risk": "linear",
+}
+EXTRA = {("flow", "soft-margin")}
+GAP = "1e-3"
+
+
+def pairs():
+    every = sorted((each.output, each.formulation) for each in compatibility() if each.why is None)
+    first = {(output, formulation) for formulation, output in FIRST.items()} | EXTRA
+    if os.environ.get("CUTBENCH_NIGHTLY"):
+        return every
+    assert first <= set(every)
+    assert {output for output, _ in first} == {output for output, _ in every}
+    assert {formulation for _, formulation in first} == {formulation for _, formulation in every}
+    return sorted(first)
+
+
+@pytest.mark.parametrize(("output", "formulation"), pairs())
+def test_solve_verify_crosscheck_and_a_picture(output, formulation, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = PROBLEM.format(output=output, seed=0)
+    if formulation == "hard-margin":
+        text = SEPARABLE if output == "multiclass" else separable(output)
+    (tmp_path / "mine.py").write_text(text)
+    pair = ("./mine.py", formulation, "--gap", GAP)
+    solved = invoke("solve", *pair, "--out", "solved", "--json")
+    record = json.loads(solved.stdout)
+    assert solved.exit_code == {"cycle": 3}.get(record["status"], 0), solved.output
+    assert record["learned"]["weights"]
+    verified = invoke("verify", "solved/certificate.json", "--allow-conditional", "--json")
+    assert verified.exit_code == 0, verified.output
+    judged = invoke("crosscheck", *pair, "--passes", "10", "--tolerance", "1e-2", "--json")
+    rows = json.loads(judged.stdout)["learners"]
+    assert rows
+    assert {row["verdict"] for row in rows} <= {"agrees", "not converged"}, judged.output
+    assert judged.exit_code in (0, 3), judged.output
+    assert invoke("report", "solved", "--out", "page.html").exit_code == 0
+    assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def separable(output):
+    """The structure's first tiny instance that hard margins can separate."""
+    structure = registry("output").get(output)
+    for seed in range(100):
+        try:
+            wb.solve(HardMargin(), structure.tiny(np.random.default_rng(seed)), gap=1e-3)
+        except wb.NotSeparable:
+            continue
+        return PROBLEM.format(output=output, seed=seed)
+    raise AssertionError(f"no tiny {output} can be separated")
+
+
+def invoke(*words):
+    return CliRunner().invoke(cli, words)
