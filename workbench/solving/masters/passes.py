@@ -92,6 +92,7 @@ class Passes:
         self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
+        self.best: Cuts | None = None  # their cuts, if they are at hand
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
         if self.checkpoints.last:
             self.restore(self.checkpoints.last)
@@ -174,7 +175,7 @@ class Passes:
         weights = self.bounds.balanced(cuts, weights)
         lower = self.bounds.lower(cuts, weights, self.family.least)
         if lower > state.lower:
-            state.lower, self.duals = lower, (samples, witnesses, weights)
+            state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
         if self.gap > self.wanted and np.isfinite(self.gap):
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
@@ -185,7 +186,7 @@ class Passes:
     def cuts(self) -> Cuts:
         """The cuts of the best lower bound."""
         samples, witnesses, _ = self.duals
-        return Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+        return self.best or Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
 
     def ended(self) -> Progress:
         """The progress, its weights those of `cuts`."""
@@ -206,7 +207,7 @@ class Passes:
         """Take over the bounds that rounds of cut generation found, and their records."""
         cuts, held = self.family.cuts, np.flatnonzero(state.weights)
         if state.lower > self.state.lower:
-            self.duals = cuts.samples[held], cuts.witnesses[held], state.weights[held]
+            self.duals, self.best = (cuts.samples[held], cuts.witnesses[held], state.weights[held]), None
         self.state = replace(state, masters=self.state.masters, weights=np.empty(0), status="limit")
 
     def stands(self) -> bool:
@@ -225,7 +226,9 @@ def ascent(bounds: Bounds) -> Ascent:
     """The ascent for these bounds, all weight on the truths."""
     shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
     prices = bounds.prices.floats()
-    slopes, _ = bounds.oracle.rows(samples, bounds.oracle.argmax(bounds.start, samples))
+    scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
+    asked = samples if scaled else samples[:1]
+    slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
     if bounds.prices.hard:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
