@@ -44,7 +44,7 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import U, down, gamma, up
 from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import common, product, ratios
-from workbench.contracts import Enumerable, Floats, Ints
+from workbench.contracts import Enumerable, Floats, Ints, Latent
 from workbench.errors import BadInput, MissingCapability
 
 ALIKE = 1e-9  # the relative width of an interval at which floats are done
@@ -370,14 +370,16 @@ def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list
 def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None) -> Novelty:
     """Novelty of a problem's samples (all of them unless given, as indices or as a mask) to the weights θ.
 
-    Without hidden variables there is one program a sample. Raises `MissingCapability` if outputs cannot be listed.
+    There is one program a hidden state, and one a sample without hidden variables. Raises `MissingCapability` if
+    outputs cannot be listed.
     """
     if not isinstance(problem, Enumerable):
         raise MissingCapability(f"Novelty needs all outputs listed and {type(problem).__name__} has no `outputs`.")
     w = np.asarray(theta, float).ravel()
     if w.shape != (problem.n_features,):
         raise BadInput(f"The weights have {w.size} entries but the problem needs {problem.n_features}; give that many.")
-    return novelties([[rivals(problem, w, i)] for i in chosen_samples(samples, problem.n_samples)])
+    programs = hidden_rivals if isinstance(problem, Latent) else one_state
+    return novelties([programs(problem, w, i) for i in chosen_samples(samples, problem.n_samples)])
 
 
 def chosen_samples(samples: ArrayLike | None, n: int) -> list[int]:
@@ -391,6 +393,19 @@ def chosen_samples(samples: ArrayLike | None, n: int) -> list[int]:
     if len(outside):
         raise BadInput(f"There is no sample {outside[0]}; give indices from 0 to {n - 1}.")
     return chosen.astype(np.int64).tolist()
+
+
+def hidden_rivals(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]]:
+    """For each state h rows Φ(x_i, y_i, h) − Φ(x_i, ŷ, ĥ) and needs Δ − ⟨w, row⟩ over all rivals, ŷ ≠ y_i."""
+    outputs = problem.outputs(i)
+    batch = np.full(len(outputs), i)
+    features, losses = problem.features(batch, outputs).toarray(), problem.loss(batch, outputs)
+    rows = [own - features[losses > 0] for own in features[losses == 0]]
+    return [(each, losses[losses > 0] - each @ w) for each in rows]
+
+
+def one_state(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]]:
+    return [rivals(problem, w, i)]
 
 
 def rivals(problem: Any, w: Floats, i: int) -> tuple[Floats, Floats]:
