@@ -107,7 +107,8 @@ class BCFW(Solver):
         state, (slopes, offsets) = self.init(formulation, problem), formulation.oracle(problem).rows(samples, witnesses)
         places = samples, np.arange(len(samples))
         spread = sparse.csr_array((-weights / state.lam, places), shape=(len(state.blocks), len(samples)))
-        state.blocks += sparse.csr_array(spread @ slopes)
+        moved = sparse.coo_array(spread @ slopes)
+        state.blocks[moved.coords] = moved.data
         np.add.at(state.offsets, samples, weights * offsets)
         state.w[:] = state.mean[:] = state.blocks.sum(axis=0)
         return state
