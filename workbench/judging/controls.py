@@ -3,7 +3,8 @@
 A history that looks settled (judging/settling.py) accuses a learner only if correct solvers do not look settled on the
 same problem with the same budget.
 
-    one of our solvers        eight clean runs of the same solver must all end below half of the learner's limit
+    one of our solvers        eight clean runs of the same solver must all end below half of the learner's limit, or
+                              below a tenth of it if the learner only stands still
     any other learner         two clean runs of every solver that fits are asked the same questions; the learner is
                               excused if one of these runs also looks settled above half of the learner's limit, or
                               stands still above a tenth of the limit
@@ -70,12 +71,13 @@ class Asked(NamedTuple):
 def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
     """Whether clean runs excuse a learner; `trace` is of a solver, or None."""
     budget, limit = max(int(min(asked.passes, BUDGET)), 1), asked.limit
-    if trace is not None and not asked.stands and (solver := own_solver(trace)) is not None:
+    margin = STANDING if asked.stands else SETTLED
+    if trace is not None and (solver := own_solver(trace)) is not None:
         end = max(clean(solver, reference, budget, seed, asked.tolerance).end for seed in SEEDS)
-        return Control(end, not end < limit / SETTLED)
+        return Control(end, not end < limit / margin)
     every = [(each, seed) for each in fitting(reference) for seed in SEEDS[:FEW]]
     runs = [clean(each, reference, budget, seed, asked.tolerance) for each, seed in every]
-    end, margin = max((each.end for each in runs), default=np.inf), STANDING if asked.stands else SETTLED
+    end = max((each.end for each in runs), default=np.inf)
     if trace is not None and asked.stands:
         return Control(end, not end < limit / margin)
     alike = any(each.settled and each.end >= limit / margin for each in runs)
