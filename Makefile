@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz matrix mutation wheels clean
+.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -28,7 +28,7 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz mutation wheels matrix bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: fuzz matrix parsers reliability mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
@@ -36,12 +36,21 @@ fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 matrix: $(VENV)/installed  ## every formulation on every structure, every row of docs/sources.md
 	CUTBENCH_NIGHTLY=1 $(BIN)/python -m pytest tests/command/test_matrix.py tests/test_sources.py
 
+parsers: $(VENV)/installed  ## every parser on damaged files, for ten minutes of CPU
+	$(BIN)/python tests/nightly/parsers.py 600
+
+reliability: $(VENV)/installed  ## runs under fire, hostile files, limits, and 10,000 solves in one process
+	$(BIN)/cutbench bench reliability --set kills=1000 --set soak=1
+
 mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, and expect a test to fail
 	$(BIN)/python tests/nightly/mutation.py
 
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'
 	touch $@
+
+release-check: $(VENV)/nightly  ## what must hold before a release, one line an item
+	$(BIN)/python tests/nightly/release.py
 
 wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)

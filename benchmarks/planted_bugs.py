@@ -46,7 +46,7 @@ from scipy.stats import beta
 
 from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.judging.faults.first import FAULTS
-from workbench.judging.faults.problems import HOSTS, hard_cases
+from workbench.judging.faults.problems import HARD, HOSTS, hard_cases
 from workbench.judging.faults.strangers import hosts, strangers
 from workbench.judging.faults.trials import Bench, Trial
 from workbench.registries import load_file, registry
@@ -65,13 +65,15 @@ THRESHOLDS = tuple(10.0**k for k in np.arange(-3.0, 1.01, 0.5))  # of the plain 
 Task = tuple[str, int, str]
 
 
-def work(first_seed: int, seeds: int, hard: int, families: Iterable[str]) -> Iterator[Task]:
+def work(
+    first_seed: int, seeds: int, hard: int, families: Iterable[str], cases: Iterable[str] = HARD
+) -> Iterator[Task]:
     """(family, seed, case) of all problems; of the second catalogue (SECOND, seed, host)."""
     for family in families:
         usual = hosts() if family == SECOND else [""]
         yield from ((family, first_seed + seed, name) for seed in range(seeds) for name in usual)
         for place, case in enumerate(hard_cases(family) if family != SECOND else (), 1):
-            yield from ((family, first_seed + place * STRIDE + seed, case) for seed in range(hard))
+            yield from ((family, first_seed + place * STRIDE + seed, case) for seed in range(hard) if case in cases)
 
 
 def done(task: Task, tolerance: float, bugs: str) -> list[Trial]:
@@ -100,6 +102,7 @@ def planted_bugs(
     processes: int = 2,
     only: str = "",
     bugs: str = "",
+    cases: str = "",
     kept: str = "",
 ) -> Iterator[dict[str, Any]]:
     """Detection and false alarms over `seeds` random problems a family and `hard` hard ones a case and family.
@@ -110,6 +113,7 @@ def planted_bugs(
     first_seed      of the problems; hard cases count from there in strides of 100,000, so that none is used twice
     only            families, with commas (none: all), `second` for the second catalogue
     bugs            a part of the names of the bugs to plant (none: all); `none` for no bug
+    cases           hard cases, with commas (none: all)
     processes       1: no process but this one
     kept            files of runs, with commas: they count, and are not run again; the first gets what is run
     runs            with a bug;  harmful : of them
@@ -134,8 +138,8 @@ def planted_bugs(
     if max(seeds, hard) > STRIDE:
         raise BadInput(f"There are at most {STRIDE} seeds a case; go on with first_seed={first_seed + 20 * STRIDE}.")
     before = read(files)
-    every = work(first_seed, seeds, hard, settings.chosen(only, [*HOSTS, SECOND], "family"))
-    tasks = [task for task in every if task not in before]
+    families, among = settings.chosen(only, [*HOSTS, SECOND], "family"), settings.chosen(cases, HARD, "hard case")
+    tasks = [task for task in work(first_seed, seeds, hard, families, among) if task not in before]
     runs = [run for some in before.values() for run in some]
     if not tasks:
         yield summary(runs)

@@ -37,6 +37,7 @@ def programs(
 
     exact, bounded, …  rows of each kind;  median_seconds, worst_seconds : CPU
     irreducible : infeasible rows whose contradiction is proven irreducible;  published_wrong : their names
+    table : one row a kind of programs and reading;  backends : one row a backend, what of the next three keys it has
     solved_BACKEND : of programs with an optimum, how many it calls solved at its default tolerance (for `backends`)
     boasts_BACKEND, worst_BACKEND : of these, how many are off by more than 1e-6 (relative to max(1, |optimum|)), and
     the largest such error
@@ -110,7 +111,28 @@ def summary(rows: list[dict[str, Any]], asked: list[str]) -> dict[str, Any]:
         record |= {f"solved_{name.lower()}": len(errors), f"boasts_{name.lower()}": sum(e > BOAST for e in errors)}
         record[f"worst_{name.lower()}"] = max(errors, default=None)
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    return record | {"rows": [{key: row.get(key) for key in keys} for row in rows]}
+    tables = {"table": collected(rows)} | ({"backends": boasts(record, asked)} if asked else {})
+    return record | tables | {"rows": [{key: row.get(key) for key in keys} for row in rows]}
+
+
+def collected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a kind of programs and reading: how many end how, the median bits of an optimum's denominator, CPU s."""
+    found = []
+    for group in dict.fromkeys((row["program"].partition("/")[0], row["reading"]) for row in rows):
+        part = [row for row in rows if (row["program"].partition("/")[0], row["reading"]) == group]
+        ends, bits = Counter(row["kind"] for row in part), [row["bits"] for row in part if row["bits"]]
+        seconds = [row["seconds"] for row in part]
+        row = {"programs": group[0], "reading": group[1], "count": len(part), "exact": ends["optimal"]}
+        row |= {each: ends[each] for each in ("infeasible", "nonconvex", "bounded", "unknown")}
+        row |= {"bits": statistics.median(bits) if bits else None}
+        found.append(row | {"median": statistics.median(seconds), "worst": max(seconds)})
+    return found
+
+
+def boasts(record: dict[str, Any], asked: list[str]) -> list[dict[str, Any]]:
+    """One row a backend: of the programs with an optimum, how many it calls solved; how many of these are off."""
+    keys = ("solved", "boasts", "worst")
+    return [{"backend": name} | {key: record[f"{key}_{name.lower()}"] for key in keys} for name in asked]
 
 
 NAMES = {"programs": programs}

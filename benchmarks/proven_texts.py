@@ -103,7 +103,8 @@ def tried(output: str, formulation: str, seeds: range) -> tuple[list[dict[str, A
             row["infeasible"] += proof.kind == "infeasible"
             row["open"] += proof.kind == "bounded" and None in (proof.lower, proof.upper)
             row["unknown"] += proof.kind == "unknown"
-            row["agreed"] += not found["fault"] and proof.kind != "unknown"
+            both = proof.kind == "infeasible" or None not in (proof.lower, proof.upper)
+            row["agreed"] += not found["fault"] and both
             row["apart"] = max(row["apart"], found.get("apart", 0.0))
             row["width"] = max(row["width"], w if np.isfinite(w := found.get("width", 0.0)) else 0.0)
             row["seconds"] += spent
@@ -123,8 +124,9 @@ def start(output: str, formulation: str, text: str) -> dict[str, Any]:
 def proven_texts(n: int = 200, seed: int = 0, pair: str = "") -> Iterator[dict[str, Any]]:
     """At least n random instances over all pairs; one row a text, one a failure.
 
-    rows : tried; of these proven exactly, proven infeasible, with an end open, with nothing proven; agreed; how far the
-        two intervals are apart at worst, and the widest (both relative to the optimum); CPU seconds of the proofs
+    rows : tried; agreed, by two ends that meet ours or by a contradiction; of these proven exactly, proven infeasible;
+        with an end open, with nothing proven; how far the two intervals are apart at worst, and the widest (both
+        relative to the optimum); CPU seconds of the proofs
     refused : pairs without such a text, and why
     """
     checked_whole(1, n=n)

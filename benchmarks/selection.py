@@ -32,7 +32,7 @@ from workbench.formulations.self_paced import SelfPaced
 from workbench.objectives.least_change import floor, novelties
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.capped import CappedBounds
-from workbench.solving.branch_and_bound import CappedTerms, alternation
+from workbench.solving.capped_terms import CappedTerms, alternation
 from workbench.solving.solve import solve
 
 AGREED = 1e-6

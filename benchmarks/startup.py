@@ -28,7 +28,7 @@ COMMAND = "from workbench.command.cli import main; main()"
 WORDS = {
     "help": ("--help",),
     "list": ("list",),
-    "solve": ("solve", "iris", "soft-margin", "--out", "run"),
+    "solve": ("solve", "iris", "soft-margin", "--out", "run", "--overwrite"),
     "verify": ("verify", "run"),
     "demo": ("demo", "--out", "story"),
 }

@@ -70,8 +70,8 @@ def draw(arrays):
         f"the worst by {worst:.2g}",
         f"{len(set(arrays['program'].tolist()))} convex quadratic programs, each solved at every backend's own default "
         "tolerance. A dot is one program: its objective's distance from the optimum that is proven in fractions, "
-        "relative to max(1, |optimum|). Filled: the backend says solved. Diamonds, the worst with its name: it says so and "
-        "is off by more than 10⁻⁶. Hollow: it says something else.",
+        "relative to max(1, |optimum|). Filled: the backend says solved. Diamonds, the worst named: it says so and is "
+        "off by more than 10⁻⁶. Hollow: it says something else.",
     )
     panel = axes[0, 0]
     style = wb.pictures.STYLES[0]

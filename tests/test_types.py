@@ -19,11 +19,11 @@ ASKED = {"Any", "hasattr", "getattr"}
 REASONS = {
     "a user's own": r"\buser'?s?\b|user's own|\bthey\b",
     "a library without types": r"has no types|have no types|any library|NumPy|sparse ones",
-    "out of a file or a message": r"JSON|out of the file|a question",
+    "out of a file or a message": r"JSON|out of the file|a question|a message",
     "known by its name only at run time": r"by (its |their )?(qualified )?name|\bfields of\b|a `partial`|λ|settings",
     "several arithmetics or shapes": r"arrays (and|or|of)|numbers (and|or|of)|whole numbers|or fractions",
     "the fault's own memory": r"own memory",
-    "each kind its own": r"each (kind|solver|problem)'?s? (its |of )?(own|NamedTuple)|class(es)? of the kind",
+    "each kind its own": r"each (kind|solver|problem)\b.*\bown\b|class(es)? of the kind",
     "defined in a wing above": r"wing above|are of that type",
     "any of the formulations": r"four kinds|any form",
 }

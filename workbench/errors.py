@@ -105,14 +105,14 @@ def checked_limits(**numbers: Any) -> None:
         if value is None and name != "gap":
             continue
         kind, what = (Integral, "whole number") if name == "max_rounds" else (Real, "number")
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < float("inf"):
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < 1e300:
             raise BadInput(f"{name} is {value!r}; give a positive {what} such as {examples[name]}.")
 
 
 def checked_positive(**settings: Any) -> None:
     """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
     for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= float(value) <= 1e100:
+        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= value <= 1e100:
             raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
 
 

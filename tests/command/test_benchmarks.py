@@ -17,10 +17,12 @@ from workbench.registries import registry, settings_of
 
 SMALL = {
     "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
+    "large-speed": {"only": "text-soft,text-hard,tags-simplex", "seconds": 20.0, "small": True},
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 30, "gap": 0.1, "only": "digits"},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
+    "shards": {"n": 20, "lams": "0.1", "counts": "1,2", "gap": 0.05, "slow": 0, "kills": 0, "lies": 1},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
     "criteria": {"splits": 2, "starts": 1, "n": 10, "gap": 1e-2, "only": "motif", "processes": 1},
     "dyadic-table": {"tasks": 60, "passes": 1, "rounds": 2, "seeds": 1},
@@ -43,16 +45,21 @@ SMALL = {
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
     "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
     "startup": {"repeats": 1},
+    "path": {"n": 30, "epsilon": 0.1, "tried": 5},
+    "reliability": {"only": "oracles"},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
+    "proven-texts": {"n": 1, "pair": "structured:crf"},
     "oracles": {"enumerated": 5, "compared": 5},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
+NONE = {"failed", "accepted_false", "disagreements", "crashes", "hangs", "unjudged", "false"}  # must be 0
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
+    "large-speed": {"rows", "met"},
     "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
     "dyadic-table": {"rows", "steps", "active", "bounds", "certified", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
@@ -126,11 +133,18 @@ KEYS = {
         *("large_seconds", "large_gap", "large_detections", "large_arcs", "rows"),
     },
     "cost-table": {"rows", "findings", "seconds", "failed"},
+    "shards": {"rows", "lies_runs", "lies_same"},
     "error-counts": {"rows", "random_rank", "random_deviation", "random_negative", "random_counted", "failed"},
     "k-scaling": {"rows", "failed"},
+    "reliability": {"tried", "survived", "lost", "failed", "seconds", "findings", "rows"},
     "startup": {f"{name}{suffix}" for name in ("help", "list", "solve", "verify") for suffix in ("", "_cpu")},
+    "path": {
+        *("n", "epsilon", "gap", "solved", "cpu", "dearest", "ratio", "dearest_same_gap", "ratio_same_gap"),
+        *("tried", "beyond", "worst", "failed"),
+    },
     "programs": {"optimal", "infeasible", "irreducible", "median_seconds", "worst_seconds", "boasts_clarabel", "rows"},
     "program-families": {"instances", "exact", "false", "wide", "failed", "rows"},
+    "proven-texts": {"tried", "agreed", "exact", "open", "unknown", "failed", "rows", "failures", "refused"},
     "tolerances": {"programs", "boasts", "worst_clarabel", "worst_scs", "rows"},
 }
 
@@ -147,6 +161,7 @@ def test_a_benchmark_returns_its_keys(name, monkeypatch):
     assert done.exit_code == 0, done.stderr or done.exception
     record = json.loads(done.stdout)
     assert KEYS[name] <= record.keys()
+    assert {key: record[key] for key in NONE & record.keys()} == dict.fromkeys(NONE & record.keys(), 0)
     for key, value in record.items():
         assert isinstance(value, (str, list)) or math.isfinite(value), key
         if isinstance(value, float) and any(word in key for word in ("cpu", "_us", "_over_", "ratio", "passes")):

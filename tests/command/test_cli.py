@@ -86,6 +86,33 @@ def test_a_limit_exits_with_3_and_the_remedy(cutbench):
     assert "raise --time-limit, --max-rounds or --memory-limit" in result.stderr
 
 
+def test_a_certificate_is_replaced_only_on_purpose(cutbench):
+    cutbench(*IRIS, "--out", "mine")
+    before = Path("mine/certificate.json").read_bytes()
+    refused = cutbench("solve", "toy", "soft-margin", "--out", "mine", code=2)
+    assert "mine/certificate.json exists" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert Path("mine/certificate.json").read_bytes() == before
+    cutbench("solve", "toy", "soft-margin", "--out", "mine", "--overwrite")
+    assert json.loads(Path("mine/certificate.json").read_text())["problem"]["name"] == "toy"
+
+
+def test_progress_tells_what_is_left():
+    rounds = [(float(second), 10.0**-second) for second in range(8)]
+    assert terminal.remaining(rounds, 1e-9) == " of 1e-09, about 2 s left"
+    assert terminal.remaining(rounds[:2], 1e-9) == " of 1e-09"
+    assert terminal.remaining([(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 1.0)], 1e-9) == " of 1e-09"
+    assert terminal.remaining([(float(k), float("inf")) for k in range(9)], None) == ""
+
+
+def test_a_long_last_column_is_wrapped_below_its_heading(capsys):
+    terminal.table(["learner", "because"], [["mine", "word " * 60], ["other", "short"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= terminal.WIDE
+    assert lines[2].startswith(" " * 11 + "word")
+    assert " ".join(" ".join(lines[1:-2]).split()) == "mine " + ("word " * 60).strip()
+
+
 def test_every_installed_backend_is_a_row(cutbench):
     result = cutbench("solve", "toy", "soft-margin", "--backend", "all", "--gap", 1e-6, "--json")
     record = json.loads(result.stdout)

@@ -113,6 +113,20 @@ def test_every_verb_explains_itself_with_an_example_that_parses(name):
         cli.commands[verb].make_context(verb, words)
 
 
+def completed(words):
+    """What the shell completion of click offers for a line of words, of which the last is being typed."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "_CUTBENCH_COMPLETE": "bash_complete"}
+    environment |= {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment)
+    assert done.stderr == ""
+    return [line.removeprefix("plain,") for line in done.stdout.split()]
+
+
+def test_the_shell_completes_verbs_and_options():
+    assert completed(["cutbench", "ver"]) == ["verify"]
+    assert completed(["cutbench", "solve", "--ov"]) == ["--overwrite"]
+
+
 def test_no_verbs_help_imports_anything_heavy():
     code = """if True:
         import contextlib, io, sys

@@ -100,6 +100,19 @@ def test_a_certificate_that_proves_nothing_is_called_so(pages, tmp_path):
     assert "<strong>Proven</strong>" not in text
 
 
+def test_a_record_alone_is_called_what_it_is(pages, tmp_path):
+    record = json.loads((pages["judged"].parent / "crosscheck.json").read_text())
+    record["reference"]["certificate"] = None
+    (tmp_path / "printed.json").write_text(json.dumps({key: record[key] for key in ("reference", "learners")}))
+    run("report", tmp_path / "printed.json", "--out", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "<strong>Not proven here</strong>" in text
+    assert "<strong>Proven</strong>" not in text
+    run("path", "toy", "soft-margin", "--points", 3, "--epsilon", 0.1, "--out", tmp_path / "path")
+    run("report", tmp_path / "path")
+    assert (tmp_path / "path" / "report.html").read_text().count("<svg") == 3
+
+
 def test_crosscheck_writes_its_page_itself(tmp_path):
     result = run(*WORDS, "--report", tmp_path / "new" / "page.html", "--json", codes=(0, 1, 3))
     assert json.loads(result.stdout)["reference"]["certificate"] is None

@@ -435,7 +435,7 @@ def certified(X: np.ndarray, y: list, lam: float = 0.1) -> tuple[float, float]:
     """The proven interval of the file with these samples, from the command line, and proven again."""
     lines = [",".join([*map(repr, row), str(label)]) for row, label in zip(np.asarray(X).tolist(), y, strict=True)]
     written("data.csv", "\n".join(lines))
-    record, _ = told("solve", "data.csv", "soft-margin", "--set", f"lam={lam!r}", "--out", "run")
+    record, _ = told("solve", "data.csv", "soft-margin", "--set", f"lam={lam!r}", "--out", "run", "--overwrite")
     assert told("verify", "run")[0]["proven"]
     return record["lower"], record["upper"]
 

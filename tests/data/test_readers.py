@@ -168,7 +168,19 @@ FAULTY = {
     ("a.csv", "a,b,label\n1,two,x\n3,4,y\n"): "line 2: column b is 'two'",
     ("a.csv", "a,b,label\n1,2,x\n3,,y\n"): "line 3: column b is empty",
     ("a.csv", "a,b,label\n1,nan,x\n3,4,y\n"): "line 2: column b is 'nan'",
+    (
+        "a.csv",
+        "a,b,label\n1,?,x\n3,4,y\n",
+    ): "line 2: column b is '?', a missing value, and no method here guesses one; fill",
     ("a.csv", "a,b,label\n1,inf,x\n3,4,y\n"): "line 2: column b is 'inf'",
+    (
+        "a.csv",
+        "a,hue,label\n1,red,x\n3,blue,y\n",
+    ): "line 2: column hue is 'red', and inputs are numbers; write one 0/1 col",
+    (
+        "a.csv",
+        "a,hue,kind\n1,red,x\n3,blue,y\n",
+    ): "column hue and column kind both hold words, so either may be the lab",
     ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
     ("a.csv", "1,2,0.5\n3,4,1\n"): "holds 0.5, no class; choose the column by its number, e.g. --set label=1",
     ("a.csv", "a,b,c\n1,2,0.5\n3,4,1\n"): "line 2: the last column holds 0.5, no class; choose by --set label=NAME",

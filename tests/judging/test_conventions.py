@@ -21,9 +21,11 @@ from workbench.formulations.weighted_risk import WeightedRisk
 from workbench.judging.conventions.detective import CLOSE, explain
 from workbench.judging.conventions.features import subspaces
 from workbench.judging.conventions.neighbours import Suspect
-from workbench.judging.conventions.scaling import best_multiple
-from workbench.judging.reference import reference_of
+from workbench.judging.conventions.padding import ROOM, padding
+from workbench.judging.conventions.scaling import best_multiple, out_of_question
+from workbench.judging.reference import Reference, reference_of
 from workbench.objectives.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
+from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.door import bounds_for
@@ -267,6 +269,44 @@ def test_the_squared_hinge_that_is_another_packages_default():
 
 
 # ── the rule ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def padded(X, labels, longest):
+    """Sequences with zero inputs and first labels behind their ends, written out."""
+    more = [longest - len(y) for y in labels]
+    rows = [np.vstack([x, np.zeros((m, x.shape[1]))]) for x, m in zip(X, more, strict=True)]
+    return rows, [np.append(y, np.zeros(m, int)) for y, m in zip(labels, more, strict=True)]
+
+
+@pytest.mark.parametrize("form", [SoftMargin(0.1), CRF(0.1)], ids=["hinge", "likelihood"])
+def test_padding_that_is_counted_is_named(form):
+    rng = np.random.default_rng(3)
+    labels = [np.append(rng.integers(1, 3, T), i % 3) for i, T in enumerate(rng.integers(0, 4, 20))]
+    X = [rng.normal(size=(len(y), 3)) + np.eye(3)[y] for y in labels]
+    reference = solve(form, Chain(X, labels), gap=1e-7)
+    learned = solve(form, Chain(*padded(X, labels, max(map(len, labels)))), gap=1e-7)
+    found = explain(learned.theta_flat, reference)
+    assert (found.name, found.confident) == ("padding counted", True)
+
+
+@pytest.mark.parametrize("longest", [ROOM, ROOM + 1])
+def test_one_long_sequence_is_not_what_all_are_padded_to(longest):
+    """At most ROOM times as many positions: here n·longest of n + longest − 1."""
+    n = 10 * longest  # of length 1, but for one
+    labels = [np.zeros(1, int)] * (n - 1) + [np.arange(longest) % 2]
+    chain = Chain([np.ones((len(y), 1)) for y in labels], labels)
+    times = n * longest / len(chain.labels)
+    reference = Reference(SoftMargin(1.0), chain, np.zeros(chain.n_features), 1.0, 0.0, 1.0)
+    assert (len(list(padding(Suspect(reference.theta, reference)))) == 1) == (times <= ROOM)
+
+
+@pytest.mark.parametrize("kappa", [1e-3, 0.2, 7.0, 1e3])
+def test_what_is_optimal_for_some_multiple_is_never_out_of_the_question(kappa):
+    X, y = plain()
+    reference = reference_of(solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6))
+    learned = solve(SoftMargin(0.1 * kappa), Multiclass(X, y), gap=1e-6).theta_flat
+    assert not out_of_question(Suspect(learned, reference))
+    assert out_of_question(Suspect(-reference.theta, reference))
 
 
 @pytest.mark.parametrize("kappa", [0.2, 7.0])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
 from workbench.judging.conventions.detective import NEARBY, Detective
 from workbench.judging.conventions.neighbours import Suspect
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.standardised import deviations, views
+from workbench.judging.judge import judge
 from workbench.judging.reference import reference_of
 from workbench.registries import registry
 
@@ -127,3 +131,49 @@ def test_identity_is_certain_only_of_weights_that_stay_and_are_far():
     assert detective.identity([(10.0, W), (100.0, W)]) is None
     near = reference().theta * (1 + 1e-3)
     assert detective.identity([(50.0, near), (100.0, near)]) is None
+
+
+# ── the commonest mistakes, as a package makes them ───────────────────────────────────────────────
+
+
+@cache
+def certified(name):
+    """The optimum on plain data at λ = 0.01; newswire stories are generated where the true ones are not at hand."""
+    try:
+        problem = load_problem(name)(**({} if name == "wine" else {"n": 150}))
+    except MissingData:
+        problem = load_problem("synthetic-text")(n=150)
+    return reference_of(wb.solve(wb.SoftMargin(0.01), problem, gap=1e-8))
+
+
+def liblinear(**settings):
+    """`fit` of its own classifier; `times` is C in units of 1/(λn), 1 without it."""
+    svm = pytest.importorskip("sklearn.svm")
+
+    def fit(problem, formulation, budget, rng):
+        told = {key: value for key, value in settings.items() if key != "times"}
+        if "times" in settings:
+            told["C"] = settings["times"] / (formulation.lam * problem.n_samples)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says that it has not converged
+            learner = svm.LinearSVC(max_iter=budget, random_state=rng, **told).fit(problem.X, problem.labels)
+        return learner.coef_.ravel()
+
+    return fit
+
+
+@pytest.mark.parametrize("name", ["wine", "digits", "reuters"])
+def test_the_defaults_of_liblinear_are_named(name):
+    found = judge(liblinear(), certified(name), passes=200)
+    assert found.verdict == "disagrees"
+    assert [cause.name for cause in found.causes] == ["one-vs-rest, squared hinge"]
+
+
+@pytest.mark.parametrize("passes", [50, 200, 1000])
+@pytest.mark.parametrize(("times", "weighed", "name"), [(0.5, None, "λ twice"), (1.0, "balanced", "balanced classes")])
+def test_who_has_ended_elsewhere_is_accused_at_any_budget(times, weighed, name, passes):
+    """Slower methods of ours are no excuse: its weights are the same from a fraction of the passes on."""
+    joint = {"multi_class": "crammer_singer", "fit_intercept": False, "class_weight": weighed}
+    found = judge(liblinear(times=times, **joint), certified("wine"), passes=passes)
+    assert (found.verdict, found.rule) == ("disagrees", "ended")
+    assert [(cause.name, cause.confident) for cause in found.causes] == [(name, True)]

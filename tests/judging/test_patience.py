@@ -13,16 +13,19 @@ from workbench.judging.patience import (
     ENOUGH,
     FURTHER,
     LEAST,
+    NEAR,
     PATIENCE,
     allowed,
+    calm,
     enough,
     exhausted,
     heard,
     late,
+    slackens,
     unmoved,
     waits,
 )
-from workbench.judging.settling import FALL
+from workbench.judging.settling import FALL, LITTLE
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 
@@ -88,6 +91,32 @@ def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     further = said(NOT_CONVERGED, "history", absolute=1.0 / factor, passes=400.0)
     assert enough(said(NOT_CONVERGED, "history"), further) == decided
     assert enough(said(), said(AGREES, "optimum"))
+
+
+@pytest.mark.parametrize(("doubling", "asked"), [(0.999 * LITTLE, True), (1.001 * LITTLE, False), (np.nan, False)])
+def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doubling, asked):
+    """Unless its trend leads there soon."""
+    further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
+    further.evidence["doubling"] = doubling
+    assert slackens(further) == asked
+    assert enough(said(NOT_CONVERGED, "history"), further) == (not asked)
+    assert not slackens(said(NOT_CONVERGED, "history", absolute=0.1, needed=100.0))
+    assert not slackens(said(absolute=0.1))
+
+
+@pytest.mark.parametrize("rising", [False, True])
+@pytest.mark.parametrize(("factor", "verdict"), [(0.999 * LITTLE, DISAGREES), (1.001 * LITTLE, NOT_CONVERGED)])
+def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_nothing(factor, verdict, rising):
+    """And the last history must say so itself: calm alone accuses nobody."""
+    first, second = said(NOT_CONVERGED, "history", absolute=1.0), said(NOT_CONVERGED, "history", absolute=0.1)
+    last = said(absolute=0.1 * factor if rising else 0.1 / factor, passes=1600.0)
+    assert not calm(second, last)
+    last.evidence["roaming"] = 1.001 * NEAR
+    assert not calm(second, last)
+    last.evidence["roaming"] = 0.999 * NEAR
+    assert calm(second, last) == (verdict == DISAGREES)
+    assert late(first, second, last).verdict == verdict
+    assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
 
 
 def test_who_arrives_with_the_further_passes_needed_them():

@@ -296,6 +296,31 @@ def test_slow_sound_runs_have_not_converged(family, seed, method):
     assert "run it longer" in run.reason
 
 
+def asked(*options):
+    words = [word for option in options for word in ("--set", option)]
+    done = CliRunner().invoke(cli, ["bench", "planted-bugs", *words, "--json"])
+    return done.exit_code, done.stderr, json.loads(done.stdout or "{}")
+
+
+def test_a_campaign_in_pieces_counts_what_one_run_does(tmp_path):
+    """Sound learners alone; what a file holds is not run again, and `seeds=0` only sums up."""
+    cheap = ("only=linear", "bugs=none", "processes=1", "cases=passes 8", "first_seed=7")
+    whole = asked(*cheap, "seeds=1", "hard=1")[2]
+    first, second = f"kept={tmp_path / 'first.jsonl'}", f"kept={tmp_path / 'second.jsonl'}"
+    assert asked(*cheap, "seeds=1", "hard=0", first)[2]["sound_runs"] == len(HOSTS["linear"])
+    again = asked(*cheap, "seeds=1", "hard=1", first)[2]
+    assert (again["datasets"], again["sound_runs"], again["runs"]) == (2, 2 * len(HOSTS["linear"]), 0)
+    assert len((tmp_path / "first.jsonl").read_text().splitlines()) == 2
+    asked(*cheap, "seeds=0", "hard=1", second)
+    summed = asked("seeds=0", "hard=0", f"{second},{tmp_path / 'first.jsonl'}")[2]
+    for key in ("datasets", "sound_runs", "sound_agree", "false_alarm_interval", "catalogues"):
+        assert summed[key] == again[key] == whole[key]
+    code, said, _ = asked("seeds=0", "hard=0", f"{second},{tmp_path / 'nowhere.jsonl'}")
+    assert (code, "There is no file" in said) == (2, True)
+    (tmp_path / "second.jsonl").write_text(json.dumps({"task": ["linear", 7, ""], "runs": [{"fault": ""}]}))
+    assert "holds runs of another version" in asked("seeds=0", "hard=0", second)[1]
+
+
 def test_the_command_counts():
     """All of one small family, one bug: what is printed is what the runs say."""
     options = ["seeds=1", "hard=0", "only=matching", "bugs=loss halved", "processes=1"]

@@ -174,6 +174,20 @@ def test_the_passes_that_are_needed_follow_the_fall():
     assert needed(1.0, 1.0, 1e-3, curve._replace(power=1e-3)) > MOST
 
 
+def test_a_doubling_is_measured_where_half_of_the_passes_are():
+    assert settling.doubling(T, 3.0 * T**-0.5) == pytest.approx(2**0.5)
+    assert settling.doubling(np.array([1.0, 49.0, 51.0, 100.0]), np.array([9.0, 6.0, 4.0, 2.0])) == 3.0
+    assert np.isnan(settling.doubling(np.array([60.0, 100.0]), np.array([2.0, 1.0])))
+
+
+def test_who_roams_is_as_far_from_himself_as_from_the_optimum():
+    """Only the last three quarters of the passes count."""
+    thetas = np.array([[9.0, 0.0], [1.0, 3.0], [1.0, 0.5], [1.0, 0.0]])
+    reports = told(thetas, np.array([24.0, 25.0, 50.0, 100.0]))
+    assert settling.roaming(reports, np.array([1.0, -6.0])) == 0.5
+    assert settling.roaming(reports[:1] + reports[3:], np.zeros(2)) == np.inf
+
+
 def test_no_more_than_the_stated_number_is_graded():
     assert len(chosen(told(np.ones((GRADED, 1)), np.arange(1.0, GRADED + 1)))) == GRADED
     assert len(chosen(told(np.ones((GRADED + 1, 1)), np.arange(1.0, GRADED + 2)))) <= GRADED

@@ -56,13 +56,14 @@ class Target(NamedTuple):
     """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
 
     `plain`: the tests are functions without arguments, which are called without pytest, and of the package only what
-    lies below this name is imported anew.
+    lies below this name is imported anew. `about`: a pattern for the names of the cases that run the module.
     """
 
     tests: tuple[str, ...]
     search: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     plain: str = ""
+    about: str = ""
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
@@ -77,11 +78,71 @@ TARGETS = {
 }
 PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
-CHECKED = tuple(f"proofs/checker/{path.stem}" for path in sorted((ROOT / "tests/proofs/checker").glob("test_*.py")))
+CHANCE, PARTS = "proofs/checker/test_by_chance", "proofs/checker/test_parts"
+PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
+ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
+    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
+    "multiclass": "of multiclass",
+    "outputs/tree": "of tree",
+    "_cuts": "of graph",
+    "_hungarian": "of matching",
+    "_forests": "of tree",
+    "_pairwise": "of (tree|graph)",
+    "_viterbi": "of chain",
+    "_sums": "crf of chain",
+    "kinds/tree": "self-paced",
+    "_boxes": "self-paced",
+    "self_paced": "self-paced",
+    "completed": "completed",
+    "costs": "cost-l",
+    "fixed_cost": "fixed-cost",
+    "_errors": "cost",
+    "_rounding": "cost|completed",
+    "hard_margin": "hard|perceptron",
+    "soft_margin": "soft|weighted",
+    "smooth": "crf|weighted",
+    "tangent": "crf|weighted",
+    "balls": "crf|weighted",
+    "kinds/cuts": "soft|hard|perceptron|completed|cost",
+    "checker/regularizers": "cost|graph|soft",
+    **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
+    **dict.fromkeys(("check", "archive", "faults"), "of multiclass|program (optimal|infeasible)"),
+}
+
+
+def checked(path: Path) -> Target:
+    """The tests of a module of the checker."""
+    name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
+    words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
+    tests = (
+        (PROGRAMS,)
+        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
+        else (CHANCE,)
+    )
+    tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
+    if "/outputs/" in name:
+        tests = (STRUCTURES, *tests)
+    return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
+
+
 TARGETS |= {
-    path.relative_to(ROOT / "workbench").with_suffix("").as_posix(): Target(CHECKED, plain="workbench.proofs.checker")
+    path.relative_to(ROOT / "workbench").with_suffix("").as_posix(): checked(path)
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
+}
+JUDGES = ("judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+TARGETS |= {
+    "judging/patience": Target(("judging/test_patience",)),
+    "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
+    "judging/seeds": Target(("judging/test_judging",), words=("-k", "decision_rule or error_rate or seeds_are")),
+    "judging/claims": Target(("judging/test_judges_numbers", "judging/test_judging"), words=("-k", "not limit")),
+    "judging/verdicts": Target((*JUDGES, "judging/test_crosscheck", "judging/test_judging")),
+    "judging/controls": Target(("judging/test_controls", "judging/test_crosscheck")),
+    "judging/relations": Target(("judging/test_relations",)),
+    "judging/audits": Target(("judging/test_judges_numbers", "judging/test_audits")),
+    "judging/conventions/detective": Target(
+        ("judging/test_judges_numbers", "judging/test_one_vs_rest", "judging/test_conventions")
+    ),
 }
 
 
@@ -226,7 +287,7 @@ def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     bounded(seconds, loud)
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
     name = ".".join(path.with_suffix("").parts)
-    os.environ["CUTBENCH_MUTATED"] = path.stem
+    os.environ["CUTBENCH_MUTATED"] = target.about
     if target.plain and exchanged(sys.modules[name], mutant):
         for test in PLAIN[target.tests]:
             test()
@@ -321,12 +382,14 @@ def waited() -> tuple[int, int, float]:
 
 def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
     """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
-    sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
-    forked(module, Mutant(0, "", "", sound), 3600, loud=True)
-    _, code, seconds = waited()
-    if code:
-        raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
-    limit, running, survivors, late, spent = int(10 * seconds) + 10, {}, [], 0, seconds
+    limit, running, survivors, late, spent = 10, {}, [], 0, 0.0
+    if not TARGETS[module].plain:  # plain tests of the sound module ran before the forks
+        sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
+        forked(module, Mutant(0, "", "", sound), 3600, loud=True)
+        _, code, spent = waited()
+        if code:
+            raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
+        limit = int(10 * spent) + 10
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:

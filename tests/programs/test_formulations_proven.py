@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.registries import registry
 from workbench.solving.masters.declared import written
 
 
@@ -40,3 +41,20 @@ def test_the_written_program_has_the_certified_optimum(name):
     assert proof.upper is None or float(proof.upper) >= ours.lower - 1e-12 * size
     assert proof.lower is None or float(proof.lower) <= ours.upper + 1e-12 * size
     assert proof.width < 1e-6 * size
+
+
+@pytest.mark.parametrize(
+    ("pair", "seed"),
+    [
+        *(("multiclass:crf", seed) for seed in (1, 2)),
+        *((pair, 1) for pair in ("structured:crf", "linear:weighted-risk", "multiclass:kappa-difficulty")),
+        *((pair, 1) for pair in ("motif:latent-ssvm", "motif:self-paced-latent", "multiclass:fixed-cost")),
+        *((pair, 1) for pair in ("multiclass:perceptron", "structured:completed-ssvm")),
+    ],
+)
+def test_random_texts_of_the_benchmark_meet_our_certificates(pair, seed):
+    """The fast part of `cutbench bench proven-texts`."""
+    *_, record = registry("benchmark").get("proven-texts")(n=1, seed=seed, pair=pair)
+    assert record["tried"] >= 1
+    assert record["failures"] == []
+    assert record["agreed"] + record["open"] == record["tried"]

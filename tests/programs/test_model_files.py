@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 from fractions import Fraction
 
+import cvxpy as cp
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.io import savemat
 
+import workbench as wb
 from workbench.backends import model_files
 from workbench.command.cli import cli
 from workbench.errors import BadInput, MissingCapability
@@ -159,3 +163,54 @@ def test_what_floats_cannot_hold_is_said(tmp_path):
     for ordinary in (">= 0.10000000000000000000", ">= 1e-5"):
         (tmp_path / "a.lp").write_text(LP.replace(">= 2", ordinary))
         assert program_in(tmp_path / "a.lp")[0].rounded == ()
+
+
+# ── arrays that a float does not hold ─────────────────────────────────────────────────────────────────
+
+SOUND = {"P": np.eye(2), "q": np.ones(2), "A": np.ones((1, 2)), "b": np.ones(1), "cones": np.array([0, 1, 0])}
+STRANGE = {
+    "complex128, no real": {"q": np.array([1j, 0])},
+    "datetime64": {"q": np.array(["2020-01-01", "2020-01-02"], "M8[D]")},
+    "no real numbers": {"A": np.array([["a", "b"]])},
+    "float64 would round": {"q": np.array([2**53 + 1, 1])},
+    "q holds numbers that float64": {"q": np.array([2**63 - 1, 0])},
+    "no whole number": {"cones": np.array([0, 1.9, 0])},
+    "do not add up": {"cones": np.array([0, 1, 0, 0])},
+    "not enough values": {"cones": np.array([1])},
+    "cannot reshape": {"A": np.ones((3, 2))},
+    "allow_pickle": {"q": np.array([1, None], object)},
+}
+
+
+@pytest.mark.parametrize(("words", "change"), STRANGE.items(), ids=list(STRANGE))
+@pytest.mark.filterwarnings("error")
+def test_arrays_that_are_no_program_are_refused(words, change, tmp_path):
+    np.savez(tmp_path / "p.npz", **(SOUND | change))
+    with pytest.raises(BadInput, match=words):
+        program_in(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, bool])
+def test_arrays_of_other_types_are_read_if_nothing_is_lost(kind, tmp_path):
+    np.savez(tmp_path / "p.npz", **(SOUND | {"q": np.ones(2, kind), "A": np.ones((1, 2), kind)}))
+    assert wb.prove(wb.load_program(tmp_path / "p.npz")).optimum == -1
+    savemat(tmp_path / "p.mat", {"P": np.eye(1), "q": [1j], "r": 0.0, "A": np.eye(1), "l": [-1.0], "u": [1.0]})
+    with pytest.raises(BadInput, match="no real numbers"):
+        program_in(tmp_path / "p.mat")
+
+
+def test_a_name_cannot_steer_the_terminal(tmp_path):
+    x = cp.Variable()
+    low = x >= 1
+    low.set_label("\x1b]0;title\x07low")
+    told = wb.prove(cp.Problem(cp.Minimize(x), [low, x <= 0])).statement
+    assert told.isprintable()
+    assert "title" in told
+
+
+def test_ends_beyond_floats_are_told():
+    x = cp.Variable()
+    proof = wb.prove(cp.Problem(cp.Minimize(1e200 * x), [1e-200 * x >= 1e200]))
+    assert proof.upper is None or proof.upper >= Fraction(10) ** 500
+    assert proof.statement
+    assert proof.gap >= 0

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.programs.compiled import compiled
 
-x, y = cp.Variable(2, name="x"), cp.Variable(name="y")
+x, y, z = cp.Variable(2, name="x"), cp.Variable(name="y"), cp.Variable(3, name="z")
 Q, A = np.array([[1.1, 0.3], [0.3, 0.7]]), np.array([[0.1, 0.2], [0.3, 0.6]])
 
 
@@ -26,6 +26,8 @@ ROUNDED = {
         "constants": least(x[0], x[0] + 0.1 <= -0.7),
         "entries": least(cp.sum(A @ x)),
         "an entry and a sum": least(0.3 * x[0] + 0.6 * cp.sum(x)),
+        "a product with a variable twice": least(y, np.array([0.1, 0.7]) @ (z[:2] + z[1:]) <= y),
+        "stacked twice": least(y, np.array([0.1, 0.7]) @ cp.hstack([z[0], z[0]]) <= y),
         "squares": least(0.1 * cp.sum_squares(x) + 0.2 * cp.sum_squares(x)),
         "squares of both kinds": least(0.1 * cp.sum(cp.square(x)) + 0.2 * cp.sum_squares(x)),
     },
@@ -52,6 +54,7 @@ EXACT = {
         0.25 * x[0] + 0.5 * x[0] + y, 0.5 + x >= 0.25, cp.sum(np.array([[1.0, 2], [3, 4]]) @ x) <= 7
     ),
     "powers of two": least(0.5 * cp.quad_form(x, Q) + cp.quad_over_lin(y, 4)),
+    "a product of a sum": least(y, np.array([0.1, 0.7]) @ (z[:2] + x) <= y, np.array([0.1, 0.7]) @ z[1:] >= -1),
     "cones": least(cp.norm(x - 0.1), x[0] + y == 0.3, cp.log_sum_exp(x) <= 0.1),
     "one square": least(0.05 * cp.sum_squares(x) + cp.sum(0.1 * x[0] + x[1])),
     "happens to be exact": least(y, y + 0.1 <= 0.3),  # the float 0.3 − 0.1 is the difference of both
@@ -65,7 +68,7 @@ def test_what_is_copied_is_not_named(name):
 
 def drawn(rng, depth):
     """A random affine expression in x and y, and its coefficients of x₁, x₂, y and 1 as fractions."""
-    kind = rng.integers(0, 6 if depth else 2)
+    kind = rng.integers(0, 7 if depth else 2)
     if kind == 0:
         k = int(rng.integers(3))
         return (x[0], x[1], y)[k], [Fraction(int(j == k)) for j in range(4)]
@@ -77,6 +80,10 @@ def drawn(rng, depth):
         return number * a, [Fraction(number) * each for each in exact_a]
     if kind == 3:
         return cp.sum(cp.hstack([a, b])), [p + q for p, q in zip(exact_a, exact_b, strict=True)]
+    if kind == 6:
+        row = rng.choice([0.1, 0.7, 0.5, 2.0], 2)
+        pairs = zip(exact_a, exact_b, strict=True)
+        return row @ cp.hstack([a, b]), [Fraction(row[0]) * p + Fraction(row[1]) * q for p, q in pairs]
     sign = 1 if kind == 4 else -1
     return a + sign * b, [p + sign * q for p, q in zip(exact_a, exact_b, strict=True)]
 

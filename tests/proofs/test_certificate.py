@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.datasets import load_iris
 
 import workbench as wb
 from workbench.command.cli import cli
+from workbench.errors import BadInput
 from workbench.proofs.certificate import data_sha256
 from workbench.proofs.verify import verify
 
@@ -176,3 +178,50 @@ def test_a_theta_far_out_lends_the_lower_end_nothing(tmp_path, size):
         assert not verify(false.save(tmp_path / "false"))["proven"]
     true = replace(honest, upper=upper, lower=lower, gap=2.0)
     assert verify(true.save(tmp_path / "true"))["proven"]
+
+
+# ── what the checker would refuse by its size ─────────────────────────────────────────────────────
+
+
+def third(digits):
+    """A fraction of so many hexadecimal digits."""
+    return Fraction(16 ** (digits - 1), 16 ** (digits - 1) + 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"fractions": [third(62_501)]}, "more than 62500 digits"),
+        ({"fractions": [third(62_000), third(61_000)]}, "denominator of more than 250000 bits"),
+        ({"fractions": [Fraction(1, 7**50_000)] * 130}, "longer than 4194304 bytes"),
+        ({"formulation": wb.SoftMargin(lam=2**53 + 1)}, "9007199254740993, which is no float64"),
+        ({"source": {"name": "x" * (64 << 20)}}, "JSON is longer than"),
+    ],
+)
+def test_what_verify_would_refuse_is_not_written(solution, tmp_path, changes, words):
+    certificate = solution.certificate
+    if "fractions" in changes:
+        rest = len(certificate.samples) - len(changes["fractions"])
+        changes = {"fractions": changes["fractions"] + [Fraction(1, 3)] * rest}
+    with pytest.raises(BadInput, match=words) as told:
+        replace(certificate, **changes).save(tmp_path / "long")
+    assert str(told.value).count("\n") == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_that_are_no_floats_are_rounded_outward(solution, tmp_path):
+    """2⁵³ + 1 is no float64, which the checker wants; a lower end goes down and an upper end up."""
+    far = replace(solution.certificate, lower=-(2**53) - 1, upper=2**53 + 1, gap=Fraction(1, 3) + 3)
+    header = json.loads(far.save(tmp_path / "far").read_text())
+    assert (header["lower"], header["upper"]) == (-(2.0**53) - 2, 2.0**53 + 2)
+    assert Fraction(header["gap"]) >= Fraction(10, 3)
+    assert verify(tmp_path / "far.json")["proven"]
+
+
+def test_an_optimum_too_long_for_the_header_is_left_to_the_fractions(tmp_path):
+    problem = wb.Linear(np.array([[1.0], [-2.0]]), np.array([1.0, -1.0]))
+    certificate = wb.solve(wb.SoftMargin(lam=0.5), problem, polish=True).certificate
+    assert "optimum" in json.loads(certificate.save(tmp_path / "short").read_text())
+    path = replace(certificate, optimum=third(90_000)).save(tmp_path / "long")
+    assert "optimum" not in json.loads(path.read_text())
+    assert verify(path)["proven"]

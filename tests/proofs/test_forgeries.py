@@ -201,3 +201,19 @@ def test_an_unreadable_certificate_is_bad_input(certificate, tmp_path):
     forged.write(tmp_path / "forged")
     with pytest.raises(BadInput):
         verify(tmp_path / "forged.json")
+
+
+def test_a_gap_below_the_rounding_of_enclosures_is_a_tie(tmp_path):
+    """θ = 0 is the optimum, log 2: the gap is nothing but the width of an enclosure, which each checker chooses."""
+    problem = wb.Linear(np.array([[1.0], [1.0]]), np.array([1.0, -1.0]))
+    forged = opened(wb.solve(registry("formulation").get("crf")(lam=0.5), problem).certificate)
+    forged.arrays["theta"][:] = 0.0
+    words = set()
+    for gap in (1e-15, 1e-30, 1e-80, 1e-200, 1e-300, 0.0, float("inf"), -float("inf"), -1.0):
+        forged.header |= {"lower": 0.6931471805599453, "upper": 0.6931471805599454, "gap": gap}
+        forged.write(tmp_path / "tie")
+        said = both(str(tmp_path / "tie"))
+        assert said["first"] == said["second"] or said["tie"], (gap, said)
+        words.add((said["first"], said["second"]))
+    assert ("proven", "proven") in words
+    assert ("not proven", "not proven") in words

@@ -140,6 +140,9 @@ def sha256(arrays):
     return digest.hexdigest()
 
 
+FREE = {("problem", "columns"), ("problem", "name"), ("problem", "arguments")}  # nothing rests on these keys
+
+
 # ── certificates to tamper with ───────────────────────────────────────────────────────────────────
 
 
@@ -271,12 +274,12 @@ def test_every_field_of_the_header(original, path):
             else:
                 refused[".".join(trail)] = refused.get(".".join(trail), 0) + 1
         false, _ = read(original)
-        del_from = false
+        inside = false
         for key in trail[:-1]:
-            del_from = del_from[key]
-        del del_from[trail[-1]]
+            inside = inside[key]
+        del inside[trail[-1]]
         path.write_text(json.dumps(false))
-        assert not accepted(path) or claims_are_true(header, arrays)
+        assert accepted(path) == (trail[0] == "versions" or trail[:2] in FREE), f"without {trail}"
     for trail in ("lower", "upper", "gap", "formulation.settings.lam", "problem.data_sha256", "oracle", "format"):
         assert refused[trail] >= 2, refused
 

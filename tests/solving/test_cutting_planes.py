@@ -47,7 +47,7 @@ def test_every_grouping_has_the_same_optimum(digits, groups):
 @pytest.mark.parametrize("name", ["CLARABEL", "ECOS", "PIQP", "SCS", "OSQP"])
 def test_every_backend_has_the_same_optimum(digits, name):
     if not BACKENDS[name].installed:
-        pytest.xfail(f"{name} has no wheel for this Python")
+        pytest.skip(f"{name} has no wheel for this Python")
     s = wb.solve(wb.SoftMargin(lam=0.1), digits, gap=1e-9, backend=name, groups="all")
     assert s.status == "optimal"
     assert s.upper == pytest.approx(OPTIMUM, abs=1e-9)

@@ -89,7 +89,8 @@ def test_robust_linear_programs_equal_their_counterparts(kind):
     written.solve(solver=cp.CLARABEL)
     assert s.status == "optimal"
     assert s.value == pytest.approx(written.value, rel=1e-7)
-    assert s.lower <= s.upper
+    room = 1e-7 * abs(written.value)
+    assert s.lower - room <= written.value <= s.upper + room
 
 
 def test_spanning_tree_by_cuts():
@@ -151,7 +152,7 @@ def ball(radius, backend="CLARABEL"):
 @pytest.mark.parametrize("backend", ["CLARABEL", "ECOS", "SCS"])
 def test_second_order_cones_in_the_base(backend):
     if not BACKENDS[backend].installed:
-        pytest.xfail(f"{backend} has no wheel for this Python")
+        pytest.skip(f"{backend} has no wheel for this Python")
     problem, x, _ = ball(5.0, backend)
     s = problem.solve(gap=1e-6, feasibility=1e-7, backend=backend)
     assert s.value == pytest.approx(np.sqrt(5) - 1 + 3, abs=1e-6)
@@ -210,7 +211,7 @@ def test_attributes_that_replace_a_variable_are_refused(attribute):
 def test_a_hint_changes_the_way_not_the_answer(backend):
     """Backends that gain by the last answer get it, rows that came and went since included; the others do not."""
     if not BACKENDS[backend].installed:
-        pytest.xfail(f"{backend} is not installed")
+        pytest.skip(f"{backend} is not installed")
     problem, repair, _ = chebyshev(3)
     warmed = problem.solve(gap=1e-4, backend=backend, repair=repair)
     hints, solve = [], type(BACKENDS[backend]).solve

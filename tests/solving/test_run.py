@@ -33,6 +33,12 @@ FORMS = [SOFT, *(formulation() for _, formulation in registry("formulation").ite
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
 
 
+def signs() -> Linear:
+    """Scores of two signs, whose slack rescaling has no kernel."""
+    rng = np.random.default_rng(5)
+    return Linear(rng.normal(size=(20, 3)), rng.choice([-1.0, 1.0], 20))
+
+
 @cache
 def blobs(n: int = 40, weighted: bool = False) -> Multiclass:
     """Three overlapping clouds."""
@@ -179,9 +185,10 @@ def test_average_of_the_subgradient_method_is_the_weighted_mean_of_its_iterates(
     np.testing.assert_allclose(mean.thetas[0], np.average(last.thetas, axis=0, weights=np.arange(1, 10)), atol=1e-12)
 
 
-def test_slack_rescaling_runs_interpreted():
-    trace = run(BCFW(), SoftMargin(lam=0.05, rescaling="slack"), blobs(), passes=5)
-    assert not trace.compiled
+@pytest.mark.parametrize("problem", [blobs(), signs()], ids=["compiled", "interpreted"])
+def test_slack_rescaling_runs_with_and_without_a_kernel(problem):
+    trace = run(BCFW(), SoftMargin(lam=0.05, rescaling="slack"), problem, passes=5)
+    assert trace.compiled == (isinstance(problem, Multiclass) and machine.available())
     assert trace.lower[-1] > 0
     assert trace.drift[-1] < 1e-12
 
@@ -197,7 +204,7 @@ def test_refusals_say_why(solver):
     with pytest.raises(MissingCapability, match="hard constraints have none"):
         run(solver, HardMargin(), blobs())
     with pytest.raises(MissingCapability, match="kernel"):
-        run(solver, SoftMargin(rescaling="slack"), blobs(), compiled=True)
+        run(solver, SoftMargin(rescaling="slack"), signs(), compiled=True)
     for wrong in ({"passes": 0}, {"checkpoints": [0]}, {"order": "backwards"}):
         with pytest.raises(BadInput):
             run(solver, SOFT, blobs(), **wrong)

@@ -17,6 +17,7 @@ from workbench.command.cli import cli
 from workbench.contracts import Rows, enumerated, text_alone
 from workbench.errors import BadInput, CutbenchError, MissingCapability
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
+from workbench.registries import registry
 from workbench.solving.masters.declared import WrittenCuts
 
 
@@ -114,6 +115,15 @@ def test_a_plain_soft_margin_has_the_optimum_of_ours_to_1e_8():
         assert mine.upper == pytest.approx(ours.upper, rel=1e-8)
         assert max(mine.lower, ours.lower) <= min(mine.upper, ours.upper)
         assert mine.train_error == ours.train_error
+
+
+@pytest.mark.parametrize("output", ["flow", "linear", "matching", "structured", "tree"])
+def test_features_that_are_rounded_leave_both_ends_where_ours_are(output):
+    """Rows of rounded sums may lie above the maximum in fractions by a unit of the last digit."""
+    problem = registry("output").get(output).tiny(np.random.default_rng(1))
+    mine, ours = wb.solve(Plain(), problem), wb.solve(wb.SoftMargin(lam=0.1), problem)
+    assert mine.status == "optimal"
+    assert max(mine.lower, ours.lower) <= min(mine.upper, ours.upper)
 
 
 def test_hard_margins_of_a_text_are_those_of_ours_and_contradictions_are_named():

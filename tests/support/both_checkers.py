@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import time
@@ -41,7 +42,7 @@ def both(stem: str) -> dict[str, Any]:
         "second": second,
         "seconds": [middle - start, time.perf_counter() - middle],
         "why": (found or {}).get("reason") or "",
-        "tie": found is not None and other is not None and _tie(found, other),
+        "tie": found is not None and other is not None and _tie(found, other, stem),
         **ends,
     }
 
@@ -66,9 +67,10 @@ def _second(stem: str) -> tuple[str, Any]:
     return verdict.word, verdict
 
 
-def _tie(found: dict[str, Any], other: Any) -> bool:
+def _tie(found: dict[str, Any], other: Any, stem: str) -> bool:
     """Whether the ends of both agree to SAME of their size but are not equal, and the claim lies as close to one of
-    them: then the rounding that §6 and §7 leave to a checker decides whether the claim holds.
+    them, or the claimed gap as close to the gaps: then the rounding that §6 and §7 leave to a checker decides whether
+    the claim holds.
     """
     if not other.rounded or other.lower is None or None in (found.get("lower_exact"), found.get("upper_exact")):
         return False
@@ -78,7 +80,11 @@ def _tie(found: dict[str, Any], other: Any) -> bool:
         return False
     room = SAME * max(map(abs, ends))
     close = all(abs(a - b) <= room for a, b in zip(ends, others, strict=True))
-    return close and any(abs(Fraction(a) - b) <= room for a, b in zip(claimed, ends, strict=True))
+    with open(f"{stem}.json", encoding="utf-8") as file:
+        gap = json.load(file)["gap"]
+    gaps = (gap, found["gap"], other.gap)
+    level = max(map(abs, gaps)) < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in gaps)
+    return close and (level or any(abs(Fraction(a) - b) <= room for a, b in zip(claimed, ends, strict=True)))
 
 
 def _number(text: str) -> Fraction | float:

@@ -519,7 +519,20 @@ def cutbench(tmp_path, monkeypatch):
     return run
 
 
-IRIS = ("solve", "iris", "soft-margin", "--set", "lam=0.01", "--groups", "one", "--gap", "1e-11", "--out", "run")
+IRIS = (
+    "solve",
+    "iris",
+    "soft-margin",
+    "--set",
+    "lam=0.01",
+    "--groups",
+    "one",
+    "--gap",
+    "1e-11",
+    "--out",
+    "run",
+    "--overwrite",
+)
 
 
 def test_resume_ends_what_a_limit_interrupted(cutbench):
@@ -548,7 +561,7 @@ def test_solving_again_begins_again(cutbench):
 
 
 def test_resume_polishes_if_solve_was_to(cutbench):
-    words = ("solve", "toy", "soft-margin", "--out", "run", "--polish", "--json")
+    words = ("solve", "toy", "soft-margin", "--out", "run", "--overwrite", "--polish", "--json")
     straight = json.loads(cutbench(*words).stdout)
     cutbench(*words, "--max-rounds", 1, code=0 if straight["rounds"] == 1 else 3)
     done = json.loads(cutbench("resume", "run", "--json").stdout)

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, of_length
+from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, flat, of_length
 from workbench.backends.watching import Adapter, watched
-from workbench.errors import BackendFailed, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, printable
 from workbench.system.alarm import Late, TimeIsUp
 from workbench.system.memory import limit
 
@@ -97,14 +97,22 @@ class Backend:
         try:
             if time_limit is not None or limit() is not None:
                 last = None if time_limit is None else float(time_limit) + (GRACE if self.clock else 0.0)
-                return watched(self.name, self.run).answer(program, options, hint, last)
-            return self.run(program, options, hint)
+                return sound(watched(self.name, self.run).answer(program, options, hint, last))
+            return sound(self.run(program, options, hint))
         except (KeyboardInterrupt, SystemExit, Late, TimeIsUp):
             raise
         except BaseException as error:  # a Rust panic is no Exception
-            fault, size = f"{type(error).__name__}: {error}".splitlines()[0], (program.q.size, program.b.size)
+            fault, size = " ".join(f"{type(error).__name__}: {error}".split()), (program.q.size, program.b.size)
             text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
             raise BackendFailed(text) from error
+
+
+def sound(answer: object) -> Answer:
+    """The answer, if its form is that of one: two vectors of floats, and a status that is one printable line."""
+    if not isinstance(answer, Answer):
+        raise TypeError(f"a {type(answer).__name__} in place of an answer")
+    status = " ".join(printable(str(answer.status)).split())
+    return replace(answer, x=flat(answer.x), z=flat(answer.z), status=status)
 
 
 def supports(backend: Backend, program: ConeProgram) -> str | None:

@@ -2,7 +2,7 @@
 
 A verb with a function `continued(words, journal, as_json) -> exit code` begins its journal with `begun`. The words are
 its arguments, as JSON has them. `resume` calls that function with the same words, in the folder where the run began,
-and rows that the journal holds are not computed again. `solve` keeps rounds and checkpoints, too (solving/recording.py).
+and rows that the journal holds are not computed again. `solve` keeps rounds and checkpoints (solving/recording.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ from workbench.system.alarm import time_limit as ended_after
 
 if TYPE_CHECKING:
     from workbench.system.journal import Journal
+
+
+FIRST_LINES: dict[str, dict[str, type]] = {  # by verb: what the first line holds, and of which type
+    "solve": {"folder": str, "source": dict, "options": dict, "formulation": dict, "data_sha256": str},
+    "crosscheck": {"folder": str, "words": dict},
+    "bench": {"folder": str, "words": dict},
+}
 
 
 def begun(folder: Path, verb: str, words: dict[str, Any]) -> Journal:
@@ -38,9 +45,21 @@ def going_on(folder: Path) -> Path | Journal:
         return folder
 
 
-def go_on(journal: Journal, time_limit: float | None, as_json: bool) -> int:
+def described(journal: Journal) -> str:
+    """The verb whose run the first line of the journal describes; `BadInput` if the line describes none."""
+    settings = journal.settings
+    verb = settings.get("command")
+    asked = FIRST_LINES.get(verb, {}) if isinstance(verb, str) else {}
+    if not asked or not all(isinstance(settings.get(key), kind) for key, kind in asked.items()):
+        raise BadInput(f"The first line of the journal in {journal.run} describes no run that can be continued.")
+    if verb == "solve" and not {"name", "settings"} <= settings["formulation"].keys():
+        raise BadInput(f"The first line of the journal in {journal.run} names no formulation; solve again.")
+    return verb
+
+
+def go_on(journal: Journal, verb: str, time_limit: float | None, as_json: bool) -> int:
     """Continue the run of a verb other than `solve`; its exit code."""
-    verb, place = journal.settings["command"], Path(journal.settings["folder"])
+    place = Path(journal.settings["folder"])
     if not place.is_dir():
         raise BadInput(f"The run in {journal.run} was begun in {place}, which is gone; begin again.")
     with chdir(place), ended_after(time_limit):

@@ -18,16 +18,20 @@ EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def examine() -> dict[str, Any]:
-    """The record of `doctor`; `ok` says whether the core works."""
+    """The record of `doctor`; `ok` says whether the core works and floats are what the proofs assume."""
+    from workbench.arithmetic.machine import arithmetic
+
     found = packages()
-    trials = backends()
+    trials = backends()  # before the arithmetic, so that libraries that change it are loaded
     core = all(each["version"] for each in found if not each["extra"] and not each["elsewhere"])
+    floats = arithmetic()
     return {
-        "ok": core and any(each["status"] == "optimal" for each in trials),
+        "ok": core and any(each["status"] == "optimal" for each in trials) and not any(floats.values()),
         "cutbench": version("cutbench"),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": found,
+        "arithmetic": floats,
         "numba_cache": numba_cache(),
         "backends": trials,
         "data": data_folder(),
@@ -118,6 +122,11 @@ def remedies(report: dict[str, Any]) -> list[str]:
         lines.append(f"{report['numba_cache']['folder']} is not writable; set NUMBA_CACHE_DIR to a writable folder.")
     if report["data"]["folder"] and not report["data"]["found"]:
         lines.append(f"CUTBENCH_DATA names {report['data']['folder']}, which is no folder; correct CUTBENCH_DATA.")
+    lines += [
+        f"The floats of {where} do not keep: {', '.join(broken)}; no proof holds here, unload what sets fast-math."
+        for where, broken in report["arithmetic"].items()
+        if broken
+    ]
     if not any(each["status"] == "optimal" for each in report["backends"]):
         lines.append("No backend solved two samples; pip install clarabel.")
     return lines

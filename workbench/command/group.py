@@ -11,6 +11,7 @@ that several verbs share, `terminal.py` tables, progress and JSON. Files that st
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -23,6 +24,7 @@ import workbench.command.terminal as terminal
 from workbench.command.exits import ReaderLeft, complain, debugging, explained, leave_quietly, reader_watched
 
 VERBS = Path(__file__).with_name("verbs")
+COMPLETION = "_CUTBENCH_COMPLETE"  # the variable of click's shell completion
 FIRST = (
     "demo",
     "list",
@@ -90,6 +92,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        if COMPLETION in os.environ:  # the shell asks, and click answers and exits
+            return super().main(*args, standalone_mode=standalone_mode, **extra)
         if not standalone_mode or debugging():
             code = super().main(*args, standalone_mode=False, **extra)
         else:

@@ -205,6 +205,7 @@ def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:
 
 
 def make_folder(path: Path) -> None:
+    """Make the folder and those above it, or `BadInput`."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

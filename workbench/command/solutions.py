@@ -59,6 +59,7 @@ class FolderRun:
         path = solution.certificate.save(self.folder / stem)
         if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
             record["conditional_on"] = list(rests)
+        record |= {"parallel": solution.parallel} if solution.parallel else {}
         record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
         return record, solution
 
@@ -142,7 +143,7 @@ def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     import workbench
 
     try:
-        with terminal.stdout_kept(), terminal.progress(text) as observe:
+        with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
             return workbench.solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
@@ -228,6 +229,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
         **(alternating(row) if row["lower_kind"] == "none" else {}),
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
+        "workers": row.get("parallel"),
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "rests on": "; ".join(row.get("conditional_on", ())),

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
@@ -21,6 +22,7 @@ import click
 
 from workbench.errors import BadInput
 
+WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
 ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
 
 
@@ -51,7 +53,7 @@ def plain(value: Any) -> Any:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table: by rich on a terminal, as aligned plain text in a pipe."""
+    """Print a table: by rich on a terminal, as aligned plain text in a pipe, the last column wrapped."""
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
@@ -64,9 +66,13 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         Console().print(shown)
         return
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    indent = sum(widths[:-1]) + 2 * len(widths)
     for row in [headers, *cells]:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(f"  {line}".rstrip())
+        *first, last = row
+        start = "".join(f"  {cell.ljust(width)}" for cell, width in zip(first, widths, strict=False)) + "  "
+        wrapped = textwrap.wrap(last, max(WIDE - indent, NARROW), break_long_words=False) or [""]
+        for number, piece in enumerate(wrapped):
+            click.echo(f"{start if number == 0 else ' ' * indent}{piece}".rstrip())
     click.echo()
 
 
@@ -87,8 +93,8 @@ def status(text: str) -> Iterator[Callable[[str], None] | None]:
 
 
 @contextlib.contextmanager
-def progress(text: str) -> Iterator[ShowRound | None]:
-    """A status line for a `solve`: yields the function that `solve` calls with each round's record, or None."""
+def progress(text: str, gap: float | None = None) -> Iterator[ShowRound | None]:
+    """A status line for a `solve` to a gap; yields what `solve` calls with each round's record, or None."""
     with status(f"{text}: compiling (once) …") as show:
         if show is None:
             yield None
@@ -97,9 +103,23 @@ def progress(text: str) -> Iterator[ShowRound | None]:
         def observe(round_: dict[str, Any]) -> None:
             interval = f"[{round_['lower']:.6g}, {round_['upper']:.6g}]"
             work = f"round {round_['round']}, {round_['cuts']} cuts, gap {round_['gap']:.1e}"
-            show(f"{text}: {work}, optimum in {interval}")
+            rounds.append((round_["seconds"], round_["gap"]))
+            show(f"{text}: {work}{remaining(rounds, gap)}, optimum in {interval}")
 
+        rounds: list[tuple[float, float]] = []
         yield observe
+
+
+def remaining(rounds: Sequence[tuple[float, float]], gap: float | None) -> str:
+    """` of 1e-09, about 12 s left`, by the pace of log gap over the second half of (seconds, gap); no promise."""
+    if gap is None:
+        return ""
+    recent = [(at, math.log(each)) for at, each in rounds[len(rounds) // 2 :] if 0 < each < math.inf]
+    if len(recent) < 3 or recent[-1][1] >= recent[0][1]:
+        return f" of {gap:.0e}"
+    pace = (recent[0][1] - recent[-1][1]) / max(recent[-1][0] - recent[0][0], 1e-9)
+    left = max(recent[-1][1] - math.log(gap), 0.0) / pace
+    return f" of {gap:.0e}, about {left:.0f} s left" if left < 86_400 else f" of {gap:.0e}, more than a day left"
 
 
 @contextlib.contextmanager

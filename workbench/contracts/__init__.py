@@ -58,6 +58,7 @@ from workbench.contracts.problems import (
     Latent,
     LinearScores,
     Listable,
+    Listed,
     LogPartition,
     Marginals,
     Missing,
@@ -76,7 +77,7 @@ from workbench.contracts.problems import (
     Unsummable,
     enumerated,
 )
-from workbench.contracts.regularizers import Regularizer, Shape
+from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     MEANS,
     OF_MARGINS,
@@ -125,6 +126,7 @@ __all__ = [
     "LinearRisk",
     "LinearScores",
     "Listable",
+    "Listed",
     "Listing",
     "LogPartition",
     "Majorized",
@@ -132,6 +134,7 @@ __all__ = [
     "Missing",
     "Mistakes",
     "Naming",
+    "Number",
     "Numbers",
     "OfFunctions",
     "Optimum",

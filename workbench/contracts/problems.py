@@ -94,8 +94,11 @@ class Recording(Protocol):
         """The arrays from which `admitted` rebuilds these outputs, for a file."""
         ...
 
-    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
-        """The numbers of the outputs in a file's arrays, in this problem."""
+    def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
+        """The numbers of the outputs in a file's arrays, in this problem.
+
+        believe : whether outputs without a text may come with the features and losses that the arrays claim
+        """
         ...
 
     def packed(self, formulation: object, theta: Floats, witnesses: Ints) -> tuple[dict[str, NDArray], Ints]:
@@ -301,6 +304,13 @@ class Listable(Protocol):
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """The cuts with slopes scale_ty (e_y − e_t) ⊗ x_i and offsets offset_ty, both (k, k), of true label t."""
         ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """An oracle whose cuts may all be one `Listing`."""
+
+    def listing(self) -> Listing | None: ...
 
 
 @runtime_checkable

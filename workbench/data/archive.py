@@ -56,7 +56,7 @@ def faults() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is not None:  # the file cannot be opened
+        if error.filename is not None:  # the file cannot be opened
             raise
         raise ValueError(str(error) or "truncated") from None
     except Exception as error:  # among them BadZipFile, zlib.error, TokenError, RuntimeError, …

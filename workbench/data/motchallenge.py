@@ -37,6 +37,7 @@ class Boxes(NamedTuple):
     confidences: Floats
 
     def take(self, which: NDArray) -> Boxes:
+        """The boxes of these numbers, or of this mask."""
         return Boxes(*(each[which] for each in self))
 
 

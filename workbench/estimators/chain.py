@@ -34,6 +34,7 @@ class ChainModel(Certified):
     C: float
 
     def learned(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None, **more: Any) -> Any:
+        """Fit by the settings in `more`: keeps weights, names and the certified solution."""
         checked_positive(C=self.C)
         if len(X) != len(y):
             raise BadInput(f"There are {len(X)} sequences and {len(y)} label sequences; give one label sequence each.")
@@ -48,10 +49,12 @@ class ChainModel(Certified):
         return self
 
     def formulation(self, lam: float) -> Any:
+        """The formulation of these settings with this λ."""
         raise NotImplementedError
 
     @property
     def feature_names_(self) -> list[str]:
+        """The names of the inputs, or x0, x1, … without names."""
         check_is_fitted(self)
         return self.names_.names if self.names_ else [f"x{j}" for j in range(self.coef_.shape[1])]
 
@@ -100,6 +103,7 @@ class ChainSVC(ChainModel):
         self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
 
     def formulation(self, lam: float) -> SoftMargin:
+        """The formulation of these settings with this λ."""
         return SoftMargin(lam=lam, rescaling=self.rescaling)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainSVC:
@@ -127,6 +131,7 @@ class ChainCRF(ChainModel):
         self.C, self.gap, self.time_limit, self.max_rounds = C, gap, time_limit, max_rounds
 
     def formulation(self, lam: float) -> CRF:
+        """The formulation of these settings with this λ."""
         return CRF(lam=lam)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainCRF:

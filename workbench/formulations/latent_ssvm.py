@@ -183,6 +183,7 @@ class LatentSSVM(Restarted):
         checked_whole(0, start_seed=self.start_seed)
 
     def first(self, problem: Any, number: int) -> Floats:
+        """The first state of the start with this number, drawn from the seed."""
         return drawn(problem, self.start_seed, number) + 0.0
 
     def surrogate(self, problem: Any, state: Floats) -> CompletedSSVM:

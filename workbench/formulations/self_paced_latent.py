@@ -99,13 +99,16 @@ class SelfPacedLatent(Restarted):
 
     @property
     def shares(self) -> Floats:
+        """The shares of slack, uncertainty and novelty in the criterion, (3,)."""
         return checked_shares(slack=self.slack, uncertainty=self.uncertainty, novelty=self.novelty)
 
     @property
     def by_slack(self) -> bool:
+        """Whether the slack alone selects samples."""
         return self.shares[0] == 1
 
     def first(self, problem: Any, number: int) -> Floats:
+        """The first state of the start with this number, drawn from the seed."""
         everyone = np.ones(latent(problem).n_samples, np.int64)
         return Pace(WARM, np.zeros(3), drawn(problem, self.start_seed, number), everyone).packed()
 

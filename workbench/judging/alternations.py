@@ -1,10 +1,10 @@
-"""A learner of costs set by difficulty, (w, b, v), follows no objective and has two residuals.
+"""The verdict on a learner of costs set by difficulty: θ = (w, b, v) minimises no objective and has two residuals.
 
     excess   F(w, b, v) less the certified minimum over (w, b) at its own v, relative
     moved    ‖v − step(D(w, b), v)‖
 
-It `agrees` if both are within the tolerance, `disagrees` if v is no point of the simplex, and is `not converged`
-otherwise: cosine and dot steps jump, so that a clean run may circle for ever (docs/mathematics.md §5).
+The learner `agrees` if both residuals are within the tolerance, `disagrees` if v is no point of the simplex, and is
+`not converged` otherwise: cosine and dot steps jump, so a clean run may cycle without end (docs/mathematics.md §5).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Audits of single steps: a learner lends a function, and what it does once is compared with what it must do.
+"""Audits of single steps: a learner lends a function, and one answer of the function is compared with what must hold.
 
-    oracle        ⟨a_i(z), θ⟩ + o_i(z) = h_i(θ) for its answer z, by score, so that ties are no fault
-    subgradient   h_i(θ′) ≥ h_i(θ) + ⟨g, θ′ − θ⟩ for its g at θ, at the optimum and at random points
-    stationarity  ‖∇r(θ*) + Σ_k μ_k g_k‖ ≤ 2 √(λ · gap) for its directions g_k at the certified cuts and weights μ
-    prox          its x lies in r's domain, and ½ Σ_j H_j (x_j − u_j)² + η r(x) is not above the least value
-    averaging     the weights it reports are Σ_t s_t θ_t / Σ_t s_t of the iterates and shares that it reports
-    fixed point   a dual method that starts from the certified dual weights is no worse after a pass than they are
+    oracle        ⟨a_i(z), θ⟩ + o_i(z) = h_i(θ) for the learner's answer z; scores are compared, so ties are no fault
+    subgradient   h_i(θ′) ≥ h_i(θ) + ⟨g, θ′ − θ⟩ for the learner's g at θ, at the optimum and at random points
+    stationarity  ‖∇r(θ*) + Σ_k μ_k g_k‖ ≤ 2 √(λ · gap) for the learner's g_k at the certified cuts with weights μ
+    prox          the learner's x lies in r's domain and minimises ½ Σ_j H_j (x_j − u_j)² + η r(x)
+    averaging     the reported weights are Σ_t s_t θ_t / Σ_t s_t of the reported iterates θ_t and shares s_t
+    fixed point   a dual method that starts from the certified dual weights has no larger gap after one pass
 
-All are deterministic statements, so that a fault is certain: rounding is allowed for by SLACK times the size of the
-numbers that enter. They see what a history of objectives cannot, also in stochastic methods, which do not stay at an
-optimum (docs/mathematics.md §9): there each direction is a subgradient, and some mean of them vanishes.
+All six statements are deterministic, so a violation proves a fault; rounding is allowed for by SLACK times the size of
+the numbers involved. Audits find faults that a history of objectives hides, also in stochastic methods, which leave an
+optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them vanishes.
 
 *Stationarity.* For r = λ/2‖θ‖² the dual's θ(μ) = −Σ μ_k a_k/λ and the reference's θ* lie within √(2ε/λ) and √(2δ/λ)
 of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap).
@@ -17,10 +17,10 @@ of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap
 *Fixed point.* D never falls from D ≥ F* − ε, also at means of its points, so ‖θ − θ_opt‖ ≤ √(2ε/λ) for θ = θ(α). With
 G = Σ p_i max ‖a_i‖ every subgradient of F there is at most G + λ‖θ‖ ≤ 2G, hence F(θ) − F* ≤ 2G √(2ε/λ).
 
-A solver of ours lends its kernel, and two copies of itself: with `average=last` one shows the iterates that the other
-averages, visit by visit. `start(formulation, problem, samples, witnesses, weights) -> state` promises that it stays
-(contracts/): bcfw and dual-block do, subgradients do not stay anywhere. `AUDITS` holds the audits by
-name; each takes hooks and a reference and returns findings.
+A solver of ours lends its kernel, and two copies of itself: one with `average=last` shows the iterates that the other
+averages, visit by visit. A solver with a method `start(formulation, problem, samples, witnesses, weights) -> state`
+promises to stay at an optimum (contracts/solvers.py): bcfw and dual-block do, subgradient methods do not. `AUDITS`
+holds the audits by name; each takes hooks and a reference and returns findings.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a learner lends; None where it lends nothing. `asked` is the oracle it asks, if not the formulation's.
+    """The functions that a learner lends, None for those that it does not lend.
+
+    asked : the oracle that the learner asks in place of the formulation's
 
     oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  slope(i, z) -> a_i(z) (p,);  prox(u, H, η) -> x (p,)
     iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
@@ -115,7 +117,7 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
 
 
 def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
-    """All findings about what is lent; none about alternations and searches, whose terms are no maxima to follow."""
+    """The findings of all audits of the lent functions; none for alternations and searches."""
     if isinstance(reference.formulation, Search):
         return []
     return [finding for each in AUDITS.values() for finding in each(hooks, reference)]
@@ -125,7 +127,7 @@ def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
 
 
 def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """Its answers against the best ones, by score."""
+    """The scores of the learner's answers against the maxima."""
     bounds = reference.bounds
     oracle = hooks.asked or bounds.oracle
     if hooks.oracle is None or isinstance(bounds, SmoothBounds):
@@ -176,7 +178,7 @@ def audit_subgradient(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 
 def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """∇r + Σ μ_k g_k at the optimum, for the directions that it takes at the certified cuts."""
+    """∇r + Σ μ_k g_k at the optimum, for the learner's directions g_k at the certified cuts."""
     bounds = reference.bounds
     mu = bounds.regularizer.curvature
     if hooks.slope is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
@@ -197,7 +199,7 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 
 def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """Its proximal steps against r's own, by value, in metrics of several sizes."""
+    """The values at the learner's proximal steps against those at the steps of r, in metrics of several sizes."""
     if hooks.prox is None:
         return
     r = reference.formulation.regularizer(reference.problem)
@@ -297,7 +299,7 @@ def points(reference: Reference, bounds: Bounds | SmoothBounds) -> list[Floats]:
 
 
 def chosen(samples: Ints) -> list[int]:
-    """Up to SAMPLES of them, the same ones each time."""
+    """At most SAMPLES of the samples, the same ones in each call."""
     return np.random.default_rng(1).permutation(samples)[:SAMPLES].tolist()
 
 

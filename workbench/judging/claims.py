@@ -1,10 +1,13 @@
-"""What a learner says of itself, recomputed: `objective`, `lower`, `gap`, `dual`.
+"""The numbers that a learner reports of itself, recomputed: `objective`, `lower`, `gap`, `dual`.
 
-Each number is contradicted if it is false beyond rounding (relative CLAIM): an objective that is not F(θ); a lower
-bound above the proven upper bound; a gap that is negative or, read as absolute and as relative, less than what is
-proven to be missing, F(θ) − upper; dual weights (samples, outputs, μ ≥ 0 with Σ_z μ_i(z) = p_i) that are none, or whose
-θ = argmin r + ⟨Σ μ a, ·⟩ is not the θ reported. Under hard constraints an objective is r(θ), of θ as it is. An
-objective is a number, so NaN is a false one; a gap of NaN or ∞ and a lower bound of NaN or −∞ say nothing.
+A number is contradicted if it is false by more than rounding (CLAIM, relative):
+
+    objective   is not F(θ); under hard constraints, is not r(θ)
+    lower       lies above the proven upper bound
+    gap         is negative, or less than F(θ) − upper both as an absolute and as a relative gap
+    dual        violates μ ≥ 0 or Σ_z μ_i(z) = p_i, or implies another θ = argmin r + ⟨Σ μ a, ·⟩ than the one reported
+
+An objective of NaN is false. A gap of NaN or ∞, and a lower bound of NaN or −∞, claim nothing.
 """
 
 from __future__ import annotations

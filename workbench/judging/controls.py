@@ -1,15 +1,18 @@
-"""Clean runs of ours on the same reference: is the problem to blame for a history that has settled?
+"""Clean runs on the same reference: do correct solvers look settled on this problem, too?
 
-A learner that is one of our solvers is compared with eight runs of the same solver, which all must end below half of
-its limit. Of anybody else's learner nobody knows how slow its method may be, and slowness is no fault. So no clean run
-has to be fast; but the evidence must not lie about clean runs: the same questions are asked of the histories of two
-runs of every solver that fits, with the same budget, and where one of them would be said to have settled or to stand,
-above half of the learner's limit, the questions are not to be trusted on this problem, and the learner is excused.
-To stand is weaker evidence than to settle, for dual methods rise and fall: there clean runs that stand excuse from a
-tenth of the limit on. And while a learner's weights still move, every clean run must end below its limit: slowness
-excuses those who move, however slow, and nobody who has come to rest.
+A history that looks settled (judging/settling.py) accuses a learner only if correct solvers do not look settled on the
+same problem with the same budget.
 
-The histories stay with the reference, so that all learners judged by it share them.
+    one of our solvers        eight clean runs of the same solver must all end below half of the learner's limit
+    any other learner         two clean runs of every solver that fits are asked the same questions; the learner is
+                              excused if one of these runs also looks settled above half of the learner's limit, or
+                              stands still above a tenth of the limit
+    weights that still move   every clean run must end below the learner's limit
+
+The method of another learner may be slow, and slowness is no fault, so no clean run has to be fast. Standing still is
+weaker evidence than having settled, because the objective of a dual method rises and falls; hence the tenth.
+
+The histories of clean runs are kept with the reference and shared by all learners that the reference judges.
 """
 
 from __future__ import annotations
@@ -45,16 +48,16 @@ class CleanRun(NamedTuple):
 
 
 class Control(NamedTuple):
-    """What clean runs say: the worst of them that counts (∞ if no solver fits), and whether they excuse."""
+    """The excess at which the worst clean run ends (∞ if no solver fits), and whether clean runs excuse the learner."""
 
     end: float
     excuses: bool
 
 
 class Asked(NamedTuple):
-    """What a history is excused from: to have settled, or to stand, at `limit` after so many passes.
+    """The question to clean runs: a learner's history has settled, or stands still, at `limit` after so many passes.
 
-    moves : whether its weights still do;  tolerance : relative, above which clean runs count
+    moves : whether the learner's weights still move;  tolerance : relative, above which clean runs count
     """
 
     passes: float
@@ -80,7 +83,7 @@ def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
 
 
 def own_solver(trace: Trace):
-    """The solver of ours that left the trace, with its settings; None of one that no registry holds."""
+    """The registered solver that left the trace, with its settings; None for a solver that no registry holds."""
     ours = registry("solver").objects
     if type(trace.method) in ours.values():
         return trace.method

@@ -17,18 +17,19 @@ settles is measured (docs/crosscheck.md). Hence, in this order,
 A clean learner with independent runs, each accused with probability ε, is accused with probability
 Σ_{k>S/2} C(S, k) ε^k (1−ε)^{S−k}: at ε = 1 %, below 1 % for one seed, 3·10⁻⁴ for three, 10⁻⁵ for five.
 
-**Causes.** Who is accused of its excess by a history alone, or lends what is wrong, is told why where that can be
-known: by the audits that contradict single steps, which are certain, and by the convention of judging/conventions/
-under which its weights are optimal, which may be confident. A learner that has not converged, whose weights are within
-a certified distance of another objective's optimum and stay there, is accused by that identity: no clean run is needed.
+**Causes.** A learner that is accused by a history alone, or that lends a faulty step, is told the cause where one can
+be found: an audit that contradicts a single step is certain; a convention of judging/conventions/ under which the
+learner's weights are optimal may be confident. A learner that has not converged is accused if its weights stay within
+a certified distance of the optimum of another objective; that identity needs no clean run.
 
-**Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is
-judged there as well, by two seeds before chance accuses it. Always with `audit=True`; else if it agrees, is not ours
-and takes less than CHEAP seconds. A relation may bring what the problem does not have, losses other than 0/1 or sample
-weights. A learner that fails there, or whose answers there are right for the problem without these, is not accused:
-it may not be made for them, and a remark says how it can declare so. A learner that uses them wrongly is accused.
+**Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is judged
+on these, too, by two seeds before a result of chance counts. Relations are checked with `audit=True`, and else for a
+learner of somebody else that agrees and takes less than CHEAP seconds. A related problem may have sample weights, or
+losses other than 0/1, where the original has none. A learner that refuses such a problem, or whose answer is right for
+the same problem without them, is not accused: a remark says how the learner declares that it does not take them. A
+learner that uses them wrongly is accused.
 
-**Remarks** are what a user should know though it decides nothing; they follow the reason.
+**Remarks** follow the reason of a verdict and do not decide anything.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def judge(
 
 @contextlib.contextmanager
 def bench(learner: Learner, reference: Reference, limit: float | None, patience: float | None) -> Iterator[Stand]:
-    """Where the learner works: here, or in a process of its own."""
+    """A stand for the learner, in this process or in a process of its own."""
     if learner.ours or not (learner.file or limit):
         yield (OwnStand if learner.ours else Stand)(learner, reference, limit, patience)
         return
@@ -172,7 +173,7 @@ def explained(
 
 
 def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | None:
-    """Of a learner that has ended at the optimum of nothing that has a name: what it can be told."""
+    """The explanation for a learner that has stopped at the optimum of no objective of the table."""
     if verdict.rule != "ended" or learner is None:
         return None
     setting = learner.tolerance

@@ -1,4 +1,4 @@
-"""A learner judged on the reference's relatives: problems of known optimum (judging/relations.py)."""
+"""A learner judged on problems related to the reference, whose optima are known (judging/relations.py)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def judged_on_relatives(stand: Stand, verdict: Verdict, passes: int, seed: int, 
 
 
 def on_relative(stand: Stand, passes: int, seed: int, tolerance: float) -> tuple[Verdict, bool]:
-    """The verdict on a related problem, and its excuse: that all is well without what the original has not."""
+    """The verdict on a related problem, and an excuse: the answer is right for the problem without the new feature."""
     form, beyond = stand.reference.formulation, stand.reference.beyond
     if beyond is None:
         return twice(stand, passes, seed, tolerance), False
@@ -80,7 +80,7 @@ def on_relative(stand: Stand, passes: int, seed: int, tolerance: float) -> tuple
 
 
 def twice(stand: Stand, passes: int, seed: int, tolerance: float) -> Verdict:
-    """The verdict on one fit; where chance may have accused it, on another if that does not."""
+    """The verdict on one fit; if chance may have accused it, the verdict on a second fit that does not accuse."""
     one, _ = stand.tried(passes, seed, tolerance)
     if one.verdict == DISAGREES and one.rule in CHANCE:
         two, _ = stand.tried(passes, seed + 1, tolerance)

@@ -4,18 +4,18 @@
 
     fit(problem, formulation, budget, rng)          budget: a number of passes; rng: a seed
 
-that returns weights θ (p,), in the order of `formulation.blocks(problem)`, alone, with a report, or as checkpoints on
-the way (judging/reports.py). Bare weights get a history: those of a half, a quarter, … of the budget. What a learner
-gets are copies of the data, so that it can spoil its own only; `fit` raises `MissingCapability` for problems that it is
-not made for. A learner may also lend single steps, and is then audited by them (judging/audits.py):
+that returns weights θ (p,), in the order of `formulation.blocks(problem)`: alone, with a report, or as checkpoints
+(judging/reports.py). If `fit` returns weights alone, further fits with a half, a quarter, … of the budget make the
+history. `fit` receives a copy of the data, and raises `MissingCapability` for problems that the learner does not take.
+A learner may also lend single steps, which are audited (judging/audits.py):
 
-    oracle(problem, formulation, theta, i)          the output that it takes for the argmax of sample i
+    oracle(problem, formulation, theta, i)          the learner's argmax for sample i, an output
     subgradient(problem, formulation, theta, i)     of h_i at θ
     prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
     iterates(problem, formulation)                  (average, iterate, share) after each visit, for as long as asked
 
-A `fit` that takes `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
-Solvers of ours are learners by `run`, and have all this without being asked.
+A `fit` with a parameter `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
+Solvers of ours are learners, too: `run` calls them, and all of their steps are audited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Solvers that learn from their mistakes have no optimum to reach: they are judged by what their log allows.
+"""The verdict on solvers that learn from mistakes: there is no optimum to reach, so two inequalities are checked.
 
     ‖Σψ‖² ≤ Σ‖ψ‖²        every update was a mistake, so that the norm cannot have grown faster
     mistakes ≤ Σ_k counts_k (1 − ⟨u, ψ_k⟩)₊ + ‖u‖ √(Σ ‖ψ‖²)        for any weights u (solvers/perceptron.py)

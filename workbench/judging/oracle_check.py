@@ -1,12 +1,13 @@
-"""`check`: whether a problem's features, loss and argmax are what they say, as far as trials can tell.
+"""`check`: trials of a problem's features, loss and argmax.
 
     report = wb.check(problem)
     report.ok          no fault was found
     report.faults      each a word, the sample that shows it, and one sentence
 
-The trials are those of workbench/objectives/trials.py: every fault is certain, for it names a better output, two
-answers to one question, or an argument that was changed. A report without faults is no proof: trials cannot see
-outputs that nobody names. With `candidates` they can, and then proofs need no argmax at all.
+The trials are those of workbench/objectives/trials.py. Every fault is certain: the sentence names a better output, two
+answers to the same question, or an argument that was changed. A report without faults proves nothing, since trials do
+not see outputs that no function has returned. With `candidates` trials see all outputs, and proofs do not need the
+argmax.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class OracleReport:
 
     @property
     def ok(self) -> bool:
+        """Whether no fault was found."""
         return not self.faults
 
     def __str__(self) -> str:

@@ -1,16 +1,16 @@
-"""Patience: the judge goes on instead of the user, before it accuses anybody by a history alone.
+"""Patience: further passes, before the judge accuses a learner by a history alone.
 
-A history that ends above the optimum may be slow or wrong, and more of it tells. So where a verdict rests on the
-history, and its own trend does not lead within the tolerance in ENOUGH times the passes, the learner is asked for
-FURTHER times the passes, within a limit of time. Nobody is accused by one history:
+A learner whose history ends above the optimum may be slow or wrong, and a longer history tells which. Where a verdict
+rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
+the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
                     excesses that differ by less than a factor of FALL; a learner that settles with the further passes
                     only, or that jumps, is asked for FURTHER times as many once more. Or neither of the two longer
                     ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
                     was too short to tell, and the two longer ones, of which the second says so, differ by less than
-                    a factor of LITTLE: whoever falls, but no longer in the last doubling of the passes, is asked
-                    once more as well
+                    a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
+                    falls, but no longer in the last doubling of the passes, is asked once more as well
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
@@ -27,6 +27,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
+NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
@@ -47,12 +48,12 @@ def waits(verdict: Verdict) -> bool:
 
 
 def by_history(verdict: Verdict) -> bool:
-    """Whether it accuses by a history alone."""
+    """Whether the verdict accuses by a history alone."""
     return verdict.verdict == DISAGREES and verdict.rule in BY_HISTORY
 
 
 def heard(first: Verdict, further: Verdict) -> Verdict:
-    """The verdict on the first history, now that the further one is known."""
+    """The verdict on the first history, given the further one."""
     longer = further.evidence.get("passes", np.nan)
     evidence = first.evidence | {"further_passes": longer, "further_excess": further.excess}
     told = first.reason.split(";")[0].rstrip(".")
@@ -76,7 +77,7 @@ def alike(first: Verdict, further: Verdict) -> bool:
 
 
 def enough(first: Verdict, further: Verdict) -> bool:
-    """Whether the further passes decide: two histories agree, or it arrives, or it falls to their very end."""
+    """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end."""
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
     if by_history(first) and by_history(further) and alike(first, further):
@@ -90,12 +91,13 @@ def slackens(verdict: Verdict) -> bool:
 
 
 def calm(second: Verdict, last: Verdict) -> bool:
-    """Whether all of the second's four times as many passes left the excess where it was."""
-    return by_history(last) and max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
+    """Whether all of the second's four times as many passes left the excess where it was, and the weights, too."""
+    steady = max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
+    return by_history(last) and steady and last.evidence.get("roaming", np.inf) < NEAR
 
 
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
-    """Whether sixteen times the passes did not bring a factor of FALL, nor did four times, nor does a curve settle."""
+    """Whether neither four nor sixteen times the passes divided the excess by FALL, though no curve has settled."""
     settled = by_history(second) and by_history(last) and alike(second, last)
     return not settled and last.verdict != AGREES and min(second.absolute, last.absolute) * FALL > first.absolute
 
@@ -114,7 +116,7 @@ def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
 
 
 def exhausted(first: Verdict, seconds: float) -> Verdict:
-    """The verdict where the further passes did not come in time: nobody is accused of what was not waited for."""
+    """`not converged`: the further passes did not come in time, so the history decides nothing."""
     told = first.reason.rstrip(".")
     said = f"{told}; further passes took more than the {seconds:.2g} s of patience, so nothing is decided."
     return replace(first, verdict=NOT_CONVERGED, reason=said, rule="history")

@@ -13,9 +13,9 @@ and, in order, the first that holds:
     agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
     not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
 
-No clean runs of ours exist for a program that a user wrote, so nobody is accused of settling at a wrong place
-(judging/verdicts.py says why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged
-by the same rules (`crosscheck_text`): f(x) is F(θ), L and U are the ends that `solve` proved.
+There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
+why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged by the same rules
+(`crosscheck_text`): f(x) is F(θ), and L and U are the ends that `solve` proved.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from workbench.judging.reports import Report
 from workbench.judging.settling import settling, stands
 from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.programs.prove import prove
+from workbench.proofs.exact import nearest
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -56,7 +57,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
         for variable, value in kept:
             variable.save_value(value)
     ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
-    lower, upper = (None if end is None else proof.program.sign * float(end) for end in ends)
+    lower, upper = (None if end is None else proof.program.sign * nearest(end) for end in ends)
     if lower is None:
         sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
         return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")

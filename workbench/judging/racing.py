@@ -5,12 +5,12 @@
 F(w) is recomputed by `Bounds` from the weights w that a method shows, rounded up; L is the best lower bound that
 `solve` proved beforehand. Nothing that a method says of itself enters, its own lower bound included.
 
-The clock counts CPU seconds of this process, all threads, so that nobody gains by threads or loses by neighbours.
-It stands still while we grade, and starts after a rehearsal on a tiny problem: imports and numba's compilation are
-nobody's. The unit is one exact pass of the compiled oracle (or of the sums, for smooth terms) over all samples, a
-median of passes in between: machines differ, ratios less.
+The clock counts CPU seconds of this process over all threads, so neither more threads nor a busy machine changes a
+time. The clock stops while weights are graded, and starts after a rehearsal on a tiny problem, so imports and numba's
+compilation are not counted. Times are also given in units of one exact pass of the compiled oracle (of the sums, for
+smooth terms) over all samples, the median of several: such ratios differ less between machines than seconds do.
 
-How a method is timed depends on what it can show:
+How a method is timed depends on whether the method shows weights on the way:
 
     solvers of ours    their passes, graded in between; certifying is not on the clock
     dlib, structsvm    runs from scratch that end by themselves at gaps of 1e-1, 1e-2, …; each w at which one asks
@@ -19,7 +19,7 @@ How a method is timed depends on what it can show:
     solve, one-slack   solves from scratch to 1e-1, 1e-2, …; certifying is on the clock, it is part of the job
     cvxpy              the program with every constraint written out, and CLARABEL as CVXPY calls it
 
-A method that cannot take part has its sentence in `refusal`.
+`refusal` says in one sentence why a method does not take part.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def race(
 
 
 def unit(tracks: dict[str, Track]) -> float:
-    """CPU seconds of one exact pass, in a race; NaN if nobody took part."""
+    """CPU seconds of one exact pass, in a race; NaN if no method took part."""
     return statistics.median([each for track in tracks.values() for each in track.units] or [np.nan])
 
 
@@ -258,7 +258,7 @@ def fits(learner: Callable[..., Floats]) -> Go:
 def watched(learner: Observed) -> Go:
     """Fits from scratch that end by themselves at 1e-1, 1e-2, …, and show their weights on the way.
 
-    What a method is told to reach changes how it goes there: dlib, asked for 1e-9, spends its time on cached cuts.
+    A method's own tolerance changes its path: dlib with a tolerance of 1e-9 spends its time on cached cuts.
     """
 
     def go(formulation: Formulation, problem: Problem, track: Track) -> None:

@@ -1,15 +1,15 @@
 """`Reference`: the proven optimum that learners are judged by, or the reason why there is none.
 
-A reference is made once of what `solve` returned, or of the `NotSeparable` that it raised, and every room of this wing
-takes it. Two numbers of a learner are measured by it,
+A reference is made once, from the solution that `solve` returned or from the `NotSeparable` that `solve` raised. Every
+module of this wing takes a reference. Two numbers of a learner are measured by the reference:
 
     absolute   F(θ) − L, with the proven lower bound L ≤ min F
     excess     (F(θ) − L)/size,  size = max(|U|, |L|, 1e-6·F(0))        U ≥ min F the proven upper bound
 
-The size is of the optimum alone: twenty times the optimum reads 19.
+The size depends on the optimum alone: a learner at twenty times the optimum has excess 19.
 
-An interval that is crossed, L > U by more than rounding, contradicts itself: then one of argmax, loss and features is
-wrong, and no learner may be judged by the interval (`Contradiction`).
+If L exceeds U by more than rounding, one of argmax, loss and features is wrong, and no learner can be judged by the
+reference (`Contradiction`).
 """
 
 from __future__ import annotations

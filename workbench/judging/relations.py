@@ -38,6 +38,7 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
 from workbench.outputs.multiclass import Multiclass
+from workbench.solving.abroad import rebuilt
 
 Arrays = dict[str, NDArray]
 COSTS = ("cost", "false_positive", "false_negative")
@@ -132,13 +133,6 @@ def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
         per_row["offsets"] = np.append(0, np.cumsum(lengths[order]))
     kept = {"weights": share * arrays["weights"][order], **per_row, **per_sample}
     return rebuilt(problem, arrays | kept_rows(inputs(arrays)[at]) | kept)
-
-
-def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
-    """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
-    kind = problem if isinstance(problem, type) else type(problem)
-    sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
-    return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
 
 
 PLAIN: dict[str, Callable[[Arrays], Arrays]] = {

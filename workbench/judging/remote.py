@@ -1,34 +1,30 @@
-"""A learner at work in a process of its own, which holds the problem: whatever it does, the verdict is ours.
+"""A learner at work in a process of its own, so that no crash, hang or exit of the learner can stop the judge.
 
-Files of users always, and everybody else's learners under a limit of seconds, run here (system/processes.py): whatever
-they raise, however they end or hang, is the verdict `failed`. `RemoteStand` asks, `answer` works on the other side; one
-question and its answer are a dict of plain values and a dict of arrays.
+Learners from a user's file always run in such a process (system/processes.py), other packages' learners under a limit
+of seconds do. An exception, an end of the process or a hang gives the verdict `failed`. `RemoteStand` asks, and
+`answer` works in the other process; a question, and its answer, are a dict of plain values and a dict of arrays.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Numbers, Problem, Recording
-from workbench.data.loading import load_problem
+from workbench.contracts import Numbers, Recording
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.audits import Finding
 from workbench.judging.learners import Learner, made, user_learners
 from workbench.judging.reference import Reference
-from workbench.judging.relations import rebuilt
 from workbench.judging.reports import NUMBERS, BadAnswer, Report
 from workbench.judging.stand import GRACE, Stand
-from workbench.proofs.certificate import Certificate, written
-from workbench.registries import load_file, registry
+from workbench.proofs.certificate import Certificate
+from workbench.registries import registry
+from workbench.solving import abroad
 from workbench.system.processes import OutOfTime, Process, Raised
 
 Arrays = dict[str, NDArray]
@@ -47,10 +43,8 @@ class RemoteStand(Stand):
     ):
         super().__init__(learner, reference, limit, patience)
         thing = ["file", learner.file, learner.name] if learner.file else address(learner)
-        form, data = reference.formulation, reference.problem
-        self.words = {"learner": thing, "settings": list(learner.settings)}
-        self.words["formulation"] = [address(type(form)), written(form)]
-        self.words["problem"] = origin(data) if isinstance(data, Recording) else address(type(data))
+        pair, self.arrays = abroad.sent(reference.formulation, reference.problem)
+        self.words = pair | {"learner": thing, "settings": list(learner.settings)}
         self.process, self.opened = process, False
 
     def __enter__(self) -> RemoteStand:
@@ -71,7 +65,7 @@ class RemoteStand(Stand):
         if self.process is None or not self.process.alive:
             self.process, self.opened = Process(answer), False
         if not self.opened:
-            self.process.ask({"do": "open", **self.words}, self.reference.problem.arrays())
+            self.process.ask({"do": "open", **self.words}, self.arrays)
             self.opened = True
         try:
             return self.process.ask(numbers, arrays, limit and limit + GRACE)
@@ -128,44 +122,14 @@ def address(thing: Any) -> list[str]:  # a user's class, function or learner, or
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
         thing = getattr(thing.thing, "func", thing.thing)  # of a `partial`
-    module = getattr(thing, "__module__", "__main__")  # a user's object may have no names
-    name = getattr(thing, "__qualname__", type(thing).__name__)  # a user's object may have no names
-    home = sys.modules.get(module)
-    found: object = home
-    for part in name.split("."):
-        found = getattr(found, part, None)  # by its qualified name
-    if found is not thing or module == "__main__":
-        raise MissingCapability(
-            f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
-        )
-    return ["path", str(home.__file__), name] if module.startswith("_cutbench_") else ["module", module, name]
-
-
-def origin(problem: Recording) -> list[object]:
-    """[how, file, settings] by which another process builds a problem of a user's functions again."""
-    if problem.origin is None:
-        raise MissingCapability(
-            "A problem of your own functions reaches another process by its file only; put it into a problem file and "
-            "use cutbench crosscheck, or judge a function, without a limit of seconds."
-        )
-    return ["build", *problem.origin]
-
-
-def problem_at(how: str, place: str, name: str | dict[str, object], arrays: Arrays) -> Problem:
-    """The problem that `origin` or `address` is about."""
-    return load_problem(place)(**name) if how == "build" else rebuilt(found_at(how, place, name), arrays)
+    return abroad.address(thing)
 
 
 def found_at(how: str, place: str, name: str) -> Any:  # a user's class, function or learner, or one of ours
     """What `address` is about."""
     if how == "registry":
         return registry(place).get(name)
-    if how == "file":
-        return user_learners(place)[name]
-    found: object = load_file(Path(place), "sent") if how == "path" else import_module(place)
-    for part in name.split("."):
-        found = getattr(found, part)  # by its qualified name
-    return found
+    return user_learners(place)[name] if how == "file" else abroad.found_at(how, place, name)
 
 
 OPENED: dict[str, Stand] = {}
@@ -176,8 +140,7 @@ def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
     """The work of a `RemoteStand`'s process."""
     do = numbers.pop("do")
     if do == "open":
-        kind, settings = numbers["formulation"]
-        problem, formulation = problem_at(*numbers["problem"], arrays), found_at(*kind)(**settings)
+        formulation, problem = abroad.received(numbers, arrays)
         learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"]), numbers["settings"]))
         reference = Reference(formulation, problem, np.zeros(0), np.inf, -np.inf, np.nan, missing=UNKNOWN)
         OPENED["stand"] = Stand(learner, reference)

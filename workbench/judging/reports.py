@@ -1,6 +1,6 @@
-"""What a learner's `fit` returned, as reports: weights after so many passes, with what it says of them.
+"""What a learner's `fit` returned, read as reports: weights after so many passes, with the learner's claims about them.
 
-It may return
+`fit` may return
 
     θ                      weights (p,), dense or sparse
     (θ, report)            a report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if
@@ -8,8 +8,9 @@ It may return
                            (judging/audits.py)
     checkpoints            each (passes, θ) or a report with `weights` and perhaps `passes`
 
-Passes never fall; where none are told, checkpoints are spaced evenly over the budget. None is read after the first that
-exceeds the budget, and after ENDLESS in all. Anything else is `BadAnswer`, one sentence.
+Passes must not decrease; checkpoints without passes count as spaced evenly over the budget. Reading ends with the
+first checkpoint that exceeds the budget, and after ENDLESS checkpoints. Any other answer raises `BadAnswer` with one
+sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NUMBERS = ("objective", "lower", "gap", "share")
 class Report(NamedTuple):
     """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …).
 
-    remarks : what is to be told of the report itself, in sentences
+    remarks : sentences about the report itself, for the user
     """
 
     passes: float
@@ -45,7 +46,7 @@ class Report(NamedTuple):
 
 
 class BadAnswer(BadInput):
-    """What a learner returned is nothing that the contract knows."""
+    """A learner returned an answer that the contract does not allow."""
 
 
 def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:  # by a user's learner
@@ -65,7 +66,7 @@ def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report
 
 
 def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:  # by a user's learner
-    """Those up to the budget, KEPT or more of them; all if they tell iterates, whose average is to be replayed."""
+    """The checkpoints up to the budget, thinned to KEPT or more; all of them if iterates are reported for the audit."""
     numbered: list[tuple[int, Report]] = []
     began, ended = time.perf_counter(), True
     for count, told in enumerate(returned, 1):
@@ -118,7 +119,7 @@ def report_of(told: Any) -> Report:  # what a user's learner says
 
 
 def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:  # what a user's learner says
-    """What a report says that nobody reads, in sentences."""
+    """The keys of a report that the judge does not read, a sentence each."""
     for key in sorted(map(str, told.keys() - {*KEYS})):
         near = get_close_matches(key.lower(), KEYS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KEYS)}."

@@ -1,19 +1,21 @@
-"""What a history says about its limit: has it ended, has it settled, does it stand, is it on its way?
+"""What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four questions, each asked of the end of it:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four questions are asked of its last part:
 
-    ended      from half of the passes on, the weights are the same to rounding: nothing more will come
-    settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and those that end
-               within the tolerance fit significantly worse; of six checkpoints on, so it must be without any one
-               of them, too
-    stands     eight times the passes brought no factor of FALL, or four times none of LITTLE; e∞ is taken to be e
-    on its way the weights go on towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
+    ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
+    settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
+               within the tolerance fit significantly worse; with six checkpoints or more, the same must hold when any
+               one of them is left out
+    stands     eight times the passes did not divide e by FALL, or four times the passes did not divide e by LITTLE;
+               e∞ is taken to be e
+    on its way the weights still move towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
                doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS further doublings would cover at least half
                of the way that is left, if each gains q = min(a₁/a₂, a₂/a₃, 2) times as much as the one before
 
-A slow learner on badly scaled data has a flat excess and settles by any fit, but its weights still travel: gradient
-steps along a direction of curvature κ ≪ 1/(ηt) move by the same each pass, so that every doubling gains twice the one
-before, q ≈ 2. A learner that settles at another point gains less with every doubling, q = 2^−p, and noise has no sign.
+A slow learner on badly scaled data has a flat excess, which any fit calls settled, but its weights still move:
+gradient steps along a direction of curvature κ ≪ 1/(ηt) have the same length in each pass, so every doubling of the
+passes gains twice as much as the one before, q ≈ 2. A learner that settles at another point gains less with every
+doubling, q = 2^−p, and gains by noise change their sign.
 
 *What is left.* The curve c·t^−p through the last checkpoints needs (e/tolerance)^{1/p} times the passes.
 """
@@ -124,6 +126,17 @@ def moving(reports: list[Report]) -> bool:
     near = QUIET * float(np.linalg.norm(last.theta))
     late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 2]
     return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
+
+
+def roaming(reports: list[Report], best: Floats) -> float:
+    """How far weights of the last three quarters of the passes are from the last ones, which are 1 from the optimum.
+
+    Who is thrown about by chance is about as far from himself as from the optimum, whatever his excess.
+    """
+    last = reports[-1]
+    late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 4]
+    way = float(np.linalg.norm(last.theta - best))
+    return max((float(np.linalg.norm(theta - last.theta)) for theta in late), default=np.inf) / max(way, LEAST)
 
 
 def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:

@@ -1,4 +1,4 @@
-"""A learner at work on a reference's problem, in this process, and what is found of one run.
+"""One learner at work on the problem of a reference: fits, audits, further passes, and the verdict on one run.
 
     Stand        other people's learners: each fit gets a copy of the data, its answers become reports
     OwnStand     solvers of ours, by `run`
@@ -20,16 +20,16 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.contracts import Floats, Problem, Recording, Trace
-from workbench.errors import MissingCapability
+from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
-from workbench.judging.relations import rebuilt
 from workbench.judging.reports import BadAnswer, Report, reports_of
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
+from workbench.solving.abroad import rebuilt
 from workbench.solving.stochastic import run
 from workbench.system.processes import OutOfTime, Raised
 
@@ -76,7 +76,7 @@ class Stand:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:
-        """A copy of the problem, which the learner may spoil; then the next gets another."""
+        """A copy of the problem for the learner; a copy that a learner has changed is replaced before the next fit."""
         own = self.reference.problem
         if self.copy is None:
             arrays = {key: np.array(each) for key, each in own.arrays().items()}
@@ -122,7 +122,7 @@ class Stand:
     def waited(
         self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
     ) -> Verdict:
-        """The verdict after further passes, as far as the patience lasts; without any it stays as it is."""
+        """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
         began = time.perf_counter()
@@ -143,9 +143,9 @@ class Stand:
         return late(first, second, last)
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
-        """The history with this budget; where a fit tells little of its way, with the histories before.
+        """The history with this budget; a fit with few checkpoints is joined to the earlier histories.
 
-        Raises `OutOfTime` where the learner is cut short; one fit that cannot be is not begun in vain.
+        Raises `OutOfTime` if no time is left, or if the learner was cut short before half of the budget.
         """
         if within <= 0:
             raise OutOfTime
@@ -164,6 +164,11 @@ class Stand:
             return self.judged(passes, seed, tolerance, ways)
         except MissingCapability as refusal:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
+        except (MemoryError, OutOfMemory) as lacking:
+            if not self.learner.ours:
+                return ended(lacking, self.reference), time.perf_counter() - began
+            told = f"The memory does not suffice for {self.learner.name} ({lacking}); take fewer samples or features."
+            return Verdict(NOT_COMPARABLE, np.nan, told, rule="memory"), time.perf_counter() - began
         except OutOfTime:
             sentence = f"The learner did not return within {self.limit:.3g} s."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
@@ -180,6 +185,10 @@ class Stand:
                 reports, _ = self.fitted(1, 0, start=True)
                 findings.append(stayed(reports[-1].theta, self.reference, tolerance))
         except (Exception, SystemExit) as error:
+            if ours(error, self.learner):
+                told = " ".join(f"{type(error).__name__}: {error}".split())
+                self.remarks.append(f"An audit of ours could not be made ({told}); that says nothing about it.")
+                return verdict, []
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
             return ended(error, self.reference), []
@@ -221,6 +230,14 @@ class OwnStand(Stand):
     @contextlib.contextmanager
     def lent(self) -> Iterator[Problem]:
         yield self.reference.problem  # solvers of ours do not write there
+
+
+def ours(error: BaseException, learner: Learner) -> bool:
+    """Whether what was raised in an audit is our failure: the memory, or a step of a solver of ours."""
+    kind = error.kind if isinstance(error, Raised) else type(error).__name__
+    return kind in ("MemoryError", "_ArrayMemoryError", "OutOfMemory") or (
+        learner.ours and isinstance(error, Exception)
+    )
 
 
 def ended(error: BaseException, reference: Reference) -> Verdict:

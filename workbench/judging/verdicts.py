@@ -11,8 +11,8 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
     agrees          relative excess ≤ max(tolerance, 3 × the reference's gap)
     disagrees       (rate) e > 100 × the solver's published bound on E e: by Markov's inequality a
                     clean run gets there with probability below 1 %
-                    (ended) its weights are the same from half of its passes on: what has ended has ended, and
-                    the proven optimum says that there is more to reach, whatever slower methods do
+                    (ended) its weights are the same from half of its passes on: the learner has stopped, above
+                    the proven optimum
                     (settled) its history has settled above the optimum, or stands (judging/settling.py), its
                     weights are not on their way, and no clean run excuses it (judging/controls.py)
     not converged   otherwise
@@ -20,16 +20,16 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
 `judge` adds to the last two what a history alone cannot: more passes (judging/patience.py), and the identity of
 another objective at whose optimum the weights are (judging/conventions/).
 
-Why more than a flat history. On ill-conditioned problems clean methods stand still, too: block-coordinate Frank–Wolfe
-on badly scaled data can fall slower than t^−0.05 over a hundred passes. There the weights still travel, and clean runs
-stand still with the learner. The price is lateness: a learner still on its way to a wrong limit is `not converged`
-until it is nearly there.
+A flat history alone does not accuse, because correct methods can be flat on ill-conditioned problems, too: on badly
+scaled data the excess of block-coordinate Frank–Wolfe can fall slower than t^−0.05 over a hundred passes. On such
+problems the weights still move, and clean runs are as flat as the learner. The price is delay: a learner on its way to
+a wrong limit is `not converged` until its weights are close to that limit.
 
-A solver that learns from its mistakes, a learner of costs set by difficulty and a learner of hidden states have no
-optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A bare θ has no history,
-so above the tolerance it is `not converged` whatever its excess. Pass the answers under growing budgets, [(passes, θ),
-…]: with two to four of them, settled means that e changed by less than 1 % while the budget at least doubled. Of a long
-history GRADED are looked at (`chosen`).
+A solver that learns from its mistakes, a learner of costs set by difficulty, and a learner of hidden states have no
+optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A single θ has no history,
+so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
+growing budgets, [(passes, θ), …]: with two to four answers, settled means that e changed by less than 1 % while the
+budget at least doubled. Of a long history, GRADED checkpoints are used (`chosen`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,18 @@ from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
 from workbench.judging.reports import Report
-from workbench.judging.settling import MOST, chosen, doubling, ended, moving, needed, on_its_way, settling, stands
+from workbench.judging.settling import (
+    MOST,
+    chosen,
+    doubling,
+    ended,
+    moving,
+    needed,
+    on_its_way,
+    roaming,
+    settling,
+    stands,
+)
 from workbench.judging.stationary import stationary
 from workbench.judging.words import (
     AGREES,
@@ -172,7 +183,7 @@ class Hearing:
         return Verdict(name, self.excess, sentence, self.evidence, rule, float(self.excesses[-1]), self.needed)
 
     def contradicted(self) -> Verdict | None:
-        """What it hands over is false in itself."""
+        """`disagrees` if the reported weights contradict the learner's own dual weights, r's domain, or its claims."""
         false, found = contradicted(self.reports, self.uppers, self.reference)
         self.evidence |= found
         if (drift := self.evidence.get("drift", 0.0)) > DRIFT:
@@ -193,7 +204,7 @@ class Hearing:
         return None
 
     def ended(self) -> Verdict | None:
-        """It has stopped by itself."""
+        """`disagrees` if the learner has stopped by itself above the optimum."""
         if not np.isfinite(self.uppers[-1]) or np.isnan(since := ended(self.reports)):
             return None
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
@@ -202,7 +213,7 @@ class Hearing:
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
     def open(self) -> Verdict | None:
-        """Nothing can be said of its limit yet."""
+        """The verdict if no other rule holds: `not converged`, or for a settled history what `stays` says."""
         if not np.isfinite(self.uppers[-1]):
             missed = self.evidence.get("violation")
             told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
@@ -213,6 +224,7 @@ class Hearing:
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
         self.evidence["doubling"] = doubling(self.passes, self.excesses)
+        self.evidence["roaming"] = roaming(self.reports, self.reference.theta)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
@@ -222,7 +234,7 @@ class Hearing:
         return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
 
     def trend(self, power: float) -> str:
-        """How it falls, and what is left at that pace."""
+        """How the excess falls, and how many passes are left at that rate, for a sentence."""
         if not power > 0:
             return "is not falling yet; run it longer"
         told = f"falls like passes^-{power:.2g}"
@@ -231,7 +243,7 @@ class Hearing:
         return f"{told}; run it longer, though at that rate no budget would do"
 
     def stays(self) -> Verdict:
-        """It has settled: whether clean runs excuse it."""
+        """The verdict on a settled history: `disagrees`, or `not converged` if clean runs excuse the learner."""
         limit, size = self.evidence["limit"], self.reference.size
         asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
         found = control(self.trace, self.reference, asked)

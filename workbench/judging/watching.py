@@ -7,11 +7,12 @@
     print(watch.verdict())                  # agrees, disagrees and why, not converged
 
 `step` takes θ as one array or tensor, as one for each block of `formulation.blocks(problem)`, or as a dict of
-these; shapes are flattened row by row, tensors are detached and copied. The optimum is solved for when
-it is first needed: after the loop, or at the first step if `live` is given. Weights of float32 are kept in that type
-and graded in float64, so that the objective is that of the very numbers that the loop had.
+these; shapes are flattened row by row, tensors are detached and copied. The optimum is computed when first needed:
+after the loop, or at the first step if `live` is given. Weights of float32 are kept in float32 and graded in float64,
+so the objective belongs to the very numbers of the loop.
 
-The record is thinned as it grows, to KEPT steps or a quarter GiB; half of it is always recent.
+The record keeps at most KEPT steps or a quarter GiB; when it is full, older steps are thinned out and half of the kept
+steps are always recent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The five verdicts, and what stands beside each."""
+"""The five verdicts, and `Verdict`, the record of one with its numbers and its reason."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Learners of other packages: optional imports, and the mapping between their parameters and ours.
 
 Each of these learners minimises a multiple of  μ/2 ‖w‖² + Σ_i p_i h_i(w)  with h_i a hinge or a negative
-log-likelihood; the functions here say whether a pair (formulation, problem) is of this kind, and return μ and p. Two
-classes: most packages then learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. At the optimum of
-multiclass W_0 = −W_1, since ‖W‖² is least so for given c = W_1 − W_0; hence W = [−c/2; c/2] and
+log-likelihood; the functions here say whether a pair (formulation, problem) is of this kind, and return μ and p. For
+two classes most packages learn one vector c with the score ⟨c, x⟩ in place of W = [W_0; W_1]. Of all W with W_1 − W_0
+= c, the one with W_0 = −W_1 has the least norm, so the optimum of the multiclass problem is W = [−c/2; c/2], and
 
-    μ/2 ‖W‖² = (μ/2)/2 ‖c‖²,      a vector's μ is half of the matrix'.
+    μ/2 ‖W‖² = (μ/2)/2 ‖c‖²:      the μ of c is half of the μ of W.
 
 All refusals are `MissingCapability`, one sentence each.
 """

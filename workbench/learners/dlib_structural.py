@@ -27,7 +27,7 @@ SPARSE = 2  # dense vectors pay if a slope may have more than one entry in so ma
 
 
 class Spent(Exception):
-    """The budget is."""
+    """The budget is spent: the run ends here."""
 
 
 class Separation:

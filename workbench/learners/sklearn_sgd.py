@@ -8,8 +8,8 @@ at a rate of its own. Multiclass problems of two classes: c = W_1 − W_0 and α
 classes SGDClassifier learns one against the rest, another objective. `budget` counts passes, each in a new random
 order.
 
-Subgradient steps get to 1e-4 slowly: the excess of the average falls no faster than log t/t, and there is no dual
-that would prove a gap. docs/peers.md measures the excess.
+Subgradient steps reach an excess of 1e-4 slowly: the excess of the average falls no faster than log t/t, and there is
+no dual that would prove a gap. docs/peers.md measures the excess.
 """
 
 from __future__ import annotations

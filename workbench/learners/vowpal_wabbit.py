@@ -8,10 +8,10 @@ VW's defaults minimise another objective, hence these options: --holdout_off, el
 there are several passes; --noconstant; --min_prediction and --max_prediction, else predictions are clipped to the range
 of the targets, and what lies beyond costs nothing. Weights and inputs are 32-bit floats.
 
-VW takes the length of its steps from the curvature of the loss, and the hinge has none: how near VW gets to the optimum
-differs from problem to problem (docs/peers.md). VW's online updates are not used: with --l2 they do not converge to the
-optimum of this objective.
-`budget` is the number of passes over the data; VW takes about one an iteration.
+VW computes the length of its steps from the curvature of the loss, and the hinge has none: how near VW comes to the
+optimum of a hinge differs from problem to problem (docs/peers.md). VW's online updates are not used: with --l2 they do
+not converge to the optimum of this objective. `budget` is the number of passes over the data; VW takes about one an
+iteration.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ is not linear shows; whole numbers, where scores tie; random of several sizes; a
     w ← w + φ(x_i, y_i) − φ(x_i, ŷ),
 
 of a perceptron on that sample alone, whose end is a w at which the truth wins. Outputs of other samples and changed
-outputs are no evidence, for nobody says that they are outputs of this sample.
+outputs are no evidence, since no function says that they are outputs of this sample.
 """
 
 from __future__ import annotations

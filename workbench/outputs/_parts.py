@@ -17,7 +17,7 @@ from workbench.contracts import Floats, Ints
 
 
 class Parts(ABC):
-    """Data of n samples whose outputs are sets of parts.
+    """Data of n samples whose outputs are sets of parts; subclasses define `used` and `mistakes`.
 
     parts : (N, d) CSR, the features of every part of every sample
     false_positive, false_negative : c⁺ and c⁻

@@ -36,7 +36,7 @@ from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs import _messages, _viterbi
+from workbench.outputs import _messages, _slack_chain, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._parts import summed_exactly
@@ -283,6 +283,14 @@ class Chain:
         functions = _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into
         widest = self.n_classes * (int(np.diff(X.indptr[self.offsets]).max()) + self.n_classes)
         return Kernel(data, *functions, most, _viterbi.reads_into, widest)
+
+    def slack_kernel(self) -> Kernel:
+        """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
+        levels, _ = self.levels
+        inner = self.kernel()
+        most = np.add.reduceat(levels.max(axis=1)[self.labels], self.offsets[:-1])
+        functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into
+        return Kernel((inner, levels, most), *functions, inner.most, _slack_chain.reads_into, inner.widest)
 
     def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
         """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to labels'."""

@@ -130,6 +130,7 @@ class Flow(Parts):
 
     @property
     def parts(self) -> sparse.csr_array:
+        """The features of every arc, (arcs, d)."""
         return self.arcs
 
     def rows_of(self, samples: Ints) -> Ints:

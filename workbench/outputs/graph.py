@@ -54,6 +54,7 @@ class Graph(Pairwise):
 
     @staticmethod
     def table_of(k: int) -> Ints:
+        """The class of a pair of labels (k, k): 0 for equal ones, −1, which has no weights, for others."""
         return np.where(np.eye(k, dtype=bool), 0, -1).astype(np.int64)
 
     def __new__(cls, *settings: Any, oracle: str = "exact", **others: Any) -> Graph:

@@ -136,6 +136,7 @@ class Matching(Parts):
 
     @property
     def parts(self) -> sparse.csr_array:
+        """The features of every link, (links, d)."""
         return self.edges
 
     def used(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
@@ -300,10 +301,10 @@ def heaviest_matching(gains: Floats) -> Ints:
 
 
 def heaviest_rival(gains: Floats, mates: Ints) -> Ints:
-    """The k of each j (J,) of the heaviest matching but `mates` (J,).
+    """The k of each j (J,) of the heaviest matching other than `mates` (J,).
 
-    It lacks a link of `mates`, and each is left out in turn; or has them all, and more: the heaviest
-    links between what they leave free, or the best single one if no gain is positive there.
+    Such a matching lacks a link of `mates`, so each link is left out in turn; or it contains all links of `mates` and
+    more: the heaviest links between free rows and columns, or the best single one if no gain is positive there.
     """
     best = heaviest_matching(gains)
     if (best != mates).any():

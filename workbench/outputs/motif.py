@@ -149,6 +149,7 @@ class Motif:
 
     @property
     def n_windows(self) -> Ints:
+        """The numbers of windows in which a motif may lie, (n,)."""
         return self.spans[:, 1] - self.spans[:, 0] + 1
 
     @property
@@ -156,6 +157,7 @@ class Motif:
         return bool(((self.labels == 1) & (self.n_windows > 1)).any())
 
     def checked_positions(self, positions: ArrayLike) -> Ints:
+        """Positions (n,) as whole numbers within the spans, or `BadInput`."""
         found = np.array(positions)
         if found.shape != (self.n_samples,) or found.dtype.kind not in "iu":
             raise BadInput(f"There are {self.n_samples} samples; give one whole number each as its position.")
@@ -184,6 +186,7 @@ class Motif:
         return sparse.csr_array(counts.reshape(shape) * 1.0)
 
     def check_known(self, samples: Ints, outputs: Ints) -> None:
+        """Raise `MissingCapability` for an output whose position is hidden."""
         hidden = (outputs[:, 0] == 1) & (outputs[:, 1] == NONE)
         if hidden.any():
             raise MissingCapability(

@@ -233,6 +233,7 @@ class Structured(Rowed):
         return self.ask("argmax", w, samples, bool(augment))
 
     def asked_slack(self, w: Floats, samples: Ints) -> Ints:
+        """The answers of the user's `slack_argmax` for a batch, (m, 1)."""
         return self.ask("slack_argmax", w, samples, True)
 
     def supplied(self) -> Supplied:
@@ -315,8 +316,10 @@ class Structured(Rowed):
         """Texts of names of features, or their repr, by column."""
         return lines_of([text_of(name) or repr(name) for name in list(self.vocabulary or ())[start:stop]])
 
-    def admitted(self, arrays: dict[str, NDArray]) -> Ints:
+    def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
         """The rows of recorded outputs; `BadInput` if these functions give other features or losses than recorded."""
+        if not believe and not all(texts_of(arrays["recorded_texts"])):
+            raise BadInput("An output has no text from which Python could build it; use words, numbers and tuples.")
         owners, losses = arrays["recorded_owners"], arrays["recorded_losses"]
         for number, name in enumerate(texts_of(arrays["recorded_names"]), self.named):
             if self.vocabulary.setdefault(read(name), number) != number:

@@ -36,6 +36,7 @@ class Tree(Pairwise):
 
     @staticmethod
     def table_of(k: int) -> Ints:
+        """The class of a pair of labels (k, k): one for each pair."""
         return np.arange(k * k).reshape(k, k)
 
     def _declare(self) -> None:
@@ -49,6 +50,7 @@ class Tree(Pairwise):
         self.order: Ints = self.leaves_first()
 
     def named(self, node: int) -> str:
+        """A node in words: its number within its graph, and the graph."""
         i = int(np.searchsorted(self.offsets, node, side="right") - 1)
         return f"{node - self.offsets[i]} of graph {i}"
 

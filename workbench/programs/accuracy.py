@@ -10,6 +10,7 @@ import numpy as np
 from workbench.backends import BACKENDS, Answer, supports
 from workbench.errors import BackendFailed
 from workbench.programs.prove import Proof
+from workbench.proofs.exact import nearest
 
 SOLVED = {"solved", "optimal", "optimal solution found", "piqp_solved", "exit flag 1"}  # in the backends' own words
 DEFAULTS = {"CLARABEL": 1e-8, "OSQP": 1e-5, "ECOS": 1e-8, "SCS": 1e-4, "PIQP": 1e-8, "DAQP": 1e-6, "HIGHS": 1e-7}
@@ -42,7 +43,7 @@ def one(proof: Proof, name: str, time_limit: float | None) -> dict[str, Any]:
     value = program.sign * float(x @ (cone.P @ x) / 2 + cone.q @ x + program.constant)
     row |= {"value": value, "violation": violation(cone, x)}
     if proof.lower is not None and proof.upper is not None:
-        lower, upper = float(proof.lower), float(proof.upper)
+        lower, upper = nearest(proof.lower), nearest(proof.upper)
         row["error"] = max(lower - value, value - upper, 0.0) / max(1.0, abs(lower))
     return row
 

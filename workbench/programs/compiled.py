@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
-from workbench.programs.program import Program, program_of
+from workbench.programs.program import Program, printed, program_of
 from workbench.programs.roundings import roundings, shortened
 
 
@@ -93,7 +93,7 @@ def refuse(problem: Any, cp: Any) -> None:
 
 def label(constraint: Any, number: int) -> str:
     """The user's label of a constraint, else its expression."""
-    return constraint.label or shortened(str(constraint)) or f"constraint {number + 1}"
+    return printed(constraint.label or shortened(str(constraint)) or f"constraint {number + 1}")
 
 
 def numbered_rows(chain: Any, inverse: Any, n: int, m: int) -> dict[int, Any]:
@@ -107,17 +107,28 @@ def start_of(problem: Any, told: dict[int, Any], columns: dict[int, slice], n: i
     """x and z that the variables and the constraints' dual values hold; None where a column has no finite value."""
     x, z = np.full(n, np.nan), np.zeros(len(keep))
     for variable in problem.variables():
-        if variable.id in columns and variable.value is not None:
-            x[columns[variable.id]] = np.ravel(np.asarray(variable.value, float), order="F")
+        if variable.id in columns and (values := numbers_of(variable.value, variable.shape)) is not None:
+            x[columns[variable.id]] = values
     if not np.isfinite(x).all():
         return None
     for constraint in problem.constraints:
-        numbers, values = flat(told.get(constraint.id)), flat(constraint.dual_value)
-        for places, duals in zip(numbers, values, strict=False):
+        given = constraint.dual_value
+        given = given if isinstance(given, list | tuple) else [given]
+        for places, value in zip(flat(told.get(constraint.id)), given, strict=False):
             used = (places != 0) & (np.abs(places) <= len(keep))
-            if places.shape == duals.shape:
+            if (duals := numbers_of(value, np.shape(value))) is not None and duals.shape == places.shape:
                 z[np.abs(places[used]).round().astype(int) - 1] = np.sign(places[used]) * duals[used]
     return x, np.nan_to_num(z[keep], posinf=0.0, neginf=0.0)
+
+
+def numbers_of(value: Any, shape: tuple[int, ...]) -> np.ndarray | None:  # whatever stands in a variable
+    """A value as a flat array of floats, None where somebody saved something else."""
+    value = value.toarray() if sparse.issparse(value) else value
+    try:
+        found = None if value is None or np.iscomplexobj(value) else np.asarray(value, float)
+    except (TypeError, ValueError):
+        return None
+    return None if found is None or found.shape != shape else np.ravel(found, order="F")
 
 
 def owners_of(problem: Any, told: dict[int, Any], m: int) -> np.ndarray:

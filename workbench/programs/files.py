@@ -91,9 +91,9 @@ def of_mat(path: Path) -> Program:
 
     try:
         parts = loadmat(path)
-        P, A = (sparse.csc_array(parts[name], dtype=float) for name in "PA")
-        q, lower, upper = (np.asarray(parts[name], float).ravel() for name in "qlu")
-        constant = float(parts["r"].item())
+        P, A = (sparse.csc_array(real(parts, name)) for name in "PA")
+        q, lower, upper = (real(parts, name).ravel() for name in "qlu")
+        constant = float(real(parts, "r").item())
     except (KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise BadInput(f"{path} is no .mat file with P, q, r, A, l and u ({error}); write these into it.") from None
     lower, upper = np.where(lower <= -NONE, -np.inf, lower), np.where(upper >= NONE, np.inf, upper)
@@ -106,26 +106,49 @@ def of_npz(path: Path) -> Program:
     try:
         with np.load(path, allow_pickle=False) as archive:
             parts = {name: archive[name] for name in archive.files}
-        q, b = np.asarray(parts["q"], float), np.asarray(parts["b"], float)
-        zero, nonneg, exp, *soc = (int(size) for size in parts["cones"])
+        q, b = real(parts, "q").ravel(), real(parts, "b").ravel()
+        zero, nonneg, exp, *soc = (whole(size) for size in parts["cones"])
         P, A = matrix_in(parts, "P", (len(q), len(q))), matrix_in(parts, "A", (len(b), len(q)))
     except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error).splitlines()[0]
         raise BadInput(f"{path} is no .npz file with P, q, A, b and cones ({fault}); write these into it.") from None
-    if min(zero, nonneg, exp, *soc, 0) < 0 or zero + nonneg + sum(soc) + 3 * exp != len(b):
+    if min(zero, nonneg, exp) < 0 or min(soc, default=1) < 1 or zero + nonneg + sum(soc) + 3 * exp != len(b):
         raise BadInput(f"The cones of {path} do not add up to its {len(b)} rows; correct `cones`.")
     return program_of(P, q, A, b, zero, nonneg, tuple(soc), exp, name=path.name)
 
 
+def real(parts: dict[str, Any], name: str) -> Any:
+    """An array as floats, sparse where it was.
+
+    `ValueError` for numbers that a float does not hold: complex ones, dates, texts, long integers, longer floats.
+    """
+    found = parts[name] if sparse.issparse(parts[name]) else np.asarray(parts[name])
+    values = found.data if sparse.issparse(found) else found
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name} is of type {values.dtype}, no real numbers")
+    with np.errstate(invalid="ignore", over="ignore"):  # of whole numbers that come back as others
+        floats = values.astype(float)
+        kept = (floats.astype(values.dtype) == values) | ~np.isfinite(values)
+    if not kept.all():
+        raise ValueError(f"{name} holds numbers that float64 would round")
+    return found.astype(float)
+
+
+def whole(number: Any) -> int:
+    if number != int(number):
+        raise ValueError(f"cones holds {number}, no whole number")
+    return int(number)
+
+
 def matrix_in(parts: dict[str, Any], name: str, shape: tuple[int, int]) -> Any:
     if name in parts:
-        return sparse.csc_array(np.asarray(parts[name], float).reshape(shape))
+        return sparse.csc_array(real(parts, name).reshape(shape))
     data, indices, starts = (parts[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
     if len(starts) != shape[1] + 1 or starts[0] != 0 or starts[-1] != len(data) or len(indices) != len(data):
         raise ValueError(f"{name}_indptr does not say where the {shape[1]} columns end")
     if (np.diff(starts) < 0).any() or ((indices < 0) | (indices >= shape[0])).any():
         raise ValueError(f"{name}_indices names a row that {name} lacks")
-    return sparse.csc_array((data.astype(float), indices, starts), shape=shape)
+    return sparse.csc_array((real(parts, f"{name}_data"), indices, starts), shape=shape)
 
 
 def of_python(path: Path) -> Any:

@@ -88,8 +88,8 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     if not n:
         raise BadInput(f"{told.get('name', 'The program')} has no variable, so that there is nothing to prove.")
     P, A = (canonical(part, shape, what) for part, shape, what in ((P, (n, n), "P"), (A, (m, n), "A")))
-    rows = list(told.pop("rows", ()) or [f"row {k + 1}" for k in range(m)])
-    columns = tuple(told.pop("columns", ()) or [f"x{k + 1}" for k in range(n)])
+    rows = list(map(printed, told.pop("rows", ()) or [f"row {k + 1}" for k in range(m)]))
+    columns = tuple(map(printed, told.pop("columns", ()) or [f"x{k + 1}" for k in range(n)]))
     constant = float(told.pop("constant", 0.0))
     for what, values in (("P", P.data), ("q", q), ("A", A.data), ("the objective's constant", np.array([constant]))):
         if not np.isfinite(values).all():
@@ -109,6 +109,11 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     for matrix in (cone.P, cone.A):
         matrix.sort_indices()
     return Program(cone, constant, rows=tuple(rows), columns=columns, **told)
+
+
+def printed(name: str) -> str:
+    """A name from a file or a user, with a mark in the place of what would steer a terminal."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)
 
 
 def canonical(matrix, shape: tuple[int, int], what: str) -> sparse.csr_array:

@@ -31,7 +31,7 @@ from workbench.programs.rays import descent, farkas, feasible, projected, relaxe
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
 from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
-from workbench.proofs.exact import nearest, text
+from workbench.proofs.exact import above, below, nearest, text
 
 UNKNOWN = "unknown"
 FEW, SOME = 8, 3  # names, and roundings, in a sentence
@@ -68,16 +68,15 @@ class Proof:
 
     @property
     def width(self) -> float:
-        """upper − lower, rounded up a little; ∞ where an end is missing."""
-        if self.lower is None or self.upper is None:
-            return np.inf
-        return float(np.nextafter(float(self.upper - self.lower), np.inf)) if self.upper > self.lower else 0.0
+        """upper − lower, rounded up; ∞ where an end is missing."""
+        return np.inf if self.lower is None or self.upper is None else above(self.upper - self.lower)
 
     @property
     def gap(self) -> float:
         """The width relative to the larger end, or to 1 if both are smaller."""
-        sizes = [abs(float(end)) for end in (self.lower, self.upper) if end is not None]
-        return self.width / max([1.0, *sizes])
+        if self.lower is None or self.upper is None:
+            return np.inf
+        return above((self.upper - self.lower) / max(Fraction(1), abs(self.lower), abs(self.upper)))
 
     @property
     def x(self) -> Floats | None:
@@ -104,8 +103,8 @@ class Proof:
         if self.kind == OPTIMAL:
             return f"The {best} of {about} is {shown(self.optimum)}."
         if self.kind == "bounded":
-            ends = [f"at least {float(self.lower):.17g}"] if self.lower is not None else []
-            ends += [f"at most {float(self.upper):.17g}"] if self.upper is not None else []
+            ends = [f"at least {below(self.lower):.17g}"] if self.lower is not None else []
+            ends += [f"at most {above(self.upper):.17g}"] if self.upper is not None else []
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
             shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)

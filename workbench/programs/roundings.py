@@ -26,6 +26,8 @@ SHORT = 2.0**20  # multiples of 1/SHORT up to SHORT: sums of a thousand of them 
 MANY = 1000  # terms, beyond which sums are named without a check
 LENGTH = 60  # characters of an expression in a sentence
 
+MULTIPLIES = ("MulExpression", "conv", "convolve", "kron")
+
 ADDED = "numbers are added when it is compiled, and the sum is rounded"
 MULTIPLIED = "a product or quotient of constants is rounded when it is compiled"
 POWER = "CVXPY approximates the power by a rational one"
@@ -129,7 +131,10 @@ def numbered(expression: Any) -> bool:
 def adds(atom: Any) -> bool:
     """Whether this sum of terms, or of entries, adds numbers that floats cannot add exactly."""
     kind = type(atom).__name__
-    if kind not in ("AddExpression", "Sum", "cumsum", "trace") or (atom.is_constant() and not atom.args):
+    if kind in MULTIPLIES:
+        moved = [arg for arg in atom.args if arg.args and arg.is_affine() and not arg.is_constant()]
+        return bool(moved) and not short(atom) and any(map(repeats, moved))
+    if kind not in ("AddExpression", "Sum", "cumsum", "trace"):
         return False
     terms = [arg for arg in atom.args if arg.is_affine()]
     if len(terms) < (2 if kind == "AddExpression" else 1) or all(map(short, terms)):
@@ -140,6 +145,13 @@ def adds(atom: Any) -> bool:
         return not exactly_added([coefficients(term, atom) for term in terms])
     whole = coefficients(terms[0], terms[0])
     return not exactly_added([whole[[k]] for k in range(whole.shape[0])])
+
+
+def repeats(term: Any) -> bool:
+    """Whether an entry of a variable stands in several entries of an affine term, whose multiples a product adds."""
+    if term.size > MANY**2:
+        return True
+    return bool((coefficients(term, term).astype(bool).sum(axis=0)[:-1] > 1).any())
 
 
 def exactly_added(terms: list[sparse.csr_array]) -> bool:

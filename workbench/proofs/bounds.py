@@ -242,22 +242,29 @@ class Bounds(Both):
         Cuts of samples without a price are no part of F, and count for nothing. `upper` is a proven upper bound,
         if one is known: it shrinks the room of what r leaves free.
         """
+        found = self.dual(cuts, weights)
+        if found is None:
+            return -np.inf
+        offset, push = found
+        return float((offset - self.regularizer.within(upper).conjugate(push)).lo)
+
+    def dual(self, cuts: Cuts, weights: Floats) -> tuple[Interval, Interval] | None:
+        """Σ_k μ_k o_k and −Σ_k μ_k a_k (p,), enclosed, of renormalised weights; None if a sample has none at all."""
         used = np.flatnonzero((weights > 0) & (self.prices.weights[cuts.samples] > 0))
         samples, mu = cuts.samples[used], Interval(weights[used])
         if not np.isfinite(weights).all():
-            return -np.inf
+            return None
         if not self.prices.hard:
             mass = grouped_sum(mu, samples, self.oracle.n_samples)
             if (mass.lo[self.samples] <= 0).any():
-                return -np.inf
+                return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         slopes, free = cuts.slopes[used], self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         for entry, column in zip(free, slopes[:, free].toarray().T, strict=True):  # dear: summed with one rounding
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
-        value = (mu * self.enclosed(samples, cuts.offsets[used])).sum() - self.regularizer.within(upper).conjugate(push)
-        return float(value.lo)
+        return (mu * self.enclosed(samples, cuts.offsets[used])).sum(), push
 
     def lower_at(self, theta: Floats) -> float:
         return np.nan
@@ -318,6 +325,13 @@ class SmoothBounds(Both):
         slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
         norm = up(np.sqrt((slope * slope).sum().hi)) + up(error / self.total.lo)
         return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
+
+    def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
+        """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
+        values, gradient = self.evaluate(theta)
+        value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
+        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
+        return risk, Interval(down(gradient - error), up(gradient + error)) / self.total
 
     def upper(self, theta: Floats) -> float:
         """F(θ), rounded up."""

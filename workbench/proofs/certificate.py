@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, is_dataclass
 from fractions import Fraction
 from importlib import metadata
@@ -47,9 +48,11 @@ from workbench.contracts import (
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import Evidence, checked_theta
 from workbench.proofs.checker import archive
-from workbench.proofs.checker.check import FORMATS, LAST, WHOLE
+from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
+from workbench.proofs.checker.faults import Malformed, demand
+from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.door import bounds_for
-from workbench.proofs.exact import parsed, text
+from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 
@@ -109,10 +112,12 @@ class Certificate:
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
-        held: dict[str, Any] = self.parts() | {"witnesses": witnesses}  # arrays; NumPy's types take words for options
-        held |= {f"hint_{k}": v for k, v in hints.items()} | {f"data_{k}": v for k, v in arrays.items()}
-        np.savez_compressed(buffer, **held)
+        named: dict[str, Any] = {f"hint_{k}": v for k, v in hints.items()}  # NumPy's types take words for options
+        named |= {f"data_{k}": v for k, v in arrays.items()}
+        parts = self.parts() | {"witnesses": witnesses}
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
+        check_sizes(header, parts | named)
+        np.savez_compressed(buffer, **parts, **named)
         write_whole(packed, buffer.getvalue())
         write_whole(path, header.encode())
         return path
@@ -122,6 +127,7 @@ class Certificate:
         columns = self.problem.columns if isinstance(self.problem, Tabled) else None
         smooth = isinstance(self.formulation, SmoothForm)
         name, settings = name_of("formulation", self.formulation), written(self.formulation)
+        optimum = None if self.optimum is None else text(self.optimum)  # one too long is left to `fractions`
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
@@ -130,15 +136,31 @@ class Certificate:
             "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
-            "upper": self.upper,
-            "lower": self.lower,
-            "gap": self.gap,
-            **({} if self.optimum is None else {"optimum": text(self.optimum)}),
+            "upper": above(self.upper),
+            "lower": below(self.lower),
+            "gap": above(self.gap),
+            **({} if optimum is None or len(optimum) > MOST_DIGITS else {"optimum": optimum}),
             "status": self.status,
             "oracle": self.problem.oracle_kind,
             "backend": self.backend,
             "versions": versions(),
         }
+
+
+def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
+    """`BadInput` with the limit that the trusted checker has, where the files would be beyond it."""
+    try:
+        json.loads(header, parse_int=archive.whole_number)
+        size, most = sum(np.asarray(array).nbytes for array in arrays.values()), archive.MOST_BYTES
+        demand(len(header) <= archive.MOST_JSON, f"its JSON is longer than {archive.MOST_JSON} bytes")
+        demand(size <= most, f"its arrays take {size} bytes, more than {most}")
+        if "fractions" in arrays:
+            read_fractions(arrays["fractions"], len(arrays["samples"]))
+    except Malformed as reason:
+        raise BadInput(
+            f"The certificate is not written, as `verify` would refuse it ({reason}); solve without polish, or with "
+            "shorter numbers."
+        ) from None
 
 
 def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Numbers]:
@@ -206,27 +228,39 @@ def fault_of(error: Exception) -> str:
 def check_outputs(problem: Problem, certificate: Certificate) -> bool:
     """Whether every witness is known to be an output of its sample; `BadInput` if one is known to be none.
 
-    By the exact view of the structure, else by a list of its outputs; a structure with neither has to be believed.
+    A structure without `finder` has to be believed.
     """
     samples, witnesses = certificate.samples, certificate.witnesses
     if not len(samples):
         return True
-    if isinstance(problem, Placing):
-        wrong = problem.misplaced(samples, witnesses)
-    elif isinstance(problem, Exact) and (exact := problem.exact()) is not None:
-        wrong = exact.fault(samples, witnesses)
-    elif isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
-        known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
-        pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
-        wrong = next((k for k, (i, witness) in pairs if witness not in known[i]), None)
-    else:
+    if (misplaced := finder(problem)) is None:
         return False
-    if wrong is not None:
+    if (wrong := misplaced(samples, witnesses)) is not None:
         shown, sample = witnesses[wrong].tolist(), samples[wrong]
         raise BadInput(
             f"Cut {wrong} has the witness {shown}, which is no output of sample {sample}; write the certificate again."
         )
     return True
+
+
+def finder(problem: Problem) -> Callable[[Ints, Ints], int | None] | None:
+    """The function (samples, witnesses) → the number of the first witness that is no output of its sample, or None.
+
+    By the exact view of the structure, else by a list of its outputs; None for a structure with neither.
+    """
+    if isinstance(problem, Placing):
+        return problem.misplaced
+    if isinstance(problem, Exact) and (exact := problem.exact()) is not None:
+        return exact.fault
+    if isinstance(problem, Enumerable) and problem.oracle_kind != "relaxed":
+
+        def listed(samples: Ints, witnesses: Ints) -> int | None:
+            known = {int(i): set(map(tuple, np.asarray(problem.outputs(int(i))).tolist())) for i in np.unique(samples)}
+            pairs = enumerate(zip(samples.tolist(), map(tuple, witnesses.tolist()), strict=True))
+            return next((k for k, (i, witness) in pairs if witness not in known[i]), None)
+
+        return listed
+    return None
 
 
 def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:

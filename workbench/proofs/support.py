@@ -20,16 +20,15 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.intervals import down, up
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, MissingCapability, checked_whole
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds
 from workbench.proofs.certificate import Certificate, check_outputs
-from workbench.proofs.door import bounds_for
+from workbench.proofs.door import AnyBounds, bounds_for
 
 NEGLIGIBLE = 1e-6  # share of a sample's weight up to which a cut holds nothing: backends leave such traces everywhere
 FULL = 1 - NEGLIGIBLE  # share on outputs other than the truth from which on all of a sample's weight is there
@@ -190,7 +189,7 @@ class Tangents:
 
     def __init__(self, certificate: Certificate, bounds: SmoothBounds):
         self.certificate, self.bounds, self.problem = certificate, bounds, certificate.problem
-        self.lower, self.upper = bounds.recheck(certificate.theta)
+        self.lower, self.upper = bounds.recheck(Evidence(certificate.theta))
 
     def explanation(self, most: int) -> Explanation:
         prices, terms, theta = self.bounds.prices, self.bounds.oracle, self.certificate.theta
@@ -212,14 +211,14 @@ class Tangents:
     def left(self, j: int) -> Left | None:
         if (bounds := without(self.certificate, j)) is None:
             return None
-        ends = bounds.recheck(self.certificate.theta)
+        ends = bounds.recheck(Evidence(self.certificate.theta))
         return changed(ends, (self.lower, self.upper), bounds.regularizer.curvature)
 
 
 # ── without a sample ──────────────────────────────────────────────────────────────────────────────
 
 
-def without(certificate: Certificate, j: int) -> Any:  # the bounds of the same kind as the certificate's
+def without(certificate: Certificate, j: int) -> AnyBounds | None:
     """The bounds of the pair in which sample j has weight 0; None if no sample would have any."""
     problem = copy.copy(certificate.problem)
     problem.weights = np.where(np.arange(problem.n_samples) == j, 0.0, problem.weights)

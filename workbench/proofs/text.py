@@ -19,11 +19,11 @@ import numpy as np
 
 from workbench.arithmetic.rationals import ratios
 from workbench.backends import solve_cvxpy
-from workbench.contracts import Blocks, Floats, Ints, Prices, Problem, TextForm
+from workbench.contracts import Blocks, Conditional, Floats, Ints, Number, Prices, Problem, TextForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.regularizers import NONE
-from workbench.proofs.bounds import Bounds
+from workbench.proofs.bounds import Bounds, Evidence, KnownRows
 from workbench.proofs.exact import above
 
 FEASIBLE = 1e-7  # the violation of a constraint of the text, in its own units, beyond which F(θ) = ∞
@@ -38,10 +38,10 @@ class TextCuts:
 
     def __init__(self, prices: Floats):
         self.prices, self.groups = prices, len(prices)
-        self.theta: list[Any] = []  # cp.Variables
-        self.xi: Any = None
+        self.theta: list[Any] = []  # cp.Variables; CVXPY has no types
+        self.xi: Any = None  # a cp.Variable; CVXPY has no types
 
-    def __call__(self, theta: list[Any], xi: Any = None) -> list[Any]:  # cp.Variables
+    def __call__(self, theta: list[Any], xi: Any = None) -> list[Any]:  # of CVXPY, which has no types
         if self.theta:
             raise BadInput("A text calls cuts twice; call cuts once, with all θ-variables in one list.")
         if not isinstance(theta, list | tuple) or not theta or any(not is_vector(each) for each in theta):
@@ -52,9 +52,10 @@ class TextCuts:
         return []
 
 
-def is_vector(thing: Any) -> bool:  # whatever a user wrote
+def is_vector(thing: Any) -> bool:  # a user's object
     """Whether a thing is a cp.Variable of one dimension, or none."""
-    return hasattr(thing, "save_value") and hasattr(thing, "attributes") and len(thing.shape) <= 1
+    variable = hasattr(thing, "save_value") and hasattr(thing, "attributes")  # CVXPY has no types
+    return variable and len(thing.shape) <= 1
 
 
 class Unstated:
@@ -62,7 +63,7 @@ class Unstated:
 
     curvature, free = None, NONE
 
-    def feasible(self, x: Any) -> Any:
+    def feasible(self, x: Number) -> Number:
         return x
 
     def shape(self, size: int) -> None:
@@ -81,7 +82,7 @@ class TextBounds(Bounds):
         self.formulation, self.problem = formulation, problem
         self.oracle = own(formulation, "oracle", MarginRescaling)(problem)
         self.prices = own(formulation, "prices", prices_of_mean)(problem)
-        self.regularizer: Any = Unstated()
+        self.regularizer = Unstated()
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
         self.text = TextCuts(np.empty(0) if self.prices.hard else self.prices.floats()[self.samples])
         self.text.groups = len(self.samples)
@@ -112,7 +113,7 @@ class TextBounds(Bounds):
         lower = "the lower end: the generated rows being cuts of the data, as floats compute them"
         upper += "; it may miss them" if kind == "under" else ""
         lower += ", and attained by outputs, which the oracle relaxes" if kind == "relaxed" else ""
-        return [upper, lower]
+        return [upper, lower, *(self.problem.conditions if isinstance(self.problem, Conditional) else ())]
 
     def heights(self, theta: Floats) -> Floats:
         """H (groups,) at θ, by intervals."""
@@ -125,7 +126,7 @@ class TextBounds(Bounds):
             return self.heights(theta)
         return np.array([above(value) for value in exact.highest(ratios(theta), self.samples).fractions()])
 
-    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: Any = None) -> float:
+    def upper(self, theta: Floats, witnesses: Ints | None = None, rows: KnownRows = None) -> float:
         """F(θ), in floats; ∞ where θ misses a constraint of the text."""
         if not np.isfinite(theta).all():
             return np.inf
@@ -158,23 +159,23 @@ class TextBounds(Bounds):
     def repaired(self, theta: Floats) -> Floats:
         return theta
 
-    def lower(self, *_: Any) -> float:
+    def lower(self, *_: object) -> float:
         raise MissingCapability(f"{self.name} is a text without a conjugate; `solve` proves its lower bound.")
 
-    def recheck(self, theta: Floats, *_: Any) -> tuple[float, float]:
-        return -np.inf, self.upper(theta)
+    def recheck(self, evidence: Evidence) -> tuple[float, float]:
+        return -np.inf, self.upper(evidence.theta)
 
 
 def own(formulation: Any, method: str, default: Any) -> Any:  # a user's object
     """The method of that name, if the formulation has one."""
-    return getattr(formulation, method, default)
+    return getattr(formulation, method, default)  # a user's object
 
 
 def prices_of_mean(problem: Problem) -> Prices:
     return Prices.of_mean(problem.weights)
 
 
-def written(formulation: TextForm, problem: Problem, text: TextCuts) -> Any:  # a cp.Problem
+def written(formulation: TextForm, problem: Problem, text: TextCuts) -> Any:  # of CVXPY, which has no types
     """The program of the text, checked."""
     name = type(formulation).__name__
     try:
@@ -184,7 +185,7 @@ def written(formulation: TextForm, problem: Problem, text: TextCuts) -> Any:  # 
             f"{name}.program does not take (problem, cuts); write def program(self, problem, cuts)."
         ) from None
     program = formulation.program(problem, text)
-    if not (hasattr(program, "is_dcp") and hasattr(program, "objective")):
+    if not (hasattr(program, "is_dcp") and hasattr(program, "objective")):  # CVXPY has no types
         raise BadInput(f"{name}.program returns a {type(program).__name__}; return a cp.Problem.")
     if not text.theta:
         raise BadInput(f"{name}.program never calls cuts; put *cuts([w], xi) among its constraints.")
@@ -195,6 +196,6 @@ def written(formulation: TextForm, problem: Problem, text: TextCuts) -> Any:  # 
     return program
 
 
-def named(variable: Any, position: int) -> str:  # a cp.Variable
+def named(variable: Any, position: int) -> str:  # of CVXPY, which has no types
     """The name that the user gave, else w, theta2, theta3, …"""
     return variable.name() if not UNNAMED.fullmatch(variable.name()) else f"theta{position + 1}" if position else "w"

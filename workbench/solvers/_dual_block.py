@@ -263,10 +263,11 @@ def turn(
     argmax_into, slope_into, insert, sweep, plane, retie, projected,
     data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
 ):  # fmt: skip
-    """One pass in orders[0], then cached sweeps in the others while they raise D as fast as all of this turn; 1 if done.
+    """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
     A pass takes as long as `worth` cached sweeps. 0 says that the pool has no room for the next cut; mark (4,) then
-    tells where to go on: the sweep, the visit, the gap of the pass, and the rise of D before this sweep. A step in the plane follows every sweep, but where θ is longer than the pool only the last one.
+    tells where to go on: the sweep, the visit, the gap of the pass, and the rise of D before this sweep. A step in the
+    plane follows every sweep, but where θ is longer than the pool only the last one.
     """
     met, theta, fresh = desk.met, point.theta, True
     while int(mark[0]) < len(orders):

@@ -2,9 +2,9 @@
 
     max D(β) = Σ_iy β_iy o_iy − r*(−Σ_iy β_iy a_iy)     s.t.  Σ_y β_iy = p_i,  β ≥ 0       (contracts/listings.py: a, o)
 
-With weights W, of curvature μ in r, and the loose entries x behind them (_loose.py), the heights ∇_y = o_y + ⟨a_y, θ⟩ of
-sample i cost one product x_iᵀWᵀ; W is kept feature by feature (p, k), so that one row of W serves all labels. Two cuts
-y, z ≠ t of one sample have the inner product, weighted by 1/h,
+With weights W, of curvature μ in r, and the loose entries x behind them (_loose.py), the heights ∇_y = o_y + ⟨a_y, θ⟩
+of sample i cost one product x_iᵀWᵀ; W is kept feature by feature (p, k), so that one row of W serves all labels. Two
+cuts y, z ≠ t of one sample have the inner product, weighted by 1/h,
 
     H_yz = s_y s_z (1 + [y = z]) (‖x_i‖²/μ + B/h_b) + [S_y = S_z] K²/h_S
 

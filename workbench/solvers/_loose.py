@@ -24,7 +24,7 @@ from workbench.contracts import Floats, Ints, Shape
 
 
 class Loose(NamedTuple):
-    """q entries of θ behind the weights: h, σ, σx⁰ − c − τ, f, d and x (q,), τ (1,), and which lie on the simplex (s,)."""
+    """q entries of θ behind the weights: h, σ, σx⁰ − c − τ, f, d and x (q,), τ (1,), and those on the simplex (s,)."""
 
     metric: Floats
     sigma: Floats

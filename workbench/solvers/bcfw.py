@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.contracts import Floats, Ints, Solver
 from workbench.solvers._common import checked_average, misfit_of_ridge
@@ -104,7 +105,10 @@ class BCFW(Solver):
     def start(self, formulation: Any, problem: Any, samples: Ints, witnesses: Ints, weights: Floats) -> State:
         """The state at dual weights μ_k = p_i α_i(z_k) of K cuts: w_i = −Σ μ_k a_k/λ, o_i = Σ μ_k o_k."""
         state, (slopes, offsets) = self.init(formulation, problem), formulation.oracle(problem).rows(samples, witnesses)
-        np.add.at(state.blocks, samples, slopes.multiply(-weights[:, None] / state.lam).toarray())
+        places = samples, np.arange(len(samples))
+        spread = sparse.csr_array((-weights / state.lam, places), shape=(len(state.blocks), len(samples)))
+        moved = sparse.coo_array(spread @ slopes)
+        state.blocks[moved.coords] = moved.data
         np.add.at(state.offsets, samples, weights * offsets)
         state.w[:] = state.mean[:] = state.blocks.sum(axis=0)
         return state

@@ -49,11 +49,15 @@ from workbench.solvers._dual_block import Desk, Point, Pool
 from workbench.solvers._loose import Loose
 
 FACTOR = 2  # by which the pool outgrows what it holds
+LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
 @dataclass
 class State:
-    """Where a run stands; `passes` over the oracle so far."""
+    """Where a run stands; `passes` over the oracle so far.
+
+    base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    """
 
     curvature: float
     pool: Pool
@@ -64,6 +68,7 @@ class State:
     loose: Loose
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
+    base: Floats | float = 0.0
 
 
 class Loops(NamedTuple):
@@ -148,6 +153,7 @@ class DualBlock(Solver):
         return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
 
     def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
+        """Visit the samples of `order`, one pass at a time."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
             again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]
@@ -191,7 +197,8 @@ class CachedBlocks:
     """
 
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
-        self.method, self.prices, self.samples, kernel = DualBlock(), prices, np.flatnonzero(prices), oracle.kernel()
+        self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)
+        self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel()
         self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
         if oracle.dim > d:
             state.point.theta[d:] = start[d:]
@@ -283,6 +290,7 @@ def moved(tools: Loops, state: State, patience: int) -> None:
             break
         factor *= 2
     state.pool = new
+    state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
 

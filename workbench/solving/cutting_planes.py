@@ -154,12 +154,20 @@ class Generation:
         return self.relative_gap > 0.5 * self.state.history[-PATIENT]["gap"]
 
     def separate(self, query: Floats) -> bool:
-        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows."""
+        """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
+
+        Where other machines find no new row, the driver's own oracle is asked.
+        """
+        return self.asked(query) or (self.family.doubt() and self.asked(query))
+
+    def asked(self, query: Floats) -> bool:
+        """`separate`, by whomever the family asks."""
         with self.oracle:
             query = self.family.feasible(query)
             upper, atoms = self.family.separate(query, self.clock)
         if upper < self.state.upper:
             self.state.upper, self.state.theta = upper, query
+            self.confirm()
         known = {a.tobytes() for a in self.held}
         new = [a for a in atoms if a.tobytes() not in known]
         if new:
@@ -167,6 +175,11 @@ class Generation:
             new = [a for a, lacking in zip(new, missing, strict=True) if lacking]
         self.append(new)
         return bool(new)
+
+    def confirm(self) -> None:
+        """Where the bounds meet, let the upper one rest on no other machine."""
+        if self.state.lower >= self.state.upper or self.reached:
+            self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
 
     def append(self, atoms: list[Ints]) -> None:
         """Give rows to the master."""
@@ -239,6 +252,7 @@ class Generation:
         self.rose = lower > self.state.lower
         if self.rose:
             self.state.lower, self.state.weights = lower, weights
+            self.confirm()
         if self.state.lower > self.state.upper and not self.family.proven:
             self.state.lower = self.state.upper
         self.family.gap(self.state.upper, self.state.lower)  # raises `Contradiction` before the round is on record
@@ -270,6 +284,7 @@ class Generation:
 
     def finish(self) -> Progress:
         """The final progress, its last record brought up to date with the oracle's last answer."""
+        self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
         if not self.state.history:  # a limit came before the first round's end
             self.state.history.append(self.entry(0))
         last = self.state.history[-1]

@@ -20,6 +20,7 @@ from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import equalized, farkas_ray
 from workbench.solving.progress import Clock
+from workbench.solving.shards import Shards
 
 PIECE = 0.25  # seconds
 
@@ -73,6 +74,14 @@ class CutFamily(Protocol):
         """Raise if the rows contradict one another."""
         ...
 
+    def confirmed(self, theta: Floats, upper: float, /) -> float:
+        """The upper bound at θ that rests on no other machine; `upper` is the one that `separate` gave."""
+        ...
+
+    def doubt(self) -> bool:
+        """Ask no other machine from now on; whether one was asked so far."""
+        ...
+
 
 class RebuiltFamily(CutFamily, Protocol):
     """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
@@ -101,13 +110,22 @@ class Family:
     proven : both bounds are proven, so a lower bound above an upper bound is a contradiction, not rounding
     caution : the offset of hard rows of zero offset in the master, so that its θ satisfies these rows strictly and
         scaling can make θ feasible; the bounds use the true offsets
+    cuts : the pool to begin with, such as that of the same problem at another λ
     """
 
     proven = True
 
-    def __init__(self, bounds: Bounds, groups: int, caution: float = 0.0):
-        self.caution = caution
-        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width)
+    def __init__(
+        self,
+        bounds: Bounds,
+        groups: int,
+        caution: float = 0.0,
+        shards: Shards | None = None,
+        cuts: Cuts | None = None,
+    ):
+        self.caution, self.shards = caution, shards
+        self.own: dict[bytes, float] = {}  # upper bounds that rest on no other machine, by θ
+        self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
         self.piece = 64  # samples that the oracle is asked for at a time, under a time limit
@@ -154,7 +172,8 @@ class Family:
         witnesses = self.answers(theta, clock)
         slopes, offsets = self.bounds.oracle.rows(self.samples, witnesses)
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
-        self.least = min(self.least, upper)
+        if self.shards is None:
+            self.least = min(self.least, upper)
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -167,8 +186,23 @@ class Family:
             atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
         return upper, atoms
 
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        if self.shards is None and not self.own:
+            return upper
+        key = theta.tobytes()
+        if key not in self.own:
+            self.own = {key: self.bounds.upper(theta)}
+            self.least = min(self.least, self.own[key])
+        return self.own[key]
+
+    def doubt(self) -> bool:
+        asked, self.shards = self.shards is not None, None
+        return asked
+
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
+        if self.shards is not None:
+            return self.shards.argmax(theta, self.samples)
         if np.isinf(clock.deadline):
             return self.bounds.oracle.argmax(theta, self.samples)
         found, done, size = [], 0, self.piece

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -48,6 +48,7 @@ from workbench.errors import BackendFailed, BadInput
 from workbench.programs.prove import Proof
 from workbench.solving.cutting_planes import generate
 from workbench.solving.lazy_proof import lower_end, proven_master
+from workbench.solving.lazy_rows import LazyRow, LazyRows
 from workbench.solving.masters.declared import CompiledBase, LazyCuts, relaxed
 from workbench.solving.masters.master import CompiledMaster, Master, MasterAnswer
 from workbench.solving.masters.tree import TreeMaster
@@ -76,6 +77,7 @@ class LazyConstraint:
             raise BadInput("A LazyConstraint needs a cp.Variable, or several, and a function of their values.")
 
     def members(self) -> tuple[cp.Variable, ...]:
+        """The variables, as a tuple."""
         return (self.variables,) if isinstance(self.variables, cp.Variable) else tuple(self.variables)
 
 
@@ -334,46 +336,6 @@ def real(numbers: Any) -> Floats:  # anything that a user's oracle returned
     raise BadInput(f"A lazy constraint's oracle returned {numbers!r} in a row; return real numbers.")
 
 
-class LazyRow(NamedTuple):
-    """⟨a, x⟩ + b ≤ 0: the columns where a is not 0, its values there, and b."""
-
-    columns: Ints
-    values: Floats
-    offset: float
-
-    def at(self, x: Floats) -> float:
-        """⟨a, x⟩ + b."""
-        return float(self.values @ x[self.columns]) + self.offset
-
-
-class LazyRows:
-    """The rows generated so far, without duplicates; a handle is an array holding a row's number."""
-
-    def __init__(self, dim: int):
-        self.dim, self.rows = dim, list[LazyRow]()
-        self.index: dict[tuple[bytes, bytes, float], int] = {}
-
-    def handles(self) -> list[Ints]:
-        return [np.array([k]) for k in range(len(self.rows))]
-
-    def add(self, row: LazyRow) -> Ints:
-        key = (row.columns.tobytes(), row.values.tobytes(), row.offset)
-        number = self.index.setdefault(key, len(self.rows))
-        if number == len(self.rows):
-            self.rows.append(row)
-        return np.array([number])
-
-    def take(self, handles: list[Ints]) -> Rows:
-        """The rows of these handles in the form that masters take."""
-        taken = [self.rows[handle[0]] for handle in handles]
-        if not taken:
-            return Rows(sparse.csr_array((0, self.dim)), np.empty(0), np.empty(0, np.int64))
-        ends = np.cumsum([0, *(len(row.columns) for row in taken)])
-        data = (np.concatenate([row.values for row in taken]), np.concatenate([row.columns for row in taken]), ends)
-        slopes = sparse.csr_array(data, shape=(len(taken), self.dim))
-        return Rows(slopes, np.array([row.offset for row in taken]), np.full(len(taken), -1))
-
-
 class LazyFamily:
     """A `LazyProblem` as the family of cut generation: rows at a point, and numerical bounds."""
 
@@ -448,6 +410,12 @@ class LazyFamily:
 
     def polish(self, handles: list[Ints], multipliers: Floats) -> None:
         return None
+
+    def confirmed(self, theta: Floats, upper: float) -> float:
+        return upper
+
+    def doubt(self) -> bool:
+        return False
 
     def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
         if answer.ray:

@@ -41,7 +41,7 @@ import numpy as np
 
 from workbench.contracts import CutForm, Floats, Majorized, Problem, Restarted
 from workbench.errors import CutbenchError
-from workbench.solving.progress import Clock, Record
+from workbench.solving.progress import Clock, Deadline, Record
 from workbench.solving.request import Request
 from workbench.solving.solution import Solution
 from workbench.system.journal import Entry, Journal
@@ -50,7 +50,7 @@ SAME = 1e-7  # states closer than this are one
 MOST_ROUNDS = 1000
 PLAIN = Request()
 
-Solve = Callable[[CutForm, Problem], Solution]
+Solve = Callable[..., Solution]  # of a surrogate and the problem, perhaps with a time limit
 Recall = Callable[[CutForm, Problem, Entry], Solution]
 
 
@@ -101,7 +101,10 @@ def alternate(
         while path.status == "limit" and not clock.over(len(path.history)):
             if run.rounds and run.clock.left <= 0:
                 break
-            run.advance(path, start, clock)
+            try:
+                run.advance(path, start, clock)
+            except Deadline:  # in the middle of a round, whose work is dropped
+                break
     ended = {path.status for path in paths}
     start, best = min(((s, path) for s, path in enumerate(paths) if path.history), key=lambda each: each[1].value)
     if best.inner is None:
@@ -132,7 +135,11 @@ class Alternating:
         form, problem, old, answers = self.formulation, self.problem, path.states[-1], []
 
         def ask(convex: CutForm) -> Solution:
-            answers.append(self.solve(convex, problem))
+            limited = self.rounds and np.isfinite(self.clock.deadline)  # each session makes a round
+            left = {"time_limit": max(self.clock.left, 1e-3)} if limited else {}
+            answers.append(self.solve(convex, problem, **left))
+            if answers[-1].status == "limit" and self.rounds and self.clock.left <= 0:
+                raise Deadline
             return answers[-1]
 
         path.inner = inner = ask(form.surrogate(problem, old))
@@ -149,7 +156,7 @@ class Alternating:
         self.judge(path, state, settled)
         path.states.append(path.states[-1] if settled else state)
         self.rounds += 1
-        if self.journal:
+        if self.journal and not any(each.status == "limit" for each in answers):
             self.checkpoint(self.journal, path, inner)
         if self.observe:
             self.observe(entry)

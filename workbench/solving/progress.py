@@ -102,7 +102,8 @@ class Progress:
 
     theta attains `upper`, the weights of cuts `weights` attain `lower`; `latest` is the θ of the last round.
     status : optimal, stalled or limit;  masters : the masters of the run, in order
-    said : the backend's own last status;  before : seconds and CPU seconds of earlier sessions of the run
+    said : the backend's own last status;  parallel : what became of the workers, or why there were none
+    before : seconds and CPU seconds of earlier sessions of the run
     """
 
     theta: Floats
@@ -114,6 +115,7 @@ class Progress:
     history: list[Record] = field(default_factory=list)
     masters: list[str] = field(default_factory=list)
     said: str = ""
+    parallel: str = ""
     before: tuple[float, float] = (0.0, 0.0)
 
     def entry(self, rounds: int, gap: float, cuts: int, active: int, seconds: tuple[float, float, float]) -> Record:

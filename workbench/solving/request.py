@@ -10,6 +10,7 @@ import numpy as np
 from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits
 from workbench.solving.progress import Observe
+from workbench.system.crew import parsed
 
 OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line of a journal
 
@@ -29,10 +30,13 @@ class Request:
     max_rounds: int | None = None
     observe: Observe | None = None
     polish: bool = False
+    parallel: str | None = None
     source: Numbers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
+        if self.parallel is not None:
+            parsed(self.parallel)
 
     @property
     def options(self) -> Numbers:
@@ -54,6 +58,12 @@ class Request:
         if count < 1:
             raise BadInput(f"groups is {self.groups!r}; give one, all or a positive number.")
         return min(count, n)
+
+    def refuse_workers(self, formulation: Formulation) -> None:
+        """`MissingCapability` if workers are asked for where there are no sweeps of an oracle to share."""
+        if self.parallel is not None:
+            name = type(formulation).__name__
+            raise MissingCapability(f"{name} is not solved by rounds of cuts, which workers share; leave out parallel.")
 
     def refuse_cuts(self, formulation: Formulation) -> None:
         """`BadInput` if groups or master are given for a formulation without cuts."""

@@ -18,11 +18,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Floats, Labelled
+from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Labelled
 from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -34,15 +35,18 @@ from workbench.solving.masters.choice import choose, make_master
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
+from workbench.solving.shards import Shards, engaged
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
+from workbench.system.memory import demand
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
+COPIES = 40  # of a declared program's entries: CVXPY's own, the backend's matrix, its factor with the fill
 CAUTION = 0.1  # share of the requested gap by which a master raises hard rows of zero offset
 Route = Callable[[Request, Journal | None], Outcome]
 
@@ -50,18 +54,19 @@ Route = Callable[[Request, Journal | None], Outcome]
 def route_for(bounds: AnyBounds, request: Request) -> Route:
     """The route that the kind of bounds, the formulation's declaration and the request ask for."""
     if isinstance(bounds, CappedBounds):
-        return in_one_go(partial(search, bounds))
+        return in_one_go(bounds.formulation, partial(search, bounds))
     if isinstance(bounds, SmoothBounds):
-        return in_one_go(partial(declaration if request.backend else descent, bounds))
+        return in_one_go(bounds.formulation, partial(declaration if request.backend else descent, bounds))
     if isinstance(bounds.formulation, Declared) and bounds.formulation.declare == "compact":
-        return in_one_go(partial(compact, bounds))
+        return in_one_go(bounds.formulation, partial(compact, bounds))
     return partial(by_cuts, bounds)
 
 
-def in_one_go(outcome_of: Route) -> Route:
+def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
     """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 
     def route(request: Request, journal: Journal | None) -> Outcome:
+        request.refuse_workers(formulation)
         outcome = outcome_of(request, journal)
         if journal and outcome.state.status != "limit" and not journal.finished:
             journal.append("end", {"status": outcome.state.status} | outcome.state.history[-1])
@@ -71,12 +76,20 @@ def in_one_go(outcome_of: Route) -> Route:
 
 
 def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
-    """Cut generation on the formulation's lazy declaration, on large problems after passes of dual-block."""
+    """Cut generation on the formulation's lazy declaration, alone or with the workers that the request names."""
+    with engaged(bounds, request) as (shards, told):
+        outcome = cuts_with(shards, bounds, request, journal)
+    outcome.state.parallel = shards.told() if shards else told
+    return outcome
+
+
+def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
+    """Cut generation, on large problems after passes of dual-block; with workers, these answer for the oracle."""
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
-    family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss)
-    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend)
-    if kind == "dual-block":
-        return by_passes(bounds, family, request, journal)
+    family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss, shards=shards)
+    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend, shards is not None)
+    if kind in ("dual-block", "shards"):
+        return by_passes(bounds, family, request, journal, shards if kind == "shards" else None)
     compiling = Clock()
     master = make_master(kind, family, chosen)
     if kind == "compiled":
@@ -92,15 +105,17 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
     return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)), kind, *spent)
 
 
-def by_passes(bounds: Bounds, family: Family, request: Request, journal: Journal | None) -> Outcome:
+def by_passes(
+    bounds: Bounds, family: Family, request: Request, journal: Journal | None, shards: Shards | None = None
+) -> Outcome:
     """Passes of dual-block; where they stand still, rounds of cut generation, and passes again where those crawl.
 
     With a journal, rounds follow the passes in any case, since rounds are what a journal keeps.
     """
     compiling = Clock()
-    passes = Passes(family, request.gap, None if journal else request.observe, journal)
+    passes = Passes(family, request.gap, None if journal else request.observe, journal, shards)
     spent, clock = compiling.spent, Clock(request.time_limit)
-    names = ["dual-block"]
+    names = ["shards" if shards else "dual-block"]
     if not (journal and journal.entries):
         passes.run(clock)
     while journal or not (passes.reached or clock.left <= 0):
@@ -155,10 +170,19 @@ def solved_whole(
 ) -> tuple[Floats, str, str]:
     """θ, CVXPY's status, and the backend with its version, of a program that the backend solves as a whole."""
     chosen = find_backend(name)
+    demand(declared_size(program), "The declared program", "use declare=cuts, or name no backend")
     status = solve_cvxpy(program, chosen.name, time_limit=time_limit)
     if variable.value is None:
         raise BackendFailed(f"{chosen.name} ended the declared program with {status!r}; try another backend.")
     return np.asarray(variable.value, float), status, named(chosen.name)
+
+
+def declared_size(program: cp.Problem) -> float:
+    """An estimate of the bytes that a backend takes for a program written out in CVXPY."""
+    values = [constant.value for constant in program.constants()]
+    entries = sum(value.nnz if sparse.issparse(value) else np.size(value) for value in values)
+    sizes = sum(each.size for each in (*program.variables(), *program.constraints))
+    return 16 * COPIES * (entries + sizes)
 
 
 def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Outcome:

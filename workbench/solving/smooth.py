@@ -33,13 +33,18 @@ ACCURACY = 0.01  # of a direction: its residual relative to the gradient
 SPACING = np.finfo(float).eps ** (1 / 3)  # of central differences, relative
 
 
-def descend(bounds: SmoothBounds, request: Request, journal: Journal | None = None) -> Progress:
-    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`)."""
+def descend(
+    bounds: SmoothBounds, request: Request, journal: Journal | None = None, start: Floats | None = None
+) -> Progress:
+    """Run both methods until the gap or a limit of the request is reached, or neither makes progress (`stalled`).
+
+    start : the first θ; by default the minimiser of r
+    """
     run = Descent(bounds, request, journal)
     if run.checkpoints.last:
         run.restore(run.checkpoints.last)
     else:
-        run.round(bounds.start)
+        run.round(bounds.start if start is None else start)
     for method in (run.quasi_newton, run.newton)["newton" in run.state.masters :]:
         if not (run.ended or run.blurred):
             with run.clock.ends_with_memory():

@@ -31,6 +31,7 @@ class Solution:
     status : optimal (gap reached), stalled (no master gains accuracy any more) or limit; of an alternation
         stationary, cycle, stalled (a convex program on which the end rests missed its gap) or limit
     own_status : the backend's own status in the last round; no result depends on this word
+    parallel : what became of the workers, or why there were none
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
     lower_kind : how `lower` is proven: dual, by weights of cuts; proven, by `wb.prove` of a text's program with the
         cuts generated (solving/text.py); none, of an alternation
@@ -58,15 +59,18 @@ class Solution:
     history: list[Record] = field(default_factory=list)
     lower_kind: str = "dual"
     own_status: str = ""
+    parallel: str = ""
     blocks: Blocks | None = None
 
     @property
     def theta(self) -> dict[str, Floats]:
+        """θ by the names of its blocks, each in its own shape."""
         blocks = self.blocks or self.certificate.formulation.blocks(self.certificate.problem)
         return blocks.split(self.theta_flat)
 
     @property
     def oracle(self) -> str:
+        """What the problem's argmax guarantees: exact, under or relaxed."""
         return self.problem.oracle_kind
 
     def predict(self, inputs: Any) -> Any:  # of the user's own kind
@@ -153,6 +157,7 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
         certificate=certificate,
         history=state.history,
         own_status=state.said,
+        parallel=state.parallel,
     )
 
 

@@ -40,6 +40,7 @@ def solve(
     polish: bool = False,
     journal: str | Path | Journal | None = None,
     source: Numbers | None = None,
+    parallel: str | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -55,6 +56,7 @@ def solve(
         without one `certificate.remark` gives the reason
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
+    parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises
@@ -65,11 +67,12 @@ def solve(
     BadInput : an argument that no method could use
     BackendFailed : a convex solver crashed or returned no weights
     """
-    request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, source or {})
+    request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, parallel, source or {})
     formulation = checked_formulation(formulation, problem)
     if isinstance(problem, Recording):
         problem.vet()
     if isinstance(formulation, Majorized):
+        request.refuse_workers(formulation)
         with journalled(journal, formulation, problem, request) as record:
             return alternating(formulation, problem, request, record, solve)
     clock = Clock()

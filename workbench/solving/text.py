@@ -19,19 +19,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Floats, Rows
+from workbench.arithmetic.intervals import Interval, matvec
+from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import MissingCapability
 from workbench.programs.program import Program, program_of
 from workbench.programs.prove import Proof, joined, prove_program
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.exact import above, below
 from workbench.proofs.text import TextBounds
-from workbench.solving.lazy import LazyConstraint, LazyProblem, LazyRow, LazySolution
+from workbench.solving.lazy import LazyConstraint, LazyProblem, LazySolution
+from workbench.solving.lazy_rows import LazyRow
 from workbench.solving.progress import Clock
 from workbench.solving.request import Request
 from workbench.solving.solution import Solution, train_error
@@ -66,7 +67,7 @@ class TextProblem(LazyProblem):
         """The row of the highest cut of each sample at the variables' values."""
         return self.rows(self.bounds.oracle.argmax(self.theta, self.bounds.samples))
 
-    def rows(self, witnesses: Any) -> Iterator[LazyRow]:
+    def rows(self, witnesses: Ints) -> Iterator[LazyRow]:
         """The rows of these witnesses, one a sample."""
         bounds, text = self.bounds, self.bounds.text
         slopes, offsets = bounds.oracle.rows(bounds.samples, witnesses)
@@ -81,7 +82,7 @@ class TextProblem(LazyProblem):
             if len(used):
                 yield LazyRow(used, values, float(offsets[k]))
 
-    def lifted(self, *values: Any) -> tuple[Any, ...]:
+    def lifted(self, *values: Floats) -> tuple[Floats, ...]:
         """The variables' values with H in ξ's place."""
         theta = np.concatenate([np.ravel(each) for each in values[:-1]]).astype(float)
         return (*values[:-1], self.bounds.heights(theta))
@@ -146,7 +147,10 @@ def answer(bounds: TextBounds, found: LazySolution, certificate: TextCertificate
         formulation=bounds.formulation,
         problem=bounds.problem,
         theta_flat=certificate.theta,
-        **{name: getattr(certificate, name) for name in ("upper", "lower", "gap", "status")},
+        upper=certificate.upper,
+        lower=certificate.lower,
+        gap=certificate.gap,
+        status=certificate.status,
         backend=found.backend,
         master="text",
         cuts=found.rows,
@@ -188,7 +192,7 @@ def proven(lazy: TextProblem, gap: float, time_limit: float | None) -> tuple[Pro
 
 def alone(lower: Proof) -> Proof:
     """The proof of a lower end without the point, which satisfies the generated rows only."""
-    claim = replace(lower.claim, x=None, w=lower.claim.w or lower.claim.x)
+    claim = lower.claim._replace(x=None, w=lower.claim.w or lower.claim.x)
     return replace(lower, kind="bounded", claim=claim, upper=None, remark="no point that satisfies every cut was found")
 
 
@@ -197,13 +201,26 @@ def upper_end(lazy: TextProblem, time_limit: float | None) -> tuple[Proof | None
     bounds, first = lazy.bounds, lazy.theta
     for caution in CAUTIONS if bounds.text.xi is None else CAUTIONS[:1]:
         theta = tightened(lazy, caution) if caution else first
-        heights = bounds.sharp_heights(theta)
+        heights = above_rows(lazy, theta)
         if bounds.text.xi is None and heights.max(initial=0.0) > 0:
             continue
         point = prove_program(program(lazy, Rows.none(lazy.pool.dim), theta, heights), time_limit=time_limit)
         if point.claim.x is not None:
             return point, theta
     return None, first
+
+
+def above_rows(lazy: TextProblem, theta: Floats) -> Floats:
+    """H (groups,) at θ: the maxima over all outputs, and no less than the generated rows, which features may round."""
+    heights, text = lazy.bounds.sharp_heights(theta), lazy.bounds.text
+    rows, x = lazy.pool.take(lazy.pool.handles()), np.zeros(lazy.pool.dim)
+    for variable, part in zip(text.theta, np.split(theta, np.cumsum([v.size for v in text.theta])[:-1]), strict=True):
+        x[lazy.place[variable.id]] = part
+    values = (matvec(rows.slopes, Interval(x)) + Interval(rows.offsets)).hi
+    if text.xi is None:
+        return np.maximum(heights, values.max(initial=-np.inf))
+    np.maximum.at(heights, sparse.csr_array(rows.slopes[:, lazy.place[text.xi.id]]).indices, values)
+    return heights
 
 
 def tightened(lazy: TextProblem, caution: float) -> Floats:

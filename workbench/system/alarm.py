@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+AGAIN = 3.0  # seconds after which the alarm goes off again, if Python dropped the first one
 
 
 class Late(BaseException):
@@ -36,14 +39,31 @@ def alarm(seconds: float, raised: type[BaseException] = Late) -> Iterator[None]:
         raise raised
 
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds, AGAIN)
     try:
-        yield
+        with quiet_destructors():
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         if outer:
-            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), 1e-6))
+            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), 1e-6), AGAIN)
+
+
+@contextmanager
+def quiet_destructors() -> Iterator[None]:
+    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception."""
+    before = sys.unraisablehook
+
+    def hook(dropped: Any) -> None:
+        if not isinstance(dropped.exc_value, Late | TimeIsUp):
+            before(dropped)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager

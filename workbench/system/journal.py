@@ -171,7 +171,8 @@ class Journal:
         beside = path.with_suffix(".part")
         with one_sentence(self.folder):
             try:
-                with open(beside, "wb") as file:
+                beside.unlink(missing_ok=True)
+                with open(beside, "xb") as file:  # a new file, never one that a link leads to
                     file.write(line)
                     file.write(content)
                     file.flush()
@@ -314,7 +315,7 @@ def unsealed(line: bytes, before: str) -> tuple[dict[str, Any], str] | None:
     try:
         record = json.loads(line)
         check = record.pop("check")
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return None
     return (record, check) if sealed(record, before) == (line + b"\n", check) else None
 
@@ -336,6 +337,8 @@ def lost(folder: Path, why: str) -> BadInput:
 
 def opened(path: Path) -> io.FileIO:
     """The file for reading and writing anywhere, made if need be; unbuffered, so that a failed write is no more."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise BadInput(f"{path} is no file but a link or a device, which a journal is never written to; remove it.")
     path.touch()
     return open(path, "r+b", buffering=0)
 

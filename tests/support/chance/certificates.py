@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 import second_checker
-from chance import data
 from second_checker.files import digest
 from second_checker.formulations import program
+
+from chance import data
 
 INFINITE = float("inf")
 WIDE = {"lower": -INFINITE, "upper": INFINITE, "gap": INFINITE}
@@ -30,12 +31,14 @@ SQUARED = ("soft-margin", "hard-margin", "perceptron", "completed-ssvm", "weight
 COSTLY = {"lam2": 0.5, "lam1": 0.25, "K": 2.0}
 FIXED = COSTLY | {"v": None, "parts": 0, "left_out": 0}
 NORMAL = COSTLY | {"baseline": None}
+BASE = NORMAL | {"factoring": "constant", "counts": "baseline", "baseline": [0.7]}
+SLACK = {"lam": 1, "rescaling": "slack", "declare": "compact"}
 ALL = tuple(data.STRUCTURES)
 FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured")
 FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input")
 SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
-    ("soft-margin", ALL, {"lam": 0.5, "rescaling": "margin", "declare": "cuts"}),
-    ("soft-margin", ("multiclass", "chain", "linear", "structured"), {"lam": 1, "rescaling": "slack", "declare": "compact"}),
+    ("soft-margin", ALL, {"lam": 0.75, "rescaling": "margin", "declare": "cuts"}),
+    ("soft-margin", ("multiclass", "chain", "linear", "structured"), SLACK),
     ("hard-margin", tuple(each for each in ALL if each != "graph"), {"lam": 2.0}),
     ("perceptron", FIRST, {"lam": 1.0}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "hinge"}),
@@ -47,11 +50,12 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     *(("simplex-cost-learning", ("multiclass", "chain"), COSTLY | {"factoring": each}) for each in FACTORINGS),
     *(("fixed-cost", ("multiclass", "chain"), FIXED | {"factoring": each}) for each in FACTORINGS),
     ("fixed-cost", ("multiclass",), FIXED | {"factoring": "constant", "v": [0.3], "parts": 3, "left_out": 1}),
-    ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "constant", "counts": "baseline", "baseline": [0.7]}),
+    ("normalized-cost-learning", ("multiclass",), BASE),
     *(("normalized-cost-learning", ("multiclass", "chain"), NORMAL | {"factoring": "true", "counts": each})
       for each in ("none", "total", "logical", "logical-max", "expected")),
     ("normalized-cost-learning", ("chain",), NORMAL | {"factoring": "unordered", "counts": "logical-max"}),
     ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "input", "counts": "logical"}),
+    ("normalized-cost-learning", ("multiclass",), BASE | {"factoring": "true", "baseline": [0.7, 0.0, 1.5]}),
 ]  # fmt: skip
 
 
@@ -112,7 +116,10 @@ def header(proof: str, formulation: str, settings: dict[str, Any], output: str) 
         "problem": {"output": output, "version": 1, "data_sha256": "0" * 64},
         "program": "whole",
         **WIDE,
-        **{"oracle": "exact", "status": "optimal", "backend": "none", "versions": {"python": "3"}},
+        "oracle": "exact",
+        "status": "optimal",
+        "backend": "none",
+        "versions": {"python": "3"},
     }
 
 
@@ -171,14 +178,12 @@ def search(rng: Any, found: Any) -> dict[str, np.ndarray]:
         i = int(rng.integers(len(priced)))
         parents += [v] * 2 if rng.random() < 0.8 else [v]
         branches += ([2 * i, 2 * i + 1] if rng.random() < 0.8 else [2 * i, 2 * i])[: len(parents) - len(branches)]
-    order = np.argsort(parents, kind="stable")
-    order = np.arange(len(parents)) if (np.sort(order) == order).all() else np.arange(len(parents))
     m = len(parents)
     kept = rng.random((m, R)) < 0.4
     multipliers = rng.choice([0.05, 0.1, 0.3, 0.0], (m, R))
     return {
         "tree_parents": np.array(parents, np.int64),
-        "tree_branches": np.array(branches, np.int64)[order],
+        "tree_branches": np.array(branches, np.int64),
         "tree_cutoffs": rng.choice([INFINITE, 3.0, 0.5, -INFINITE], m),
         "tree_cuts": np.array(R),
         "tree_data": multipliers[kept],

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import second_checker
-from chance.certificates import Case, certificates
 from forging import EDITS
 from forging.forgery import Forgery, Unfit
+
+from chance.certificates import Case, certificates
 
 WAYS = 3
 FOLDER = tempfile.TemporaryDirectory(prefix="forged-by-chance-")  # for as long as this process lives

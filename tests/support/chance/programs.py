@@ -12,13 +12,23 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
+from chance import damaged as damage
 from chance.certificates import WIDE, Case, header
 
 TRIPLES = [(0, 1, 1), (1, 1, 3), (-3, 2, 1), (0, 0, 2), (-1, 0, 0), (2, 1, 8), (-9, 1, 1)]  # in EXP
 DUALS = [(-1, -1, 1), (-1, 0, 1), (0, 2, 1), (0, 0, 0), (-2, 3, 5), (-1, 5, 1), (-1, -2, 3)]  # in EXP*
 OUTSIDE = [(1, 1, 2), (0, 1, 0), (1, 0, 5), (-1, 0, -1), (0, -1, 1), (-1, 1, 0), (3, 1, 20), (0, 1, -1)]
 OUTSIDE_DUALS = [(1, 1, 1), (-1, -2, 2), (0, -1, 1), (0, 1, -1), (-1, 0, 0), (-1, -1, 0), (-5, -20, 30), (-1, 0, -1)]
-SIZES = [(1, 2, (), 0), (0, 3, (3,), 0), (1, 1, (2, 1), 1), (2, 1, (), 2), (0, 0, (4,), 0), (1, 4, (), 0), (0, 0, (), 2)]
+SIZES = [
+    (1, 2, (), 0),
+    (0, 3, (3,), 0),
+    (1, 1, (2, 1), 1),
+    (2, 1, (), 2),
+    (0, 0, (4,), 0),
+    (1, 4, (), 0),
+    (0, 0, (), 2),
+]
 
 
 def inside(rng: Any, sizes: Any, dual: bool = False) -> list[int]:
@@ -43,9 +53,10 @@ def form(rng: Any, n: int, way: int) -> np.ndarray:
     if way == 2:
         return F.T @ F + np.eye(n, dtype=int)
     flat = F[:2].T @ F[:2]
-    flat[n // 2 :, : n // 2] = flat[: n // 2, n // 2 :] = 0 if way == 4 else flat[: n // 2, n // 2 :]
-    return flat if way == 3 else np.block([[F[:1, : n // 2].T @ F[:1, : n // 2], np.zeros((n // 2, n - n // 2), int)],
-                                           [np.zeros((n - n // 2, n // 2), int), np.eye(n - n // 2, dtype=int)]])  # fmt: skip
+    if way == 4:
+        flat = F[:1].T @ F[:1]
+        flat[n // 2 :, : n // 2] = flat[: n // 2, n // 2 :] = 0
+    return flat
 
 
 def columns(matrix: np.ndarray, tenth: int) -> dict[str, np.ndarray]:
@@ -63,7 +74,11 @@ def case_of(name: str, P: Any, q: Any, A: Any, b: Any, sizes: Any, tenth: int = 
     unit, sense = words.pop("unit", 1), words.pop("sense", "minimise")
     arrays = {f"data_P_{key}": each for key, each in columns(np.asarray(P), tenth).items()}
     arrays |= {f"data_A_{key}": each for key, each in columns(np.asarray(A), tenth).items()}
-    arrays |= {"data_q": np.array(q) / tenth, "data_b": np.array(b) / tenth, "data_constant": np.array(words.pop("constant", 0.5))}
+    arrays |= {
+        "data_q": np.array(q) / tenth,
+        "data_b": np.array(b) / tenth,
+        "data_constant": np.array(words.pop("constant", 0.5)),
+    }
     zero, nonneg, balls, triples = sizes
     arrays["data_cones"] = np.array([zero, nonneg, triples, *balls], np.int64)
     if words.pop("root", False):
@@ -74,7 +89,14 @@ def case_of(name: str, P: Any, q: Any, A: Any, b: Any, sizes: Any, tenth: int = 
     settings = {"conclusion": name, "reading": "float" if tenth == 1 else "decimal", "sense": sense}
     case = Case(f"program {name} {sizes}", header("program", "program", settings, "program"), arrays)
     case.sign()
-    return case.claimed(case.judged())
+    return judged(case)
+
+
+def judged(case: Case) -> Case:
+    """The claim that fits, where the second checker finds ends."""
+    verdict = case.judged()
+    case.verdict = verdict
+    return case if verdict.lower is None else case.claimed(verdict)
 
 
 def bounded(rng: Any, sizes: Any, way: int, tenth: int) -> Case:
@@ -97,14 +119,20 @@ def others(rng: Any, sizes: Any, tenth: int) -> Iterator[Case]:
     """infeasible, unbounded, nonconvex."""
     m, n = sizes[0] + sizes[1] + sum(sizes[2]) + 3 * sizes[3], 4
     y = np.array(inside(rng, sizes, True))
+    while 1 not in abs(y):
+        y = np.array(inside(rng, sizes, True))
     A = rng.integers(-3, 4, (m, n))
-    k = int(abs(y).argmax())
-    if y[k] and abs(y[k]) == 1:
+    for k in np.flatnonzero(abs(y) == 1)[:1]:
         A[k] = -y[k] * (np.delete(y, k) @ np.delete(A, k, axis=0))
         b = rng.integers(-2, 3, m)
         b[k] -= y[k] * (b @ y + 1)
         yield case_of("infeasible", np.zeros((n, n), int), rng.integers(-2, 3, n), A, b, sizes, tenth, y=y)
-    x, d, s, t = rng.integers(-2, 3, n), np.array([1, -1, 0, 0]), np.array(inside(rng, sizes)), np.array(inside(rng, sizes))
+    x, d, s, t = (
+        rng.integers(-2, 3, n),
+        np.array([1, -1, 0, 0]),
+        np.array(inside(rng, sizes)),
+        np.array(inside(rng, sizes)),
+    )
     A = rng.integers(-3, 4, (m, n))
     A[:, 0] = A[:, 1] - t
     P = np.zeros((n, n), int)
@@ -158,18 +186,33 @@ def border(rng: Any) -> Iterator[Case]:
             given = {"y": point} if dual else {"x": [1]}
             q = [-int(A[:, 0] @ point)] if dual else [1]
             yield case_of("bounded", [[0]], q, A, [1, 1, 1] if dual else A[:, 0] + point, (0, 0, (), 1), **given)
-    for size, point in ((3, (5, 3, 4)), (3, (5, 3, 5)), (3, (-5, 3, 4)), (1, (0,)), (1, (-1,)), (2, (1, -1)), (2, (1, -2))):
+    for size, point in (
+        (3, (5, 3, 4)),
+        (3, (5, 3, 5)),
+        (3, (-5, 3, 4)),
+        (1, (0,)),
+        (1, (-1,)),
+        (2, (1, -1)),
+        (2, (1, -2)),
+    ):
         A = np.arange(1, size + 1).reshape(-1, 1)
         yield case_of("bounded", [[0]], [1], A, A[:, 0] * 2 + point, (0, 0, (size,), 0), x=[2])
         yield case_of("bounded", [[0]], [-int(A[:, 0] @ point)], A, [1] * size, (0, 0, (size,), 0), y=point)
     huge = 10**40
-    for r, s, t in ((200, 1, huge), (-200, 1, 1), (90, 1, huge), (93, 1, huge), (-huge, huge, 1), (-huge, huge, huge // 2)):
+    for r, s, t in (
+        (200, 1, huge),
+        (-200, 1, 1),
+        (90, 1, huge),
+        (93, 1, huge),
+        (-huge, huge, 1),
+        (-huge, huge, huge // 2),
+    ):
         arrays = {"x": [0], "unit": 1}
         case = case_of("bounded", [[0]], [1], [[1], [1], [1]], [1, 1, 1], (0, 0, (), 1), **arrays)
         case.arrays["data_b"] = np.array([float(r), float(s), float(t)])
         case.header |= WIDE
         case.sign()
-        yield case.claimed(case.judged())
+        yield judged(case)
 
 
 @cache
@@ -187,4 +230,47 @@ def programs(seed: int = 0) -> tuple[Case, ...]:
             new.header.pop("optimum", None)
             new.verdict = new.judged()
             every.append(new)
-    return (*every, *border(rng))
+    return (*every, *damaged(rng, found), *border(rng))
+
+
+def damaged(rng: Any, found: list[Case]) -> Iterator[Case]:
+    """Arrays, settings and names at and beyond the edge, in a program over every cone with a root and in an optimum."""
+    rich = next(case for case in found if "root" in case.arrays and "(1, 1, (2, 1), 1)" in case.name)
+    for base in (rich, next(case for case in found if "optimal" in case.name)):
+        for name in base.arrays:
+            few = base.arrays[name].dtype.kind == "u"
+            for new in [*([] if few else damage.entries(rng, base, name)), *damage.shapes(rng, base, name)]:
+                yield damage.judged(new, True)
+        for new in damage.settings(base):
+            yield damage.judged(new, False)
+        for name in ("data_more", "more", "theta", "fractions", "hint_x"):
+            new = base.copy(name)
+            new.arrays[name] = np.zeros(1)
+            yield damage.judged(new, True)
+        for part, key in (("formulation", "name"), ("problem", "output"), ("proof", "kind")):
+            for value in ("soft-margin", "multiclass", "x", "cuts"):
+                new = base.copy(f"{key} {value}")
+                new.header[part][key] = value
+                yield damage.judged(new, False)
+            new = base.copy(f"{part} of version 2")
+            new.header[part]["version"] = 2
+            yield damage.judged(new, False)
+    for sizes in (
+        [0, 0],
+        [0, 0, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 3, 0],
+        [4, -1, 0],
+        [0, 0, 1],
+        [0, 3, 0],
+        [3, 0, 0],
+        [0, 0, 0, 3],
+    ):
+        for m in (0, 3):
+            new = case_of("bounded", [[0]], [1], np.ones((m, 1), int), [2] * m, (0, m, (), 0), x=[1])
+            new.arrays["data_cones"] = np.array(sizes, np.int64)
+            yield damage.judged(new, True)
+    none = case_of("bounded", [[0]], [1], np.ones((1, 1), int), [2], (0, 1, (), 0), x=[1])
+    none.arrays |= {"data_q": np.zeros(0), "data_A_data": np.zeros(0), "data_A_indices": np.zeros(0, np.int64)}
+    none.arrays |= {"data_A_indptr": np.zeros(1, np.int64), "data_P_indptr": np.zeros(1, np.int64), "x": text([], 1)}
+    yield damage.judged(none, True)

@@ -335,4 +335,4 @@ def prove(settings, arrays):
     lower, upper = program.ends()
     if settings["sense"] == "maximise":
         lower, upper = -upper, -lower
-    return Ends(lower, upper, upper, 10**6, settings["conclusion"] == "optimal")
+    return Ends(lower, upper, upper, Fraction(10**6), settings["conclusion"] == "optimal")

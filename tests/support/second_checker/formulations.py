@@ -374,11 +374,20 @@ class CostProgram(Program):
         return found
 
 
-def program(name, settings, arrays, output):
+def proof_of(name, settings):
+    """The kind of proof that belongs to a formulation."""
+    if name == "self-paced":
+        return "tree"
+    smooth = name == "crf" or (name == "weighted-risk" and settings["loss"] != "hinge")
+    return "tangent" if smooth else "cuts"
+
+
+def program(name, settings, arrays, output, proof=None):
     """The Program of a checked header; Unknown for names of §3 and §4 that this checker does not know."""
     if name not in NAMES:
         raise Unknown(f"the formulation {name}")
     if output not in STRUCTURES:
         raise Unknown(f"the output structure {output}")
-    kind = CostProgram if name in COSTS else Program
-    return kind(name, check_settings(name, settings), arrays, output)
+    kind, settings = CostProgram if name in COSTS else Program, check_settings(name, settings)
+    need(proof in (None, proof_of(name, settings)), f"the proof of {name} is not {proof}")
+    return kind(name, settings, arrays, output)

@@ -194,6 +194,8 @@ class Structured(Structure):
     width = 1
 
     def __init__(self, read):
+        if not read.array("listed", "|b1", ()).item():
+            raise Unknown("a structure that is not listed")
         self.dim, self.rows = read.rows("n_features")
         self.losses = read.floats("losses", (len(self.rows),), 0)
         self.weights = read.weights(None)
@@ -203,8 +205,6 @@ class Structured(Structure):
         need(not any(self.losses[: self.n]), "a true output has a loss")
         for name in ("source", "names"):
             read.array(name, "|u1", (None,))
-        if not read.array("listed", "|b1", ()).item():
-            raise Unknown("a structure that is not listed")
         self.own = [[] for _ in range(self.n)]
         for row, owner in enumerate(owners):
             self.own[owner].append((row,))

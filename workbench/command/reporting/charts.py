@@ -123,14 +123,14 @@ def chart(
 
 
 def shown(points: Sequence[tuple[float | None, float | None]], log: tuple[bool, bool]) -> list[tuple[float, float]]:
-    """The points that both axes can show."""
-    return [
+    """The points that both axes can show, from left to right."""
+    return sorted(
         (float(x), float(y))
         for x, y in points
         if x is not None
         and y is not None
         and all(math.isfinite(v) and (v > 0 or not is_log) for v, is_log in zip((x, y), log, strict=True))
-    ]
+    )
 
 
 def drawn(series: Series, number: int, x: Axis, y: Axis) -> Line:

@@ -39,6 +39,7 @@ def page_of(run: Run) -> Page:
         page.add("Verdicts", verdicts(run.record["learners"]))
         page.add("Excess by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
+    page.add("The path", followed(run))
     page.add("The run", work(run))
     page.add("Causes and remarks", details(run))
     page.add("Repeat it", repeat(run, proof))
@@ -75,6 +76,11 @@ def claims_of(run: Run, proof: Mapping[str, Any]) -> list[Claim]:
 
 def claim_of(run: Run, proof: Mapping[str, Any]) -> Claim:
     """What is proven, in a sentence."""
+    if run.kind == "path":
+        told = run.record
+        ends = f"λ from {told.get('least')} to {told.get('greatest')}"
+        reached = f"to a relative gap of {small(told.get('gap'))}"
+        return Claim("open", "Computed", f"Every {ends} {reached}, as the run proved; no certificate is kept of it.")
     if not proof:
         missing = run.record.get("reference", run.record).get("evidence", "There is no certificate beside the record")
         return Claim("open", "Not proven here", f"{str(missing).rstrip('.')}; what follows is what the run printed.")
@@ -122,7 +128,7 @@ def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     settings = run.record.get("settings") or proof.get("settings", {})
     rows = [("problem", told["problem"]), ("formulation", told["formulation"])]
     rows += [("settings", ", ".join(f"{name}={value}" for name, value in settings.items()))] * bool(settings)
-    rows += [("outputs", str(proof["structure"]))] * bool(proof.get("structure"))
+    rows += [("outputs", str(proof.get("structure")))] * bool(proof.get("structure"))
     sizes = [f"{told[key]} {name}" for key, name in (("n_samples", "samples"), ("dim", "weights")) if key in told]
     rows += [("size", ", ".join(sizes))] * bool(sizes)
     own, full = proof.get("formula"), formula_of(told["formulation"])
@@ -212,6 +218,24 @@ def runs_table(row: Mapping[str, Any]) -> Part:
 
 def shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+# ── paths ─────────────────────────────────────────────────────────────────────────────────────────
+
+DRAWN = {"lower": "optimum", "gap": "proven relative gap", "train_error": "loss"}  # the charts, by their first series
+
+
+def followed(run: Run) -> list[Part | None]:
+    """The optimum, the gap and the losses against λ, and the table behind them."""
+    rows = [row for row in run.record["points"] if isinstance(row, dict)] if run.kind == "path" else []
+    parts: list[Part | None] = []
+    for key, label in DRAWN.items() if rows else ():
+        names = {key: "training" if label == "loss" else label}
+        names |= {"loss": "held out"} if label == "loss" and "loss" in rows[0] else {}
+        series = [Series(name, [(row.get("lam"), row.get(each)) for row in rows]) for each, name in names.items()]
+        drawn = chart(f"The {label} against λ", ("λ", label), series, (True, key == "gap"))
+        parts.append(drawn and Part("chart", chart=drawn))
+    return [*parts, rows_table("Values of λ, one a row", rows)] if rows else []
 
 
 # ── the run ───────────────────────────────────────────────────────────────────────────────────────

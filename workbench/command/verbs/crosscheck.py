@@ -94,7 +94,8 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
             facts["certificate"] = None if folder is None else terminal.shown_path(path)
         rows: list[dict[str, Any]] = [line.numbers["row"] for line in journal.of("row")] if journal else []
         record: dict[str, Any] = {"reference": facts, "learners": rows}
-        kept = {"settings": all_settings(form, origin), "asked": judging | {"gap": gap}}
+        told = judging | {"gap": gap, "seeds": list(judging["seeds"])}
+        kept = {"settings": all_settings(form, origin), "asked": told}
         try:
             for row in judged(chosen, reference, judging, len(rows)):
                 rows.append(row)

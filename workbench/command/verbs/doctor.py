@@ -1,6 +1,7 @@
-"""Examine the installation: packages, backends, caches, data.
+"""Examine the installation: packages, backends, arithmetic, caches, data.
 
-Each backend solves a problem of two samples. A remedy is printed for everything that does not work.
+Each backend solves a problem of two samples, and floats must be those of IEEE 754. A remedy is
+printed for everything that does not work.
 
     cutbench doctor
 """
@@ -33,6 +34,8 @@ def print_report(report: dict[str, Any], sentences: list[str]) -> None:
     terminal.table(["package", "version", "brought by"], packages)
     backends = [[b["name"], b["version"], b["status"], b["gap"] and small(b["gap"])] for b in report["backends"]]
     terminal.table(["backend", "version", "two samples", "certified gap"], backends)
+    floats = {where: each or "as IEEE 754 has them" for where, each in report["arithmetic"].items()}
+    click.echo(f"floats         {', '.join(f'{where}: {each}' for where, each in floats.items())}")
     cache, data = report["numba_cache"], report["data"]
     click.echo(f"compiled code  {cache['folder']} ({'writable' if cache['writable'] else 'NOT writable'})")
     click.echo(f"data folder    {data['folder'] or 'not set; CUTBENCH_DATA=FOLDER names one'}")

@@ -26,17 +26,25 @@ from workbench.registries import build, is_path, registry
 @click.option("--gap", type=float, help="Relative gap to prove.  [default: as before]")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
+@click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @data_option
 @json_option
-def command(run: str, gap: float | None, time_limit: float | None, max_rounds: int | None, as_json: bool) -> int:
-    from workbench.command.continuing import go_on
+def command(
+    run: str,
+    gap: float | None,
+    time_limit: float | None,
+    max_rounds: int | None,
+    parallel: str | None,
+    as_json: bool,
+) -> int:
+    from workbench.command.continuing import described, go_on
     from workbench.system.journal import Journal
 
     given = {key: value for key, value in limits(gap, time_limit, max_rounds).items() if value is not None}
     with resumable(Path(run)), Journal.resume(run) as journal:
-        if journal.settings["command"] != "solve":
-            return go_on(journal, time_limit, as_json)
-        again, options = continued(run, journal, as_json), journal.settings["options"] | given
+        if (verb := described(journal)) != "solve":
+            return go_on(journal, verb, time_limit, as_json)
+        again, options = continued(run, journal, as_json), journal.settings["options"] | given | {"parallel": parallel}
         if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
             complain(f"the run in {run} is finished; this is its result.", 0)
         if options["backend"] == "all":

@@ -18,6 +18,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.solutions import FolderRun, resumable
 from workbench.command.words import data_option, json_option, limits, names_of, pair, pair_arguments, verb
+from workbench.errors import BadInput
 
 
 @verb(__doc__)
@@ -27,8 +28,10 @@ from workbench.command.words import data_option, json_option, limits, names_of, 
 @click.option("--groups", metavar="one|all|N", help="Rows a round: one (one-slack) to all (n-slack, the default).")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
+@click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
+@click.option("--overwrite", is_flag=True, help="Replace the run that --out holds.")
 @data_option
 @json_option
 def command(
@@ -40,8 +43,10 @@ def command(
     groups: str | None,
     time_limit: float | None,
     max_rounds: int | None,
+    parallel: str | None,
     polish: bool,
     out: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     from workbench.contracts import text_alone
@@ -49,10 +54,20 @@ def command(
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
-    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
+    if out is not None and not overwrite:
+        refuse_occupied(folder)
+    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":
             return run.by_all(options)
         kept = {} if text_alone(form) else {"journal": folder}
         return run.by_one({"backend": backend, **options, **kept})
+
+
+def refuse_occupied(folder: Path) -> None:
+    """`BadInput` if a finished run is in the folder; nobody means to lose a certificate."""
+    held = [path for path in (folder / "certificate.json", folder / "solve.json") if path.exists()]
+    if held:
+        shown = terminal.shown_path(held[0])
+        raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")

@@ -19,6 +19,7 @@ from workbench.arithmetic.arrays import as_number
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
 from workbench.errors import BadInput, UnknownName
 
+MISSING = ("nan", "na", "n/a", "null", "none", "?", "-")  # what files write for a cell without a value
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -66,7 +67,7 @@ def read(path: Path, asked: Asked) -> Table:
     X = np.empty((len(sheet.rows), len(inputs)))
     for i, (line, cells) in enumerate(sheet.rows):
         for k, j in enumerate(inputs):
-            X[i, k] = finite_cell(sheet, line, j, cells[j])
+            X[i, k] = finite_cell(sheet, asked, line, j, cells[j])
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label else None
     if labels is None:
         return Table(X, None, own)
@@ -132,15 +133,26 @@ def is_header(cells: list[str]) -> bool:
     return all(as_number(cell) is None for cell in cells) or any(cell.lower() in LABEL_NAMES for cell in cells)
 
 
-def finite_cell(sheet: Sheet, line: int, column: int, cell: str) -> float:
+def finite_cell(sheet: Sheet, asked: Asked, line: int, column: int, cell: str) -> float:
     """The number in a cell of an input."""
     value = as_number(cell)
     if value is not None and math.isfinite(value):
         return value
-    shown, remedy = repr(cell[:60]) if cell else "empty", "give a finite number"
+    where, name = f"{sheet.path} line {line}: {sheet.called(column)}", sheet.word(column)
+    if not cell or cell.lower() in MISSING:
+        shown = f"{cell!r}, a missing value" if cell else "empty"
+        remedy = "fill it, e.g. with the column's mean (a scikit-learn SimpleImputer), or remove the line or the column"
+        raise BadInput(f"{where} is {shown}, and no method here guesses one; {remedy}.")
     if sheet.of_words(column):
-        remedy = f"write numbers instead of words, or say --set label={sheet.word(column)} if these are the labels"
-    raise BadInput(f"{sheet.path} line {line}: {sheet.called(column)} is {shown}; {remedy}.")
+        chosen = "" if asked.label is not None else f", or say --set label={name} if these are the labels"
+        raise BadInput(f"{where} is {cell[:60]!r}, and inputs are numbers; {one_hot(sheet, column)}{chosen}.")
+    raise BadInput(f"{where} is {cell[:60]!r}; give a finite number.")
+
+
+def one_hot(sheet: Sheet, column: int) -> str:
+    """How a column of words becomes numbers."""
+    name = repr(sheet.header[column]) if sheet.header else str(column)
+    return f"write one 0/1 column for each word (pandas.get_dummies(table, columns=[{name}], dtype=int))"
 
 
 # ── which column is which ─────────────────────────────────────────────────────────────────────────
@@ -160,7 +172,7 @@ def label_column(sheet: Sheet, asked: Asked) -> int | None:
         both = " and ".join(sheet.called(j) for j in words[:2])
         raise BadInput(
             f"{sheet.path}: {both} both hold words, so either may be the labels; choose with --set "
-            f"label={sheet.word(words[0])} and write the other in numbers, or drop the column."
+            f"label={sheet.word(words[0])}, and for the other {one_hot(sheet, words[1])}, or drop the column."
         )
     if words:
         return words[0]

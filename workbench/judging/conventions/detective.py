@@ -1,8 +1,9 @@
-"""The convention detective: weights that are not the optimum asked for, whose optimum are they?
+"""The convention detective: which other objective do a learner's weights minimise?
 
-A learner that settles elsewhere often minimises a neighbour of the objective: λ where another package has C, a sum
-for a mean, an intercept that is penalised. `explain` holds its weights θ against a table of such neighbours: each entry
-of CONVENTIONS turns (formulation, problem, θ) into another (formulation′, problem′, θ′) that our own bounds can judge.
+A learner that settles away from the optimum often minimises a similar objective: λ in place of another package's C, a
+sum in place of a mean, a penalised intercept. `explain` compares the weights θ with a table of such objectives: each
+entry of CONVENTIONS turns (formulation, problem, θ) into another (formulation′, problem′, θ′) that our own bounds can
+judge.
 
 **The residual.** With L the certified lower bound of the neighbour's minimum and U of a known point's value
 
@@ -13,18 +14,19 @@ For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L
 less, for F′ hardly depends on weights that cost next to nothing.
 
 **The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
-It is `confident` if so has every entry of another name, and if the given one has e₋ ≥ CLOSE, too; a multiple of λ
-without a reason never is, nor are zero weights. Without a candidate, None: a learner that has not converged is
-stationary under nothing. An entry is discarded as soon as a point is known that is better than θ′ by WORSE · CLOSE,
-proof enough. Features are left out only by weights that are 0 there. Weights that a learner has and does not report, as
-those of an intercept of its own, are taken to be what they are at the optimum: any others would only raise e.
+The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, and the given objective has e₋ ≥
+CLOSE. A multiple of λ without a known reason is never confident, nor are zero weights. Without a candidate the answer
+is None: a learner that has not converged is stationary under no objective. An entry is discarded as soon as a point is
+known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least e so far. Features count as
+left out only where the learner's weights are 0. Weights that a learner has and does not report, such as an intercept of
+its own, are set to their values at the optimum, since any other values would only raise e.
 
-**Certain identity.** Of μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of the
-optimum of F′ for the last half of their passes, D a small share of their length, while the optimum that was asked for
-is AWAY times as far, are where they want to be: no clean run is needed to say that they are wrong (`identity`).
+**Certain identity.** For a μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of
+the optimum of F′ for the last half of the passes, with D a small share of ‖θ′‖ and the optimum that was asked for AWAY
+times as far, have converged to another objective's optimum; no clean run is needed to say so (`identity`).
 
 A new convention is an entry in `table.py`, in the file of its kind: losses, scaling, features, standardised features,
-one label against the rest, layouts.
+one label against the rest, padding, layouts.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
+UNSURE = (UNNAMED, "zero weights")  # read off the weights, with as many ways to be right as there are weights
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -102,8 +105,8 @@ class Detective:
         """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.
 
         Weights within D of the optimum of F′, D² = 2 (F′(θ′) − L)/λ′ ≤ (NEARBY ‖θ‖)², that have moved by less than D
-        in the last half of the passes, and are AWAY times as far from the optimum asked for: nobody on the way to
-        another place stays there.
+        in the last half of the passes, and are AWAY times as far from the optimum asked for: weights on their
+        way to another point do not stay within D.
         """
         last, best = history[-1], self.reference.theta
         length, moved = float(np.linalg.norm(last[1])), since_half(history)
@@ -118,15 +121,18 @@ class Detective:
 
     def tried(self, suspect: Suspect) -> Iterator[Fit]:
         """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
+        least = CLOSE
         for entry in CONVENTIONS:
             try:
                 for neighbour in entry(suspect):
-                    yield neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect)
+                    found = neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect, least)
+                    least = max(min(least, found.most), FINE)
+                    yield found
             except MissingCapability:
                 continue
 
-    def examined(self, neighbour: Neighbour, suspect: Suspect) -> Fit:
-        """e and e₋; the search for the minimum ends as soon as a point is known that is better by far."""
+    def examined(self, neighbour: Neighbour, suspect: Suspect, close: float = CLOSE) -> Fit:
+        """e and e₋; the search for the minimum ends as soon as a point is known that is better by WORSE · `close`."""
         key = neighbour.objective or neighbour.name
         if key not in self.optima:
             self.optima[key] = Optimum(neighbour, suspect.reference.theta)
@@ -147,7 +153,7 @@ class Detective:
 
         def seen(value: float) -> None:
             known.upper = min(known.upper, value)
-            if upper - known.upper > WORSE * CLOSE * size:
+            if upper - known.upper > WORSE * close * size:
                 raise BetterByFar
 
         try:
@@ -172,7 +178,7 @@ def since_half(history: Sequence[tuple[float, Floats]]) -> float:
 
 
 class BetterByFar(Exception):
-    """θ′ is no candidate: a point is known that is better by WORSE · CLOSE."""
+    """θ′ is no candidate: a point is known that is better by far."""
 
 
 def as_given(suspect: Suspect) -> float:
@@ -196,7 +202,8 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    sure = bool(named(best) and not found.size and min(rival, given) >= WORSE * best.most and given >= CLOSE)
+    open_to_doubt = found.name in UNSURE or found.size
+    sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(
         found.name,

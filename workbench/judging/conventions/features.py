@@ -1,8 +1,9 @@
 """Other features: intercepts with and without a penalty, weights that are left at zero or are not reported.
 
-**Intercepts.** Where the data have a constant column, r penalises it like any other; a learner may not. Where they have
-none, the objective asked for has no intercept, and a learner that adds one minimises another: with a penalty (as
-liblinear), or without (as L-BFGS does for likelihoods). Both are tried on data with a constant column, too.
+**Intercepts.** If the data have a constant column, r penalises its weight like any other weight, and a learner may
+leave that penalty out. If the data have none, the objective has no intercept, and a learner that adds one minimises
+another objective: with a penalty on the intercept (as liblinear), or without (as L-BFGS for likelihoods). Both are
+tried on data with a constant column, too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def free_transitions(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def own_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
-    """A constant column more, last of each label's, whose weights nobody reports."""
+    """Data with one more constant column, the last of each label's, whose weights are not reported."""
     for name, how, value in (
         ("intercept added", "penalised like the weights", 1.0),
         ("free intercept added", "without penalty", LIGHT),

@@ -1,4 +1,4 @@
-"""The right weights, laid out, averaged or projected otherwise; other weights of samples."""
+"""Correct weights in another layout, averaged or projected; other weights of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nouns of the detective: weights to be explained, and other readings of them, each by an objective of its own."""
+"""The nouns of the detective: suspects, whose weights are to be explained, and neighbours, other objectives to try."""
 
 from __future__ import annotations
 

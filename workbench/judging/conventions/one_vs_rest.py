@@ -8,9 +8,10 @@
 
     F′(W) − min F′ ≤ ρ²/(2μ),      ‖W − W*‖ ≤ ρ/μ,      and ρ is least at μ = −⟨W, G⟩/‖W‖²:
 
-weights tell the μ at which they are stationary, and how near they are. For the hinge a sample whose margin is 1 within
-ON has a share α from 0 to 1, by bounded least squares, label by label: that is an ε-subgradient with
-ε = Σ p_i ((1 − m)₊ − α (1 − m)), and F′(W) − min F′ ≤ ρ²/(2μ) + ε = μ/2 D², D the bound on ‖W − W*‖.
+so the weights W determine the μ at which they are stationary, and how near they are to the optimum. For the hinge a
+sample whose margin is 1 within ON has a share α from 0 to 1, by bounded least squares, label by label: that is an
+ε-subgradient with ε = Σ p_i ((1 − m)₊ − α (1 − m)), and F′(W) − min F′ ≤ ρ²/(2μ) + ε = μ/2 D², D the bound on ‖W −
+W*‖.
 
 Intercepts b that a learner has and does not report are those of its optimum, with μ/2 ‖b‖² or without, and G is the
 slope at (W, b(W)); Newton steps find them, one number a label. The hinge is tried without.

@@ -6,6 +6,9 @@ as long as θ. For given dual weights the gap κλ/2 ‖θ‖² + ‖g‖²/(2κ
 that is κ ← κ ‖w(κ)‖/‖θ‖. It cannot overshoot, for κ‖w(κ)‖ rises and ‖w(κ)‖ falls with κ; the step is lengthened by
 the slope that the last two show. Then ratios with a name near it are tried: 2, ½, n, 1/n, 1/(λ²n), …; κ itself is
 named where it fits twice as well.
+
+*Out of the question.* For any v, E(κ) ≥ κ (r(θ) − r(v)) + R(θ) − R(v). Where the best of a few v, multiples of θ and of
+the reference, shows E(κ) ≥ 3 % of F′(θ) for every κ, no multiple of λ explains θ, and none is looked for.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ ROUGH, SECONDS = 1e-4, 60.0  # gap and seconds of optima on the way to κ
 NEAR = 30.0  # of κ, within which named ratios are tried
 ELSEWHERE = 1.5  # κ that differs from 1
 STEPS, LONGEST = 10, 15.0  # towards κ, and |log κ| beyond which the search ends
+ALONG, GRID = 2.0 ** np.arange(-6.0, 1.5, 0.5), 0.05  # multiples of points, steps of log κ
+FAR = 0.03  # of F′(θ), the detective's WORSE · CLOSE
 ALIKE, FLAT = 3e-3, -0.05  # log ‖w(κ)‖/‖w‖ that is none, and its least slope in log κ: small λ hardly matter
 
 
@@ -31,6 +36,8 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     """λ times the ratios that have a name and lie near the best κ; else times κ itself."""
     key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)  # any form's λ
     if key is None or not np.linalg.norm(suspect.form.blocks(suspect.problem).split(suspect.theta)["w"]) > 0:
+        return
+    if out_of_question(suspect):
         return
     kappa = best_multiple(suspect, key)
     near = [each for each in ratios(suspect) if abs(np.log(each[0] / kappa)) < np.log(NEAR)]
@@ -40,6 +47,22 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
         form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})  # λ or λ₂
         said = f"minimises the same objective {saying}"
         yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
+
+
+def out_of_question(suspect: Suspect) -> bool:
+    """Whether for every κ a point is known that is better than θ by FAR · (κ r(θ) + R(θ))."""
+    if not suspect.plain:
+        return False
+    bounds, best = suspect.reference.bounds, suspect.reference.theta
+    length, norm = suspect.length, float(np.linalg.norm(best))
+    if not norm > 0:
+        return False
+    points = [t * length / norm * best for t in ALONG] + [t * suspect.theta for t in ALONG]
+    costs = np.array([float(bounds.regularizer.value(v)) for v in (suspect.theta, *points)])  # r
+    risks = np.array([bounds.upper(v) for v in (suspect.theta, *points)]) - costs
+    kappas = np.exp(np.arange(-LONGEST, LONGEST, GRID))[:, None]
+    better = (kappas * (costs[0] - costs[1:]) + risks[0] - risks[1:]).max(axis=1)
+    return bool((better > FAR * (kappas[:, 0] * costs[0] + risks[0])).all())
 
 
 def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:

@@ -1,11 +1,11 @@
-"""Features changed before learning, without telling: standardised columns, rows of length one.
+"""Features changed by the learner before learning: standardised columns, rows of length one.
 
     standardised   x → (x − m)/σ by column, m and σ the mean and the deviation (σ = 1 where a column never varies)
     scaled         x → x/σ without centring
     normalised     x → x/‖x‖ by row
 
-Weights learned on changed features are weights for changed features: on the features as they were they are wrong, and
-so is their penalty. A learner that undoes the change, w → w/σ, has the right scores and another penalty, Σ σ_j² w_j².
+Weights learned on changed features score the original features wrongly, and are penalised on another scale. A learner
+that undoes the change, w → w/σ, has correct scores and another penalty, Σ σ_j² w_j².
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def deviations(X: sparse.csr_array) -> Floats:
 
 
 def views(inputs: sparse.csr_array) -> Iterator[tuple[str, Floats | sparse.csr_array]]:
-    """(what was done, X′), the first as it is; large inputs stay sparse, and are not centred, as nobody would."""
+    """(what was done, X′), the first as it is; large inputs stay sparse, and are not centred."""
     X = sparse.csr_array(inputs)
     dense = X.shape[0] * X.shape[1] <= ROOM
     yield "", X.toarray() if dense else X

@@ -1,4 +1,7 @@
-"""The table of conventions, in the order in which they are tried; a new one is an entry here."""
+"""The table of conventions, in the order in which they are tried; a new one is an entry here.
+
+What needs no solving comes first: the better an entry fits, the sooner others are discarded.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from workbench.judging.conventions.layouts import averages, balanced, layouts, p
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
+from workbench.judging.conventions.padding import padding
 from workbench.judging.conventions.scaling import multiples
 from workbench.judging.conventions.standardised import changed_features
 from workbench.outputs.chain import Chain
 from workbench.outputs.motif import Motif
 
 CONVENTIONS: tuple[Entry, ...] = (
+    one_vs_rest,
     multiples,
     rescaling,
     unaugmented,
@@ -40,12 +45,12 @@ CONVENTIONS: tuple[Entry, ...] = (
         "weights",
         lambda s, p: s * (p.lengths if isinstance(p, Chain | Motif) else 1),
     ),
-    one_vs_rest,
     changed_features,
     intercepts,
     own_intercepts,
     free_transitions,
     own_ends,
+    padding,
     subspaces,
     layouts,
     likelihood,

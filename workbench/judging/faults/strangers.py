@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "noise in the inputs": (),
     "intercept": ADDED,
     "transitions": ("no transitions", "transposed transitions", "zero weights", "ends added"),
-    "padding": (),
+    "padding": ("padding counted",),
     "constraint on the weights": ("zero weights", "λ"),
     "gradient": (),
     "argmax": ("no loss augmentation",),

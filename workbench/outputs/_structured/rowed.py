@@ -104,6 +104,7 @@ class Rowed:
         return self.table.losses[self.checked(samples, outputs)]
 
     def listed(self) -> Listing:
+        """The list of all outputs, or `MissingCapability`."""
         if self.listing is None:
             raise MissingCapability(
                 f"The outputs of this problem cannot be listed; give candidates(x), at most {MOST_LISTED} in all."

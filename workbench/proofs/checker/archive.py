@@ -34,8 +34,7 @@ INFINITE_KEYS = ("lower", "upper", "gap")
 VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
 MAGIC = b"\x93NUMPY"
 
-Json = Any  # a value out of the file, which nothing has checked yet
-Header = dict[str, Json]  # an object in the file
+Header = dict[str, Any]  # an object of the JSON, which nothing has checked yet
 
 
 def files_of(name: str | Path) -> tuple[Path, Path]:
@@ -82,7 +81,7 @@ def nesting(text: str) -> int:
     return int(np.cumsum(steps).max(initial=0))
 
 
-def once(pairs: list[tuple[str, Json]]) -> Header:
+def once(pairs: list[tuple[str, object]]) -> Header:
     found = dict(pairs)
     demand(len(found) == len(pairs), "a key of its JSON stands twice")
     return found
@@ -107,7 +106,7 @@ def whole_number(word: str) -> int:
     return int(word)
 
 
-def finite(value: Json) -> bool:
+def finite(value: object) -> bool:
     """Whether no infinity stands in a JSON value."""
     if isinstance(value, dict | list):
         return all(map(finite, value.values() if isinstance(value, dict) else value))
@@ -119,6 +118,7 @@ def finite(value: Json) -> bool:
 
 def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
     """All arrays of an npz file."""
+    demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

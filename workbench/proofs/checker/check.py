@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from workbench.proofs.checker.archive import Header, Json, digest, read
+from workbench.proofs.checker.archive import Header, digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.program import relative_gap
@@ -212,12 +212,12 @@ class Claim:
         return found
 
 
-def number(name: str, value: Json) -> float:
+def number(name: str, value: object) -> float:
     demand(type(value) in (int, float) and value == value, f"{name} is {str(value)[:60]!r}, no number")
     return float(value)  # a whole number in the file is a float64
 
 
-def fraction(words: Json) -> Fraction:
+def fraction(words: object) -> Fraction:
     """The fraction that "p/q" or "p" writes."""
     fits = isinstance(words, str) and len(words) <= MOST_DIGITS and re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words)
     demand(fits, f"the optimum {str(words)[:30]!r} is no fraction p/q")

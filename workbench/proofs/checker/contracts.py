@@ -17,16 +17,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.proofs.checker.archive import Fields, Header, Json
+from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.faults import Malformed, Unknown, demand
-from workbench.proofs.checker.regularizers import Regularizer
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
 NONE = np.empty(0, np.int64)
 MOST_LISTED = 20_000_000  # entries of outputs, listed
 
-Test = Callable[[Json], bool]
-Prepared = Any  # what `ends` of a kind of proof needs, each kind its own
+Test = Callable[[Any], bool]  # of a value out of the JSON
 
 
 class Registered:
@@ -45,7 +43,7 @@ class Registered:
             cls.known[cls.name, cls.version] = cls
 
     @classmethod
-    def find(cls, name: Json, version: Json) -> Any:  # a class of the kind
+    def find(cls, name: object, version: object) -> Any:  # a class of the kind
         if not (isinstance(name, str) and type(version) is int and (name, version) in cls.known):
             raise Unknown(cls.what, name, version, sorted(name for name, _ in cls.known))
         return cls.known[name, version]
@@ -238,7 +236,7 @@ class Setting(NamedTuple):
     """What a setting may be, by a test; and its default in format 1."""
 
     test: Test
-    default: Json
+    default: object
 
 
 class Formulation(Registered):
@@ -261,7 +259,7 @@ class Formulation(Registered):
     weights: Whole
     total: Fraction
     dim: int
-    regularizer: Regularizer
+    regularizer: Any  # of regularizers.py, each kind with members of its own
 
     def __init__(self, structure: Structure, given: Header):
         self.structure, self.given = structure, given
@@ -308,9 +306,6 @@ class Ends(NamedTuple):
     arithmetic: str
 
 
-Claimed = Callable[[Ends], bool]  # whether ends are as narrow as the certificate says
-
-
 class Statement(NamedTuple):
     """What is proven: the name, settings and formula of the program; of which sizes; and what is not proven."""
 
@@ -336,17 +331,17 @@ class Proof(Registered):
         return "fractions" in arrays
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         """The statement, and whatever `ends` needs; everything is read and checked."""
         raise NotImplementedError
 
     @classmethod
-    def faults(cls, prepared: Prepared) -> list[str]:
+    def faults(cls, prepared: Any) -> list[str]:  # each kind its own
         """What of the statement, besides the ends, is not so."""
         return []
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         raise NotImplementedError
 
 
@@ -355,7 +350,7 @@ def is_number(least: float, most: float) -> Test:
     return lambda value: type(value) in (int, float) and least <= value <= most
 
 
-def is_positive(value: Json) -> bool:
+def is_positive(value: Any) -> bool:  # out of the JSON
     return type(value) in (int, float) and 1e-100 <= value <= 1e100
 
 

@@ -27,7 +27,6 @@ MOST_WORK = 4 * 10**10  # products of pieces in one call
 CHUNK = 4_000_000  # entries laid out at a time
 
 Array = NDArray[Any]  # of floats, whole numbers or bytes
-Index = Any  # whatever NumPy takes between brackets
 
 
 class Whole:
@@ -42,7 +41,7 @@ class Whole:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, index: Index) -> Whole:
+    def __getitem__(self, index: Any) -> Whole:  # whatever NumPy takes
         return Whole(self.values[index], self.unit)
 
     def __neg__(self) -> Whole:
@@ -170,15 +169,13 @@ def widths(left: Array, right: Array, terms: int) -> tuple[int, int] | None:
     return None if many or half < 4 else pair
 
 
-def convolved(
-    lefts: list[Array], rights: list[Array], steps: tuple[int, int], add: Callable[[Array, Array], Array]
-) -> Iterator[tuple[int, Array]]:
-    """(shift, Σ of the products of all pieces that belong there, int64), the highest first; `add` sums exact
-    products.
+def convolved(a: list[Array], b: list[Array], steps: tuple[int, int], add: Callable) -> Iterator[tuple[int, Array]]:
+    """(shift, Σ of the products of all pieces of both factors that belong there, int64), the highest first; `add` sums
+    exact products.
     """
     found: dict[int, Array] = {}
-    for i, left in enumerate(lefts):
-        for j, right in enumerate(rights):
+    for i, left in enumerate(a):
+        for j, right in enumerate(b):
             if left.any() and right.any():
                 shift = i * steps[0] + j * steps[1]
                 part = add(left * right).astype(np.int64)

@@ -2,12 +2,14 @@
 
 The regularizer, the prices and the named backend decide:
 
-    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba),
-        after passes of dual-block where n·p ≥ LONG (masters/passes.py): master "dual-block"
+    r = μ/2‖w‖² + what _loose.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
+        rounds of AscentMaster, or of GramMaster where p_i = ∞: master "dual-block"
+    r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
                                                    → AscentMaster (about a moving centre where r is not curved)
     anything else                                  → CompiledMaster (the CVXPY declaration)
+    master "shards", never the default             → passes on shards of the samples (solving/shards.py), then ascent
 
 LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
 1e-9 took 1.2 | 0.2, 1797 digits to 1e-6 1.1 | 1.5, 200 words (8·10⁵, λ = 0.01) 5 | 12, 626 words 6 | 24, and
@@ -36,30 +38,34 @@ SHORT = 1000  # entries of θ up to which, with many groups, the primal is the f
 FEW = 1000  # groups up to which the dual is as fast as the primal, without an import of CVXPY
 
 
-def choose(bounds: Bounds, groups: int, kind: str | None, name: str | None) -> tuple[str, Backend | None]:
-    """The kind of master and its backend, as the module's docstring says."""
+def choose(
+    bounds: Bounds, groups: int, kind: str | None, name: str | None, workers: bool = False
+) -> tuple[str, Backend | None]:
+    """The kind of master and its backend, as the module's docstring says; with `workers`, rounds rather than passes."""
     quadratic = bounds.regularizer.curvature is not None
     shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
     fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
     every = groups == len(bounds.samples)
     fits["dual-block"] = name is None and every and passable(bounds)
+    fits["shards"] = fits["dual-block"] and workers and quadratic and not bounds.prices.hard
     given = find_backend(name) if name else None
     if kind is None and given:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     elif kind is None:
         long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
         kind = "gram" if quadratic else "compiled"
-        if available() and long and fits["dual-block"]:
+        if available() and long and fits["dual-block"] and not workers:
             kind = "dual-block"
         elif available() and fits["ascent"] and (quadratic or long):
             kind = "ascent"
-    if not fits.get(kind, False):
+    if not isinstance(kind, str) or not fits.get(kind, False):
         raise BadInput(
             f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
             f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
-            f"a squared norm of the weights, no backend, one group a sample and a kernel with slope_into."
+            f"a squared norm of the weights, no backend, one group a sample and a kernel with slope_into, and "
+            f"shards needs finite prices and workers (parallel) besides."
         )
-    if kind not in ("ascent", "dual-block") and given is None:
+    if kind not in ("ascent", "dual-block", "shards") and given is None:
         given = first_installed(kind)
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
@@ -80,7 +86,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         assert backend is not None  # `choose` gives one,
         assert curvature is not None  # and saw a squared norm
         return GramMaster(curvature, family.prices, bounds.oracle.dim, backend)
-    if kind in ("ascent", "dual-block"):
+    if kind in ("ascent", "dual-block", "shards"):
         shape = bounds.regularizer.shape(bounds.oracle.dim)
         assert shape is not None  # as `choose` saw
         master = AscentMaster(shape, family.prices, bounds.start)

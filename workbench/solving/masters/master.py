@@ -27,6 +27,7 @@ from scipy import sparse
 from workbench.backends import Answer, Backend, ConeProgram
 from workbench.contracts import Floats, Grown, GrownRows, Ints, Rows
 from workbench.solving.masters.polish import finished
+from workbench.system.memory import demand
 
 if TYPE_CHECKING:  # CVXPY takes a second to import and the Gram master does without
     from workbench.solving.masters.declared import CompiledBase
@@ -167,6 +168,9 @@ class CompiledMaster(Master):
         return replace(self.last, z=np.concatenate([z[:split], mine, z[split:]]) / size)
 
 
+COPIES = 5  # of the Gram matrix: while it grows, as a program, in two copies of the backend
+
+
 class GramMaster(Master):
     """The dual master over the Gram matrix of the rows."""
 
@@ -176,8 +180,10 @@ class GramMaster(Master):
         self.gram: Floats = np.empty((0, 0))
 
     def append(self, rows: Rows) -> None:
+        old, new = len(self.gram), len(self.gram) + len(rows.offsets)
+        instead = "take fewer samples, --groups one, or a soft margin with a small lam"
+        demand(8 * COPIES * new**2, f"The inner products of {new} rows", instead)
         super().append(rows)
-        old, new = len(self.gram), len(self.rows.offsets)
         grown = np.empty((new, new))
         grown[:old, :old] = self.gram
         grown[:, old:] = products(self.rows.slopes, rows.slopes)

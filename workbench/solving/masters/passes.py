@@ -1,8 +1,9 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Two ascents make passes: over all labels of every sample, where outputs are labels (solvers/_labels.py), and over cached
-cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap that its
-own visits met is small enough, when the passes have doubled, and at the end; nothing else that an ascent says counts.
+Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
+(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
+passes have trebled, and at the end; nothing else that an ascent says counts.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -11,30 +12,34 @@ own visits met is small enough, when the passes have doubled, and at the end; no
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
+from workbench.solving.shards import ShardAscent, Shards
 from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
+FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-HOPE = 0.9  # of the estimate that should do, below which a pass is certified
+FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes. gap, risk, peak : Σ_i p_i max_r ∇_r − ⟨β, ∇⟩, its first term, and max_ir ∇_r, of a pass's visits."""
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
 
     passes: int
     gap: float
@@ -43,7 +48,7 @@ class Ascent(Protocol):
 
     def advance(self) -> None: ...
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
         """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
         ...
 
@@ -70,15 +75,24 @@ class Passes:
     They stand still when the gap that their visits meet has not halved while the passes grew by half.
     """
 
-    def __init__(self, family: Family, gap: float, observe: Observe | None = None, journal: Journal | None = None):
+    def __init__(
+        self,
+        family: Family,
+        gap: float,
+        observe: Observe | None = None,
+        journal: Journal | None = None,
+        shards: Shards | None = None,
+    ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
-        self.ascent = ascent(self.bounds)
+        self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         self.patient, self.raises = PATIENT, RAISES
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
+        self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
+        self.best: Cuts | None = None  # their cuts, if they are at hand
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
         if self.checkpoints.last:
             self.restore(self.checkpoints.last)
@@ -96,6 +110,7 @@ class Passes:
         samples, witnesses = self.family.unpacked(arrays)
         self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
+        self.mean = self.ascent.theta
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
 
     @property
@@ -108,23 +123,28 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        look = 1 if not self.estimates else self.ascent.passes + 1
+        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance()
+                self.average()
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             self.estimates.append((self.ascent.passes, self.estimate()))
             ending = self.stands() or clock.left <= slowest
             if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
-                look = max(look, 2 * self.ascent.passes)
+                look = max(look, LOOKS * self.ascent.passes)
                 self.certify(clock)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
                 self.checkpoint(clock)
                 break
+
+    def average(self) -> None:
+        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
+        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
 
     def estimate(self) -> float:
         """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
@@ -143,19 +163,22 @@ class Passes:
     def certify(self, clock: Clock) -> None:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
-        upper = self.bounds.upper(theta)
-        if upper < state.upper:
-            state.upper, state.theta = upper, theta
-            self.family.least = min(self.family.least, upper)
+        uppers = [(self.bounds.upper(theta), theta)]
+        if self.ascent.passes > 1:
+            uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
+        for upper, point in uppers:
+            if upper < state.upper:
+                state.upper, state.theta = upper, point
+                self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
         cuts = Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
         weights = self.bounds.balanced(cuts, weights)
         lower = self.bounds.lower(cuts, weights, self.family.least)
         if lower > state.lower:
-            state.lower, self.duals = lower, (samples, witnesses, weights)
+            state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
         if self.gap > self.wanted and np.isfinite(self.gap):
-            self.trusted = HOPE * min(self.estimates[-1][1] * self.wanted / self.gap, self.trusted)
+            self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
 
@@ -163,7 +186,7 @@ class Passes:
     def cuts(self) -> Cuts:
         """The cuts of the best lower bound."""
         samples, witnesses, _ = self.duals
-        return Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+        return self.best or Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
 
     def ended(self) -> Progress:
         """The progress, its weights those of `cuts`."""
@@ -171,7 +194,7 @@ class Passes:
         return replace(self.state, weights=self.duals[2], status=status)
 
     def handed(self) -> tuple[list[Ints], tuple[Floats, Floats], Progress]:
-        """Rows of the best lower bound as the family's handles, (their multipliers, the ascent's θ), and the progress."""
+        """Rows of the best lower bound as the family's handles; their multipliers and the ascent's θ; the progress."""
         samples, witnesses, weights = self.duals
         ids = self.family.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
@@ -184,7 +207,7 @@ class Passes:
         """Take over the bounds that rounds of cut generation found, and their records."""
         cuts, held = self.family.cuts, np.flatnonzero(state.weights)
         if state.lower > self.state.lower:
-            self.duals = cuts.samples[held], cuts.witnesses[held], state.weights[held]
+            self.duals, self.best = (cuts.samples[held], cuts.witnesses[held], state.weights[held]), None
         self.state = replace(state, masters=self.state.masters, weights=np.empty(0), status="limit")
 
     def stands(self) -> bool:
@@ -196,19 +219,21 @@ class Passes:
             return False
         recent = min(gap for at, gap in self.estimates if 3 * at > 2 * passes)
         earlier = min(gap for at, gap in self.estimates if 3 * at <= 2 * passes)
-        return recent > 0.5 * earlier
+        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
 
 
 def ascent(bounds: Bounds) -> Ascent:
     """The ascent for these bounds, all weight on the truths."""
     shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
     prices = bounds.prices.floats()
-    slopes, _ = bounds.oracle.rows(samples, bounds.oracle.argmax(bounds.start, samples))
+    scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
+    asked = samples if scaled else samples[:1]
+    slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
     if bounds.prices.hard:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
-    listing = bounds.oracle.listing() if hasattr(bounds.oracle, "listing") else None
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
@@ -220,7 +245,7 @@ def passable(bounds: Bounds) -> bool:
     shape = bounds.regularizer.shape(bounds.oracle.dim)
     if shape is None or shape.absolute.any():
         return False
-    weights = bounds.oracle.problem.n_features
+    weights = bounds.problem.n_features
     plain = np.isneginf(shape.floor[:weights]).all() and not shape.linear[:weights].any()
     even = (shape.square[:weights] == shape.square[0]).all() and 0 < shape.square[0] < np.inf
     return bool(plain and even) and bounds.oracle.kernel().slope_into is not None

@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Header
-from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Statement
+from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.regularizers import SquaredNorm
@@ -31,7 +33,7 @@ class Cuts(Proof):
     name = "cuts"
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         statement, program = read_program(header, arrays, "cuts")
         fields, beta = program.fields, None
         if fields.has("fractions"):
@@ -48,7 +50,7 @@ class Cuts(Proof):
         return statement, (program, beta)
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         program, beta = prepared
         form, reached = program.formulation, upper_end(program, program.theta)
         start = upper_end(program, program.start())

@@ -11,26 +11,24 @@ shortest decimal that rounds to it; `sense`: of `maximise` the program is the ne
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.cones import Cones
-from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Setting, Statement, one_of, settled
+from workbench.proofs.checker.contracts import Ends, Proof, Setting, Statement, one_of, settled
 from workbench.proofs.checker.faults import Unknown, demand
+from workbench.proofs.checker.kinds._vectors import decimal, stored, vector
 from workbench.proofs.checker.programs import KINDS, Claim, Finding, Numbers, Vector, check
-from workbench.proofs.checker.whole import Array, exact
+from workbench.proofs.checker.whole import Array
 
 Reading = Callable[[Array], Vector]  # of floats as whole numbers over one unit
 INFINITE = float("inf")
 START = Fraction(10**6)  # gaps are relative to 1 at least
 MOST_CURVED = 3000
-MOST_LINE = 250_000  # characters of a whole number
-WHOLE = re.compile(rb"-?[0-9a-f]+")
 GENERATED = (
     "the lower end of the whole program, of which rows were left out, if a generated row is none of its rows",
     "the upper end of the whole program, if the point x misses a row that was not generated: the oracle alone says so",
@@ -57,7 +55,7 @@ class ProgramProof(Proof):
         return header["formulation"]["settings"]["conclusion"] == "optimal"
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         for part, key in (("formulation", "name"), ("problem", "output")):
             named, version = header[part][key], header[part]["version"]
             demand(named == "program", f"its {part} is {named[:60]!r}, not a program")
@@ -80,12 +78,12 @@ class ProgramProof(Proof):
         return statement, (given, found)
 
     @classmethod
-    def faults(cls, prepared: Prepared) -> list[str]:
+    def faults(cls, prepared: Any) -> list[str]:  # each kind its own
         given, found = prepared
         return [] if found.proven else [f"its vectors do not prove that {WORDS[given['conclusion']]}"]
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         given, found = prepared
         lower, upper = ends_of(given["conclusion"], found)
         if given["sense"] == "maximise":
@@ -132,19 +130,6 @@ def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[li
     return list(zip(indices.tolist(), columns.tolist(), whole, strict=True)), unit
 
 
-def stored(values: Array) -> Vector:
-    found = exact(values)
-    return [int(value) for value in found.values], found.unit
-
-
-def decimal(values: Array) -> Vector:
-    """Each float as the shortest decimal that rounds to it, as Python writes it."""
-    parts = [re.fullmatch(r"(-?\d+)(?:\.(\d+))?(?:e([-+]\d+))?", repr(value)) for value in values.tolist()]
-    read = [(int(p[1] + (p[2] or "")), int(p[3] or 0) - len(p[2] or "")) for p in parts if p]
-    least = min([0, *(power for digits, power in read if digits)])
-    return [digits * 10 ** (power - least) if digits else 0 for digits, power in read], 10**-least
-
-
 def claim(fields: Fields, program: Numbers) -> Claim:
     """The vectors that the certificate gives."""
     n, m = len(program.q[0]), program.cones.size
@@ -153,15 +138,3 @@ def claim(fields: Fields, program: Numbers) -> Claim:
     root = stored(fields.floats("root", size**2)) if fields.has("root") else None
     fields.done()
     return Claim(**found, root=root)
-
-
-def vector(fields: Fields, name: str, size: int) -> Vector | None:
-    if not fields.has(name):
-        return None
-    lines = fields.typed(name, "|u1", (None,)).tobytes().split(b"\n")
-    demand(len(lines) == size + 1, f"{name} has {len(lines) - 1} numbers, not {size}")
-    demand(max(map(len, lines)) <= MOST_LINE, f"{name} has a number of more than {MOST_LINE} characters")
-    demand(all(map(WHOLE.fullmatch, lines)), f"{name} holds a line that is no whole number")
-    unit, *whole = (int(line, 16) for line in lines)
-    demand(unit > 0, f"the unit of {name} is not positive")
-    return whole, unit

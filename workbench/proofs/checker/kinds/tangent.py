@@ -9,8 +9,11 @@ holds or 1,024 do not suffice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from workbench.proofs.checker.archive import Header
-from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Statement
+from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import Imprecise, Malformed
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, root_up
@@ -24,13 +27,13 @@ class Tangent(Proof):
     name = "tangent"
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         statement, program = read_program(header, arrays, "tangent")
         program.fields.done()
         return statement, program
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         found = None
         for bits in BITS:
             try:

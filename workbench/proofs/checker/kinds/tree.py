@@ -7,12 +7,14 @@ A node holds a box low ≤ t(w*) ≤ high and dual weights λ; what nodes prove 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Header
-from workbench.proofs.checker.contracts import Claimed, Ends, Prepared, Proof, Statement
+from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.kinds._boxes import AGAIN, Boxes, Tree
 from workbench.proofs.checker.program import Program, read_program
@@ -25,7 +27,7 @@ class SearchTree(Proof):
     name = "tree"
 
     @classmethod
-    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Prepared]:
+    def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         statement, program = read_program(header, arrays, "tree")
         form, fields = program.formulation, program.fields
         owners, outputs = form.structure.listed(form.samples)
@@ -49,7 +51,7 @@ class SearchTree(Proof):
         return statement, (program, Tree(parents, branches, cutoffs, starts, cuts, exact(weights)), owners, outputs)
 
     @classmethod
-    def ends(cls, prepared: Prepared, claim: Claimed) -> Ends:
+    def ends(cls, prepared: Any, claim: Callable[[Ends], bool]) -> Ends:  # prepared: each kind its own
         program, tree, owners, outputs = prepared
         upper, start = (value_at(program, point) for point in (program.theta, program.start()))
         return Ends(Boxes(program, owners, outputs, upper).proven(tree), upper, upper, start, "rational")

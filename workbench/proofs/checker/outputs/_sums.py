@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from workbench.proofs.checker.balls import exp, log, logs
 from workbench.proofs.checker.contracts import Sums
 from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.outputs._viterbi import Chained
-from workbench.proofs.checker.whole import Array, Index, Whole, dense_product, grouped, objects, zeros
+from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, zeros
 
 if TYPE_CHECKING:
     from workbench.proofs.checker.outputs.chain import Chain
@@ -40,7 +40,7 @@ class Ball:
     def empty(cls, *shape: int) -> Ball:
         return cls(zeros(*shape), zeros(*shape))
 
-    def put(self, at: Index, other: Ball) -> None:
+    def put(self, at: Any, other: Ball) -> None:  # whatever NumPy takes
         self.lo[at], self.hi[at] = other.lo, other.hi
 
     def shifted(self, bits: int) -> tuple[Ball, int]:
@@ -48,7 +48,7 @@ class Ball:
         move = max(int(self.hi.max()).bit_length() - bits, 0)
         return Ball(self.lo >> move, -((-self.hi) >> move)), move
 
-    def __getitem__(self, index: Index) -> Ball:
+    def __getitem__(self, index: Any) -> Ball:  # whatever NumPy takes
         return Ball(self.lo[index], self.hi[index])
 
     def times(self, other: Ball) -> Ball:

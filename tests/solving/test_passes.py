@@ -1,0 +1,231 @@
+"""Passes of block ascent as a route of `solve`: the same certified optima as other routes, boundary cases, limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import Cuts
+from workbench.errors import BadInput, NotSeparable
+from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
+from workbench.formulations.fixed_cost import FixedCostLearning
+from workbench.formulations.hard_margin import HardMargin
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.objectives.oracles import SlackRescaling, UnitMargin
+from workbench.outputs.chain import Chain
+from workbench.outputs.multiclass import Multiclass
+from workbench.proofs.bounds import Bounds
+from workbench.solvers._labels import LabelBlocks
+from workbench.solving.family import Family
+from workbench.solving.masters.passes import Passes, ascent, passable
+from workbench.solving.solve import solve
+
+COSTS = {"lam2": 0.1, "K": 5.0}
+FORMS = {
+    "margin": SoftMargin(0.02),
+    "slack": SoftMargin(0.02, rescaling="slack"),
+    "simplex": SimplexCostLearning(**COSTS),
+    "small": SimplexCostLearning(lam2=0.02, K=1.0),
+    "ordered": SimplexCostLearning(**COSTS, factoring="ordered"),
+    "true": NormalizedCostLearning(**COSTS, factoring="true"),
+    "normalized": NormalizedCostLearning(**COSTS),
+    "fixed": FixedCostLearning(**COSTS),
+}
+
+
+def labels(n=24, k=3, p=6, seed=0, cost=False, weights=None):
+    rng = np.random.default_rng(seed)
+    y = np.append(np.arange(k), rng.integers(0, k, n - k))
+    X = np.eye(k, p)[y] + rng.normal(size=(n, p))
+    return Multiclass(X, y, rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k)) if cost else None, weights)
+
+
+def words(n=8, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = [rng.integers(k, size=rng.integers(1, 5)) for _ in range(n)]
+    return Chain([np.eye(k, 4)[each] + rng.normal(size=(len(each), 4)) for each in y], y, classes=np.arange(k))
+
+
+PROBLEMS = {"labels": labels(), "costs": labels(cost=True), "words": words()}
+
+
+def by_passes(form, problem, **options):
+    return solve(form, problem, gap=1e-5, master="dual-block", **options)
+
+
+def overlap(one, other):
+    """Two pairs of proven ends of one optimum."""
+    return max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_route_has_the_same_optimum(form, problem):
+    found = by_passes(FORMS[form], PROBLEMS[problem])
+    other = solve(FORMS[form], PROBLEMS[problem], gap=1e-7, master="ascent")
+    assert found.status == other.status == "optimal"
+    assert overlap(found, other)
+    assert "dual-block" in found.backend
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hard_margins_by_finite_prices(seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(12) % 3
+    problem = Multiclass(4 * np.eye(3, 8)[y] + 0.3 * rng.normal(size=(12, 8)), y)
+    found, other = by_passes(HardMargin(), problem), solve(HardMargin(), problem, gap=1e-8)
+    assert found.status == "optimal"
+    assert overlap(found, other)
+
+
+def test_hard_margins_that_contradict_are_found_out():
+    with pytest.raises(NotSeparable, match="Farkas"):
+        by_passes(HardMargin(), Multiclass([[1.0], [1.0], [2.0]], [0, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weights"),
+    [
+        (np.ones((1, 2)), [0], None),
+        (np.zeros((4, 2)), [0, 1, 2, 0], None),
+        (np.repeat([[1.0, 2.0], [2.0, 1.0]], 3, axis=0), [0, 1, 2, 0, 1, 2], None),
+        (np.array([[1.0, 2.0], [0.0, 0.0], [3.0, 1.0], [1.0, 1.0]]), [0, 1, 2, 1], [1, 0, 2, 3]),
+        (sparse.csr_array(([1.0, 2.0], ([0, 1], [0, 199_999])), shape=(3, 200_000)), [0, 1, 1], None),
+    ],
+    ids=["one-sample", "empty-rows", "duplicates", "weights", "long"],
+)
+@pytest.mark.parametrize("form", ["margin", "slack", "fixed"])
+def test_boundary_cases(X, y, weights, form):
+    problem = Multiclass(X, y, weights=weights, classes=[0, 1, 2])
+    found = by_passes(FORMS[form], problem)
+    assert found.status == "optimal"
+    assert found.lower <= found.upper
+    assert found.upper >= 0
+
+
+def test_one_class_is_refused():
+    with pytest.raises(BadInput, match="at least two classes"):
+        Multiclass(np.eye(2), [1, 1])
+
+
+def test_weights_are_copies():
+    problem, times = labels(12), np.arange(12) % 3 + 1
+    weighted = Multiclass(problem.X, problem.labels, weights=times)
+    copied = Multiclass(problem.X.toarray().repeat(times, axis=0), problem.labels.repeat(times))
+    assert overlap(*(by_passes(FORMS["margin"], each) for each in (weighted, copied)))
+
+
+@pytest.mark.parametrize("form", ["margin", "simplex"])
+@pytest.mark.parametrize("problem", ["labels", "words"])
+def test_a_time_limit_ends_with_proven_ends(form, problem):
+    found = solve(FORMS[form], PROBLEMS[problem], gap=1e-14, master="dual-block", time_limit=0.01)
+    assert found.status in ("limit", "optimal")
+    assert np.isfinite(found.upper - found.lower)
+
+
+def test_rounds_are_recorded_with_ends_that_only_improve():
+    rounds = []
+    found = by_passes(FORMS["margin"], labels(60, seed=3), observe=rounds.append)
+    assert [each["round"] for each in rounds] == list(range(1, len(rounds) + 1))
+    assert found.rounds == len(rounds)
+    assert (np.diff([each["upper"] for each in rounds]) <= 0).all()
+    assert (np.diff([each["lower"] for each in rounds]) >= 0).all()
+
+
+@pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
+@pytest.mark.parametrize("form", ["margin", "slack", "simplex", "normalized"])
+def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit(form):
+    problem = PROBLEMS["costs"]
+    bounds, every = Bounds(FORMS[form], problem), np.arange(problem.n_samples)
+    place = bounds.oracle.listing(), bounds.regularizer.shape(bounds.oracle.dim), bounds.prices.floats(), bounds.start
+    slopes, _ = bounds.oracle.rows(every, bounds.oracle.argmax(bounds.start, every))
+    fast, slow = (LabelBlocks(*place, slopes, how) for how in (True, False))
+    for each in (fast, slow):
+        for _ in range(4):
+            each.advance()
+    for ours, theirs in zip((fast.theta, *fast.duals()), (slow.theta, *slow.duals()), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_listing_is_the_rows_of_the_data(form):
+    """Slope and offset of every output of every sample, written out from the tables."""
+    problem = PROBLEMS["costs"]
+    oracle, k = FORMS[form].oracle(problem), len(problem.classes)
+    oracles = [oracle, UnitMargin(problem)] if form == "margin" else [oracle]
+    for each in oracles:
+        L = each.listing()
+        for i, y in np.ndindex(problem.n_samples, k):
+            slope, x, c = np.zeros(each.dim), problem.X[[i]].toarray()[0], L.kind[i]
+            t, d = L.truth[c], k * L.inputs
+            np.testing.assert_allclose(L.square[i], x @ x)
+            if y != t:
+                W = slope[:d].reshape(k, -1)
+                W[y], W[t] = L.scale[c, y] * x, -L.scale[c, y] * x
+                if L.biased:
+                    slope[d + y], slope[d + t] = 1, -1
+                if L.classes[c, y] >= 0:
+                    slope[d + k * L.biased + L.classes[c, y]] += L.K
+            rows, offsets = each.rows(np.array([i]), np.array([[y]]))
+            np.testing.assert_allclose(rows.toarray()[0], slope, atol=1e-14)
+            np.testing.assert_allclose(offsets[0], L.offset[c, y])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("structure", [Chain, Multiclass])
+def test_slack_kernels_are_the_oracle(structure, seed):
+    rng = np.random.default_rng(seed)
+    problem = structure.tiny(rng)
+    oracle, w = SlackRescaling(problem), rng.normal(size=problem.n_features)
+    kernel, out = oracle.kernel(), np.zeros(problem.width, np.int64)
+    for i in range(problem.n_samples):
+        at = np.array([i])
+        value = kernel.argmax_into(kernel.data, w, i, out)
+        np.testing.assert_array_equal(out, oracle.argmax(w, at)[0])
+        slopes, offsets = oracle.rows(at, out[None])
+        assert value == pytest.approx((slopes @ w + offsets)[0], abs=1e-9)
+        theta, again = np.zeros(problem.n_features), np.zeros(problem.n_features)
+        kernel.add_slope(kernel.data, i, out, 1.0, theta)
+        indices, values = np.zeros(kernel.most, np.int64), np.zeros(kernel.most)
+        count = kernel.slope_into(kernel.data, i, out, indices, values)
+        np.add.at(again, indices[:count], values[:count])
+        for each in (theta, again):
+            np.testing.assert_allclose(each, slopes.toarray()[0], atol=1e-12)
+
+
+def test_distinct_cuts_can_be_added_to():
+    problem = labels(6)
+    oracle, every = FORMS["margin"].oracle(problem), np.arange(6)
+    cuts = Cuts.distinct(every, problem.truth, *oracle.rows(every, problem.truth))
+    assert len(cuts) == 6
+    assert cuts.add(every, problem.truth, oracle.rows).tolist() == every.tolist()
+    other = (problem.truth + 1) % 3
+    assert cuts.add(every, other, oracle.rows).tolist() == (6 + every).tolist()
+    assert cuts.slopes.shape == (12, problem.n_features)
+
+
+def test_prices_are_raised_without_moving_the_weights():
+    for problem in (labels(9), words(4)):
+        blocks = ascent(Bounds(FORMS["margin"], problem))
+        blocks.advance()
+        theta, (_, _, before) = blocks.theta, blocks.duals()
+        blocks.raised(10.0)
+        np.testing.assert_array_equal(blocks.theta, theta)
+        assert blocks.duals()[2].sum() == pytest.approx(10 * before.sum())
+
+
+def test_what_cannot_be_passed_over_is_refused():
+    assert not passable(Bounds(SimplexCostLearning(lam1=0.1, **COSTS), labels(9)))
+    with pytest.raises(BadInput, match="dual-block"):
+        by_passes(SimplexCostLearning(lam1=0.1, **COSTS), labels(9))
+
+
+def test_passes_that_stand_still_say_so():
+    problem = labels(12)
+    passes = Passes(Family(Bounds(FORMS["margin"], problem), 12), 1e-3)
+    passes.ascent.passes, passes.patient = 90, 60
+    for gaps, stands in (([0.5, 0.4], False), ([1e-3, 0.9e-3], True), ([1e-3, 1e-4], False)):
+        passes.estimates = [(30, gaps[0]), (80, gaps[1])]
+        assert passes.stands() is stands

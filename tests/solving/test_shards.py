@@ -1,0 +1,287 @@
+"""Workers: the same optimum as one machine, whatever they do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import textwrap
+import threading
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.contracts import Cuts
+from workbench.proofs.door import bounds_for
+from workbench.solving import shards as many
+from workbench.solving.shards import ShardAscent, Shards
+from workbench.system.journal import Journal
+
+GAP = 1e-7
+
+
+@pytest.fixture(scope="module")
+def words():
+    return wb.load_problem("synthetic-chain")(n=24)
+
+
+@pytest.fixture(scope="module")
+def optimum(words):
+    return wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP)
+
+
+@pytest.fixture
+def dear(monkeypatch):
+    """Every oracle counts as dear enough for workers."""
+    monkeypatch.setattr(many, "EVEN", 0.0)
+    monkeypatch.setattr(many, "EACH", 0.0)
+
+
+def same(solution, optimum):
+    assert solution.status == "optimal"
+    assert solution.gap <= GAP
+    assert solution.lower <= optimum.upper
+    assert optimum.lower <= solution.upper
+
+
+@pytest.mark.parametrize("master", [None, "shards"])
+@pytest.mark.parametrize("spec", ["here:1", "here:3", "local:2"])
+def test_workers_give_the_same_optimum(words, optimum, dear, spec, master, tmp_path):
+    found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel=spec, master=master)
+    same(found, optimum)
+    assert found.parallel == f"{spec[-1]} workers"
+    path = found.certificate.save(tmp_path / "shared")
+    assert wb.verify(path, data=words)["proven"]
+
+
+def test_cheap_oracles_stay_serial(words, optimum, monkeypatch):
+    monkeypatch.setattr(many, "assembled", None)  # nobody is to be hired
+    found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="local:2")
+    same(found, optimum)
+    assert found.parallel.startswith("serial, because a sweep of the oracle over 24 samples takes")
+
+
+# ── workers that lie ──────────────────────────────────────────────────────────────────────────────
+
+
+def truths(numbers, arrays, reply):
+    """Answers the truth, which is seldom the highest cut: upper bounds by this answer are too low."""
+    return {"witnesses": many.DESKS[numbers["run"]].problem.truth[arrays["samples"]]}
+
+
+def stale(numbers, arrays, reply):
+    """Answers as for θ = 0."""
+    desk = many.DESKS[numbers["run"]]
+    return {"witnesses": desk.oracle.argmax(np.zeros_like(arrays["theta"]), arrays["samples"])}
+
+
+SWEEPS = {
+    "truths": truths,
+    "stale": stale,
+    "out of range": lambda n, a, r: {"witnesses": r["witnesses"] + 10**6},
+    "negative": lambda n, a, r: {"witnesses": -1 - r["witnesses"]},
+    "fewer": lambda n, a, r: {"witnesses": r["witnesses"][:-1]},
+    "floats": lambda n, a, r: {"witnesses": r["witnesses"] + 0.5},
+    "nothing": lambda n, a, r: {},
+}
+
+
+def lying(monkeypatch, task, lie, share=1.0):
+    """Every answer to `task`, or a share of them, becomes what `lie` makes of it."""
+    true, rng = many.answer, np.random.default_rng(0)
+
+    def answer(numbers, arrays):
+        words, reply = true(dict(numbers), arrays)
+        return (
+            (words, lie(numbers, arrays, reply)) if numbers["do"] == task and rng.random() < share else (words, reply)
+        )
+
+    monkeypatch.setattr(many, "answer", answer)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_sweeps_that_lie_cost_time_only(words, optimum, dear, monkeypatch, name, share):
+    lying(monkeypatch, "argmax", SWEEPS[name], share)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2"), optimum)
+
+
+def test_a_lie_would_prove_a_false_upper_bound(words, optimum, dear, monkeypatch):
+    """Without the driver's own sweep the answer `truths` ends the run below the optimum: the check is needed."""
+    lying(monkeypatch, "argmax", truths)
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    with Shards(bounds, "here:2") as shards:
+        witnesses = shards.argmax(bounds.start, bounds.samples)
+    assert bounds.upper(bounds.start, witnesses) < optimum.lower
+
+
+def shifted(numbers, arrays, reply):
+    weights = reply["weights"].copy()
+    weights[0] += 0.01
+    return reply | {"weights": weights}
+
+
+MOVES = {
+    "shifted": shifted,
+    "negative": lambda n, a, r: r | {"weights": -r["weights"]},
+    "nan": lambda n, a, r: r | {"weights": r["weights"] * np.nan},
+    "foreign": lambda n, a, r: r | {"of": (r["of"] + 1) % 24},
+    "out of range": lambda n, a, r: r | {"of": r["of"] + 10**6},
+    "shape": lambda n, a, r: r | {"weights": r["weights"][:, None]},
+    "no outputs": lambda n, a, r: r | {"witnesses": r["witnesses"] + 10**6},
+    "worst": lambda n, a, r: r | {"weights": a["weights"], "of": a["of"], "witnesses": r["witnesses"][: len(a["of"])]},
+    "nothing": lambda n, a, r: {},
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_the_dual_never_falls(words, monkeypatch, name):
+    """Whatever comes back: D rises or stays, θ belongs to β, weights are ≥ 0 and sum to p_i."""
+    lying(monkeypatch, "ascend", MOVES[name], share=0.5)
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    with Shards(bounds, "here:3") as shards:
+        cuts = Cuts(bounds.oracle.dim, bounds.oracle.width)
+        ascent = ShardAscent(shards, cuts)
+        values = [ascent.value(ascent.weights)]
+        for _ in range(8):
+            ascent.advance()
+            values.append(ascent.value(ascent.weights))
+            assert (ascent.weights >= 0).all()
+            mass = np.bincount(cuts.samples, ascent.weights, bounds.oracle.n_samples)
+            assert mass == pytest.approx(bounds.prices.floats(), rel=1e-12)
+            assert ascent.theta == pytest.approx(ascent.at(ascent.weights), abs=1e-12)
+    assert (np.diff(values) >= 0).all()
+    assert values[-1] > values[0]
+    assert shards.rejected > 0 or name == "worst"
+
+
+# ── workers that go ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_killed_worker_costs_time_only(words, optimum, dear):
+    """One of two processes is killed again and again; another takes its place."""
+    crews, kills = [], []
+    true = many.assembled
+
+    def watched(*arguments):
+        crews.append(true(*arguments))
+        return crews[-1]
+
+    def hunt():
+        rng = np.random.default_rng(1)
+        while len(kills) < 3 and not done.is_set():
+            time.sleep(float(rng.uniform(0.05, 0.3)))
+            alive = [each for each in (crews[0].members if crews else ()) if each and each.alive]
+            if alive:
+                os.kill(alive[0].process.pid, signal.SIGKILL)
+                kills.append(alive[0])
+
+    done = threading.Event()
+    hunter = threading.Thread(target=hunt)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many, "assembled", watched)
+        hunter.start()
+        try:
+            same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="local:2"), optimum)
+        finally:
+            done.set()
+            hunter.join()
+
+
+def test_a_run_goes_on_with_other_workers(words, optimum, dear, tmp_path):
+    form = wb.SoftMargin(lam=0.05)
+    begun = wb.solve(form, words, gap=GAP, parallel="here:3", max_rounds=4, journal=tmp_path / "run")
+    assert begun.status == "limit"
+    found = wb.solve(form, words, gap=GAP, journal=Journal.resume(tmp_path / "run"))
+    same(found, optimum)
+    assert found.rounds > 4
+    assert found.parallel == ""
+
+
+# ── users' own functions, and a cluster ───────────────────────────────────────────────────────────
+
+OWN = """
+    import time
+    import numpy as np
+    import workbench as wb
+
+    def problem(pause: float = 0.0):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(12, 3))
+        Y = [int(np.argmax(x)) for x in X]
+
+        def argmax(w, x, y=None):
+            time.sleep(pause)
+            scores = [w[3 * k : 3 * k + 3] @ x + (y is not None and k != y) for k in range(3)]
+            return int(np.argmax(scores))
+
+        def features(x, y):
+            out = np.zeros(9)
+            out[3 * y : 3 * y + 3] = x
+            return out
+
+        return wb.Structured(X, Y, features=features, loss=lambda y, z: float(y != z), argmax=argmax)
+"""
+
+
+def test_functions_of_a_user_work_in_processes(tmp_path, dear):
+    path = tmp_path / "own.py"
+    path.write_text(textwrap.dedent(OWN))
+    from click.testing import CliRunner
+
+    from workbench.command.cli import cli
+
+    words = [
+        "solve",
+        str(path),
+        "soft-margin",
+        "--gap",
+        "1e-6",
+        "--parallel",
+        "local:2",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    assert "2 workers" in result.output
+    assert "refused" not in result.output
+
+
+@pytest.mark.skipif(
+    find_spec("distributed") is None, reason="distributed is not installed: pip install 'cutbench[cluster]'"
+)
+@pytest.mark.filterwarnings("ignore")  # of tornado and dask, at their end
+def test_dask_workers(words, optimum, dear):
+    from distributed import LocalCluster
+
+    words_of_cluster = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with LocalCluster(**words_of_cluster, host="127.0.0.1", protocol="tcp://") as cluster:
+        spec = cluster.scheduler_address.replace("tcp://", "dask://")
+        found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel=spec)
+    same(found, optimum)
+    assert found.parallel == "2 workers"
+
+
+# ── refusals ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("spec", ["local:0", "local:9999", "two", "dask://nowhere", "local:2; rm", ""])
+def test_other_words_are_refused(words, spec):
+    with pytest.raises(wb.BadInput, match="parallel is"):
+        wb.solve(wb.SoftMargin(), words, parallel=spec)
+
+
+def test_a_scheduler_that_does_not_answer(words, dear):
+    if find_spec("distributed") is None:
+        with pytest.raises(wb.MissingCapability, match="pip install"):
+            wb.solve(wb.SoftMargin(), words, parallel="dask://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("form", [wb.CRF(), wb.SelfPaced(10.0, 1.0), wb.SoftMargin(declare="compact")])
+def test_routes_without_sweeps_refuse_workers(form):
+    problem = wb.Multiclass(np.eye(3), [0, 1, 2])
+    with pytest.raises(wb.MissingCapability, match="leave out parallel"):
+        wb.solve(form, problem, parallel="local:2")

@@ -1,0 +1,300 @@
+"""A small part of `cutbench bench reliability`, and what the campaigns rest on: checkpoints, limits, alarms, floats.
+
+The whole campaign is tests/support/reliability; docs/reliability.md holds its last run and the faults that it found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.arithmetic import machine
+from workbench.backends import BACKENDS
+from workbench.command.cli import cli
+from workbench.errors import BadInput, OutOfMemory
+from workbench.judging.judge import judge
+from workbench.solving import recording
+from workbench.solving.masters.master import GramMaster
+from workbench.system import memory
+from workbench.system.alarm import Late, TimeIsUp, alarm, time_limit
+from workbench.system.journal import CHECKPOINT, LINES, Journal
+
+ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
+if str(SUPPORT) not in sys.path:
+    sys.path.insert(0, str(SUPPORT))
+
+from reliability import hostile  # noqa: E402  found by the line above
+from reliability.backends import PAIRS, judged, lying  # noqa: E402
+from reliability.lies import LIES  # noqa: E402
+from reliability.runs import clouds, scaled  # noqa: E402
+
+# ── the campaigns ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_runs_under_fire():
+    """Kills and damage on runs of three kinds, in a process that may be forked."""
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{SUPPORT}", "OMP_NUM_THREADS": "1"}
+    words = [
+        sys.executable,
+        "-W",
+        "ignore",
+        str(SUPPORT / "reliability" / "fire.py"),
+        "5",
+        "5",
+        "cuts,smooth,search",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, done.stderr
+    trials = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(trials) == 5
+    assert [trial for trial in trials if not trial[2]] == []
+
+
+@pytest.mark.parametrize("kind", ["None", "x plainly wrong", "z NaN", "infeasible, a ray at random", "raises a panic"])
+def test_lies_of_a_backend(kind):
+    form, problem, more = PAIRS["gram"]()
+    best = wb.solve(form, problem, gap=1e-10, **more).upper
+    with np.errstate(all="ignore"), lying(LIES[kind], "time_limit"):
+        assert judged(PAIRS["gram"](), best, {"max_rounds": 10}) == ""
+
+
+HOSTILE = ["lines.jsonl is a link", "verify: JSON nested", "journal: no command", "LP: an exponent"]
+
+
+@pytest.mark.parametrize("only", HOSTILE)
+def test_hostile_files(only):
+    trials = list(hostile.campaign(only))
+    assert trials
+    assert [trial for trial in trials if not trial.survived] == []
+
+
+# ── checkpoints ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Enough(Exception):
+    """Ends a run from outside, as a kill does."""
+
+
+RUNS = {
+    "passes": (wb.SoftMargin(lam=0.0002), clouds, {"master": "dual-block"}),
+    "descent": (wb.CRF(lam=1e-4), scaled, {}),
+    "search": (wb.SelfPaced(C=8.0, K=2.0), lambda: clouds(24, 3, True), {}),
+}
+
+
+@pytest.mark.parametrize("loop", RUNS)
+def test_a_loop_goes_on_from_its_checkpoint(loop, tmp_path, monkeypatch):
+    """Cut off after its second checkpoint, a run goes on: no work is done twice, the optimum is the same."""
+    form, make, options = RUNS[loop]
+    straight, keep, kept = wb.solve(form, make(), gap=1e-11, **options), recording.Checkpoints.keep, []
+
+    def cut_off(self, numbers, **arrays):
+        keep(self, numbers, **arrays)
+        kept.append(numbers)
+        if len(kept) == 2:
+            raise Enough
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recording, "EVERY", 1e-3)
+        patch.setattr(recording.Checkpoints, "keep", cut_off)
+        with pytest.raises(Enough):
+            wb.solve(form, make(), gap=1e-11, journal=tmp_path, **options)
+    with Journal.resume(tmp_path) as journal:
+        last = journal.standing(loop)
+        assert last.numbers == json.loads(json.dumps(kept[-1]))
+        assert journal.standing("another loop") is None
+        found = wb.solve(form, make(), gap=1e-11, journal=journal, **options)
+    assert found.status == "optimal"
+    for bound in (found.upper, found.lower):
+        assert bound == pytest.approx(straight.upper, rel=1e-10)
+    if loop != "passes":
+        done = len(kept[-1]["history"])
+        assert [entry["round"] for entry in found.history[:done]] == [entry["round"] for entry in kept[-1]["history"]]
+        assert found.history[: done - 1] == kept[-1]["history"][: done - 1]
+
+
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path):
+    with Journal.create(tmp_path, {"command": "test"}) as journal:
+        journal.checkpoint("passes", {"n": 1}, {"a": np.arange(4)})
+        entry = journal.standing("passes")
+        assert entry.numbers == {"n": 1}
+        np.testing.assert_array_equal(entry.arrays()["a"], np.arange(4))
+        path = tmp_path / "journal" / CHECKPOINT
+        whole = path.read_bytes()
+        for damage in (whole[:20], b"\0" + whole[1:], whole[:-3] + b"xxx"):
+            path.write_bytes(damage)
+            with pytest.raises(BadInput, match="delete that file to go on from the last finished round"):
+                journal.standing("passes").arrays()
+    with Journal.create(tmp_path, {"command": "another"}) as other:
+        assert other.standing("passes") is None
+        path.write_bytes(whole)
+        with pytest.raises(BadInput, match="or of another run"):
+            other.standing("passes")
+
+
+def test_links_and_pipes_are_no_journal(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    for make in (os.symlink, lambda _, path: os.mkfifo(path)):
+        folder = tmp_path / "run" / "journal"
+        folder.mkdir(parents=True, exist_ok=True)
+        make(victim, folder / LINES)
+        with pytest.raises(BadInput, match="is no file but a link or a device"):
+            Journal.create(tmp_path / "run", {})
+        (folder / LINES).unlink()
+    assert victim.read_text() == "kept"
+
+
+# ── limits ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GiB", 2**31), ("500M", 500 * 2**20), ("1073741824", 2**30), ("0.5 gb", 2**29)]
+)
+def test_sizes(text, size):
+    assert memory.size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "2", "-1G", "1e9", "nan", "GiB", "2 XB"])
+def test_sizes_that_are_none(text):
+    with pytest.raises(BadInput, match="give a size of at least 256MiB, such as 2GiB"):
+        memory.size_of(text)
+
+
+def test_a_memory_limit_holds_and_is_lifted():
+    limit = memory.held() + 2**29
+    lifted = memory.limited_to(limit)
+    try:
+        assert memory.limit() == limit
+        with pytest.raises(MemoryError):
+            np.ones(2**28)
+        with pytest.raises(OutOfMemory, match=r"A table would take 2 GiB and .* of memory are left; take less"):
+            memory.demand(2**31, "A table", "take less")
+    finally:
+        lifted()
+    assert memory.limit() is None
+    assert len(np.zeros(2**20)) == 2**20
+
+
+def test_a_gram_matrix_that_does_not_fit_ends_at_a_limit_with_what_is_proven(monkeypatch):
+    """The estimate refuses the rows; the bounds so far stay."""
+    monkeypatch.setattr("workbench.solving.masters.master.demand", refuse_after(3))
+    found = wb.solve(wb.SoftMargin(lam=0.05), clouds(), gap=1e-11, master="gram", groups="one")
+    best = wb.solve(wb.SoftMargin(lam=0.05), clouds(), gap=1e-11)
+    assert found.status == "limit"
+    assert found.lower <= best.upper
+    assert best.lower <= found.upper < np.inf
+    assert "out of memory: The inner products of" in found.own_status
+    assert GramMaster.__name__ == "GramMaster"
+
+
+def refuse_after(calls):
+    left = iter(range(calls))
+
+    def demand(size, what, instead):
+        if next(left, None) is None:
+            raise OutOfMemory(f"{what} would take much; {instead}.")
+
+    return demand
+
+
+def test_every_verb_has_both_limits():
+    for name, verb in cli.commands.items():
+        words = {word for option in verb.params for word in option.opts}
+        assert {"--time-limit", "--memory-limit"} <= words, name
+
+
+def test_a_verb_without_rounds_is_ended_in_time():
+    words = ["crosscheck", "digits", "soft-margin", "--set", "lam=1e-5", "--learners", "bcfw", "--passes", "9999"]
+    began = time.process_time()
+    done = CliRunner().invoke(cli, [*words, "--time-limit", "2"])
+    assert done.exit_code == 3, done.output
+    assert "time limit" in done.stderr
+    assert time.process_time() - began < 1.1 * 2 + 2
+    assert done.stderr.replace("\n", "").isprintable()
+
+
+def test_alarms_nest():
+    with pytest.raises(TimeIsUp), time_limit(0.2), alarm(30.0):
+        time.sleep(5)
+    with time_limit(30.0):
+        with pytest.raises(Late), alarm(0.05):
+            time.sleep(5)
+        assert 25 < signal.getitimer(signal.ITIMER_REAL)[0] < 30
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path):
+    words = ["solve", "digits", "soft-margin", "--set", "lam=1e-7", "--gap", "1e-13", "--out", "run"]
+    code = "from workbench.command.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+    )
+    while not (tmp_path / "run" / "journal" / LINES).is_file() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.terminate()
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert b"interrupted; `cutbench resume run` continues." in told
+
+
+def test_a_failure_of_our_audit_is_ours(monkeypatch):
+    """The audit of a solver of ours runs out of memory: a remark, and no verdict about the solver."""
+
+    def exhausted(hooks, reference):
+        raise MemoryError("Unable to allocate 23.8 GiB")
+
+    reference = wb.solve(wb.SoftMargin(lam=0.5), clouds(), gap=1e-9)
+    plain = judge("bcfw", reference, passes=2000)
+    monkeypatch.setattr("workbench.judging.stand.audit", exhausted)
+    found = judge("bcfw", reference, passes=2000)
+    assert found.verdict == plain.verdict == "agrees"
+    assert "An audit of ours could not be made (MemoryError: Unable to allocate 23.8 GiB)" in found.reason
+    assert "crashed" not in found.reason
+
+
+# ── floats, backends ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_floats_of_this_machine():
+    assert set(machine.arithmetic()) >= {"Python", "NumPy"}
+    assert not any(machine.arithmetic().values())
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "claim"),
+    [(1, 1.0, "nearest"), (4, 0.0, "subnormal"), (5, 1e-18, "no con"), (6, 1.0, "no re"), (7, 0.0, "NaN")],
+)
+def test_other_floats_are_found(place, value, claim):
+    out = np.zeros(8)
+    with np.errstate(invalid="ignore"):
+        machine.measured(np.array([1.0, machine.ULP, 2.0**-1022, 1.0 + 2.0**-30, 2.0**53, np.inf]), out)
+    assert all(machine.expected(out).values())
+    out[place] = value
+    assert [name for name, holds in machine.expected(out).items() if not holds] == [
+        name for name in machine.CLAIMS if name.startswith(claim)
+    ]
+
+
+def test_a_backend_under_a_time_limit_runs_elsewhere():
+    """A crash inside native code ends the other process, and is one sentence."""
+    from reliability.lies import ENDS
+
+    with lying(ENDS["crashes"], None), pytest.raises(wb.errors.BackendFailed, match="ended with SIGSEGV"):
+        wb.solve(wb.SoftMargin(lam=0.05), clouds(15), gap=1e-3, backend="LIAR", time_limit=20.0)
+    assert "LIAR" not in BACKENDS

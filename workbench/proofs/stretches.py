@@ -1,0 +1,177 @@
+"""Bounds on the optimum at every λ between two values of λ at which a point and dual weights are known.
+
+    F_λ(θ) = λ/2 ‖θ‖² + R(θ),      R(θ) = Σ_i p_i h_i(θ)
+
+A **knot** is a λ with its θ, and with the numbers of its dual: ō = Σ_k μ_k o_k and v = −Σ_k μ_k a_k (of smooth terms:
+of the tangent at θ). Prices, cuts and R do not depend on λ, so θ and μ prove bounds at *every* λ > 0,
+
+    o − ‖v‖²/(2λ)  ≤  min F_λ  ≤  λ/2 ‖θ‖² + R(θ),
+
+whose difference is a rational function of λ, as of Giesen, Jaggi & Laue (2012). Between two knots a and b mixtures
+prove more: R is convex and the duals are linear in μ, so for all s, t in [0, 1], with θ_s = (1 − s)θ_a + sθ_b,
+
+    min F_λ  ≤  U(λ, s) = λ/2 ‖θ_s‖² + (1 − s)R_a + sR_b
+    min F_λ  ≥  L(λ, t) = (1 − t)ō_a + tō_b − ‖(1 − t)v_a + tv_b‖²/(2λ).
+
+Best s and t at a λ have closed forms, since both are parabolas. Where the same cuts hold the optimum at both knots, the
+mixtures are the optimum itself: there α is affine in λ and θ in 1/λ.
+
+**All λ of a cell.** For fixed s and t, U − L is convex in λ, so on a cell [λ₁, λ₂] the difference is at most the larger
+of those at λ₁ and λ₂; and L grows with λ. Hence the relative gap on the cell is at most
+max(U − L at λ₁, U − L at λ₂)/max(L(λ₁), floor). Cells are halved until this is at most ε. All numbers are intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.arithmetic.intervals import Interval, up
+from workbench.contracts import Cuts, Floats, Squared
+from workbench.errors import MissingCapability
+from workbench.objectives.regularizers import SquaredNorm
+from workbench.proofs.bounds import Bounds, SmoothBounds
+
+DEPTH = 12  # times that a cell is halved, at most
+
+
+@dataclass(frozen=True)
+class Knot:
+    """λ, θ (p,), R(θ), ō and v (p,); ō and v are enclosed, and R(θ) lies below `risk.hi`."""
+
+    lam: float
+    theta: Floats
+    risk: Interval
+    offset: Interval
+    push: Interval
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """(lower, upper) at its own λ."""
+        lower = self.offset - dot(self.push, self.push) / (2 * Interval(self.lam))
+        upper = dot(Interval(self.theta), Interval(self.theta)) * self.lam / 2 + self.risk
+        return float(lower.lo), float(upper.hi)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Adjacent ranges of λ, each with its mixtures and its proven relative gap: low, high, s, t, gap (m,)."""
+
+    low: Floats
+    high: Floats
+    s: Floats
+    t: Floats
+    gap: Floats
+
+
+def knot(
+    bounds: Bounds | SmoothBounds, theta: Floats, upper: float, cuts: Cuts | None = None, weights: Floats | None = None
+) -> Knot:
+    """The knot of a point with F(θ) ≤ `upper` and, unless the terms are smooth, of weights of cuts, at the bounds' λ.
+
+    Raises
+    ------
+    MissingCapability : a sample has no dual weight
+    """
+    lam = float(bounds.regularizer.lam)
+    if isinstance(bounds, SmoothBounds):
+        risk, gradient = bounds.tangent(theta)
+        return Knot(lam, theta, risk, risk - dot(gradient, Interval(theta)), -gradient)
+    found = None if cuts is None or weights is None else bounds.dual(cuts, weights)
+    if found is None:
+        raise MissingCapability("A path needs dual weights for every sample, which this answer does not have.")
+    size = dot(Interval(theta), Interval(theta)) * lam / 2
+    return Knot(lam, theta, upper - size, *found)
+
+
+def refuse_others(bounds: Bounds | SmoothBounds) -> None:
+    """`MissingCapability` unless r is λ/2‖θ‖² with the setting lam for λ, and no constraint is hard."""
+    form = bounds.formulation
+    if not isinstance(bounds.regularizer, SquaredNorm) or bounds.prices.hard or not isinstance(form, Squared):
+        name = f"{type(form).__name__} on {type(bounds.problem).__name__}"
+        raise MissingCapability(f"A path needs λ/2 ‖w‖² and finite prices, which {name} does not have; use solve.")
+
+
+class Stretch:
+    """The λ between two knots, of which `first` has the smaller one."""
+
+    def __init__(self, first: Knot, last: Knot, floor: float):
+        self.first, self.last, self.floor = first, last, floor
+        thetas = Interval(first.theta), Interval(last.theta)
+        self.sizes = Quadratic.of(*thetas)
+        self.pushes = Quadratic.of(first.push, last.push)
+
+    def mixtures(self, lam: Floats) -> tuple[Floats, Floats]:
+        """Best s and t at each λ: the vertices of U in s and of L in t, within [0, 1]."""
+        rise, gain = float(mid(self.last.risk - self.first.risk)), float(mid(self.last.offset - self.first.offset))
+        s = self.sizes.vertex(2 * rise / lam)
+        return s, self.pushes.vertex(-2 * lam * gain)
+
+    def upper(self, lam: Floats, s: Floats) -> Interval:
+        return self.sizes.at(s) * Interval(lam) / 2 + mixed(self.first.risk, self.last.risk, s)
+
+    def lower(self, lam: Floats, t: Floats) -> Interval:
+        return mixed(self.first.offset, self.last.offset, t) - self.pushes.at(t) / (2 * Interval(lam))
+
+    def gaps(self, low: Floats, high: Floats, s: Floats, t: Floats) -> Floats:
+        """The proven relative gap of each cell, as the module's docstring says."""
+        widths = [up(self.upper(lam, s).hi - self.lower(lam, t).lo) for lam in (low, high)]
+        return up(np.maximum(*widths) / np.maximum(self.lower(low, t).lo, self.floor))
+
+    def cells(self, epsilon: float) -> Cells | None:
+        """Cells over the whole stretch, halved until their gap is at most ε; None if no halving leads there."""
+        low, high = np.array([self.first.lam]), np.array([self.last.lam])
+        for _ in range(DEPTH):
+            middle = np.sqrt(low * high)
+            s, t = self.mixtures(middle)
+            if (self.gaps(middle, middle, s, t) > epsilon).any():
+                return None
+            cells = Cells(low, high, s, t, self.gaps(low, high, s, t))
+            wide = cells.gap > epsilon
+            if not wide.any():
+                return cells
+            low = np.sort(np.concatenate([low, middle[wide]]))
+            high = np.sort(np.concatenate([high, middle[wide]]))
+        return None
+
+    def theta(self, s: float) -> Floats:
+        return (1 - s) * self.first.theta + s * self.last.theta
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """q(s) = ‖(1 − s)x + s y‖², by its three inner products, enclosed."""
+
+    xx: Interval
+    xy: Interval
+    yy: Interval
+
+    @classmethod
+    def of(cls, x: Interval, y: Interval) -> Quadratic:
+        return cls(dot(x, x), dot(x, y), dot(y, y))
+
+    def at(self, s: Floats) -> Interval:
+        s, rest = Interval(s), 1 + -Interval(s)
+        return rest * rest * self.xx + rest * s * self.xy * 2 + s * s * self.yy
+
+    def vertex(self, slope: Floats) -> Floats:
+        """argmin over s in [0, 1] of q(s) + slope · s."""
+        xx, xy, yy = (float(mid(each)) for each in (self.xx, self.xy, self.yy))
+        curve = xx - 2 * xy + yy
+        if curve <= 0:
+            return np.where(2 * (xy - xx) + slope < 0, 1.0, 0.0)
+        return np.clip((2 * (xx - xy) - slope) / (2 * curve), 0.0, 1.0)
+
+
+def dot(x: Interval, y: Interval) -> Interval:
+    return (x * y).sum()
+
+
+def mid(x: Interval) -> Floats:
+    return (x.lo + x.hi) / 2
+
+
+def mixed(x: Interval, y: Interval, s: Floats) -> Interval:
+    """(1 − s)x + s y."""
+    return (1 + -Interval(s)) * x + Interval(s) * y

@@ -1,0 +1,405 @@
+"""Many machines: oracle sweeps and dual ascent on shards of the samples (docs/mathematics.md §11).
+
+    driver                                      worker, a process with the whole problem
+    θ                                         → the highest cuts of some samples at θ
+    witnesses, checked                        ←
+    θ, β_[k], Σ_{r∈k} β_r a_r                 → a pass of dual-block over the shard S_k, with curvature μ/K
+    β'_[k], checked and rebuilt from the data ←
+
+**Rounds of cuts** ask the workers in place of the oracle. **Dual ascent on shards** (master "shards"; CoCoA⁺: Smith
+et al. 2018, with σ' = K) is for problems whose cuts no master could hold. With D(β) = Σ β_r o_r − μ/2 ‖θ‖², θ = −Σ
+β_r a_r/μ, worker k raises
+
+    G_k(Δ) = Σ_r Δ_r o_r − (μ/K)/2 (‖θ + K m‖² − ‖θ‖²),      m = −Σ_r Δ_r a_r/μ,
+
+which is the ascent of one machine with μ/K in place of μ, and D(β + Σ_k Δ_k) − D(β) ≥ Σ_k G_k(Δ_k). The driver goes
+further than c = 1 in β + Σ_k c_k Δ_k: to the best c ≥ 0 that keeps β ≥ 0, or, if that is better, to the best point in
+the span of these moves and its own last steps, with negative weights cut off. D never falls.
+
+**Trust.** The driver checks that a witness is an output of its sample, that weights are ≥ 0 and sum to p_i, and
+computes D and θ from the data. An answer that fails is as good as none. No bound rests on a worker: an upper bound is
+computed anew by the driver's own sweep before a run ends by it, and a run that finds no further cuts asks its own
+oracle from then on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.arithmetic.arrays import summed
+from workbench.arithmetic.compiled import available
+from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Numbers, Problem, Recording
+from workbench.errors import BadInput, CutbenchError, MissingCapability
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.certificate import finder
+from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
+from workbench.solving import abroad
+from workbench.solving.request import Request
+from workbench.system.crew import Crew, assembled
+from workbench.system.processes import Message
+
+EVEN = 0.02  # seconds of a sweep, and
+EACH = 3e-4  # seconds of a sample, below which workers cost more than they save (docs/many_machines.md)
+SLOWEST = 10.0  # times the slowest answer so far, plus LEAST seconds: what a worker may take
+LEAST = 30.0
+MEMORY = 2  # steps of earlier turns in the span
+FARTHEST = 1e3  # lengths of a move; a longer step would magnify rounding errors
+EXACT = 1e-9  # relative error of Σ_r β_r = p_i that is rounding
+Arrays = dict[str, NDArray]
+
+
+# ── the driver ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Shards:
+    """The workers of one run, and what each of them is known to have."""
+
+    def __init__(self, bounds: Bounds, spec: str):
+        found = finder(bounds.problem)
+        if found is None:
+            raise MissingCapability(
+                f"Nobody can tell outputs of {type(bounds.problem).__name__} from other numbers, so the answers of "
+                "workers cannot be checked; leave out parallel, or give the class a method misplaced or exact."
+            )
+        self.misplaced = found
+        words, arrays = abroad.sent(bounds.formulation, bounds.problem)
+        self.bounds, self.run, self.slowest, self.rejected = bounds, uuid4().hex, 0.0, 0
+        opening = words | {"do": "open", "run": self.run}, arrays
+        self.crew: Crew = assembled(spec, answer, opening)
+        count = min(self.crew.size, len(bounds.samples))
+        self.parts = [bounds.samples[k::count] for k in range(count)]
+        self.owner = np.full(bounds.oracle.n_samples, -1)
+        for k, part in enumerate(self.parts):
+            self.owner[part] = k
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.crew.end()
+
+    def ask(self, questions: list[Message]) -> list[Message | None]:
+        """The answers of the crew; `slowest` grows with the slowest of them."""
+        began = time.perf_counter()
+        limit = LEAST + SLOWEST * self.slowest
+        sent = [(numbers | {"run": self.run}, arrays) for numbers, arrays in questions]
+        answers = self.crew.ask(sent, limit)
+        if any(each is not None for each in answers):
+            self.slowest = max(self.slowest, min(time.perf_counter() - began, limit))
+        return answers
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        """Witnesses (m, width) of `samples`: the workers' answers, those that do not come by the driver's own oracle.
+
+        They are outputs of their samples. Whether they are the highest ones, only the driver's own sweep can tell.
+        """
+        parts = np.array_split(np.arange(len(samples)), len(self.parts))
+        asked = [({"do": "argmax"}, {"theta": theta, "samples": samples[part]}) for part in parts]
+        found = np.empty((len(samples), self.bounds.oracle.width), np.int64)
+        for part, reply in zip(parts, self.ask(asked), strict=True):
+            witnesses = None if reply is None else self.placed(samples[part], reply[1])
+            found[part] = self.bounds.oracle.argmax(theta, samples[part]) if witnesses is None else witnesses
+        return found
+
+    def placed(self, samples: Ints, arrays: Arrays) -> Ints | None:
+        """The witnesses of an answer, if they are one output for each of `samples`; else None."""
+        problem = self.bounds.problem
+        try:
+            witnesses = unpacked(problem, arrays, believe=False)
+            if witnesses.shape != (len(samples), self.bounds.oracle.width) or witnesses.dtype != np.int64:
+                raise BadInput("The answer has another shape than the question; ask again.")
+            if self.misplaced(samples, witnesses) is not None:
+                raise BadInput("A witness is no output of its sample; ask again.")
+        except (CutbenchError, KeyError, ValueError, IndexError):
+            self.rejected += 1
+            return None
+        return witnesses
+
+    def told(self) -> str:
+        """What became of the workers, in words."""
+        losses = f", {self.crew.lost} answers lost" if self.crew.lost else ""
+        return f"{len(self.parts)} workers{losses}" + (f", {self.rejected} answers refused" if self.rejected else "")
+
+
+class Move(NamedTuple):
+    """A change of β (K,), and m = −Σ Δ_r a_r/μ (p,) and Σ Δ_r o_r of it."""
+
+    change: Floats
+    step: Floats
+    gain: float
+
+
+class ShardAscent:
+    """β and θ of the dual ascent, as the driver knows them, over the cuts of a family; a pass is a turn of every
+    worker.
+    """
+
+    def __init__(self, shards: Shards, cuts: Cuts):
+        self.shards, self.cuts, self.bounds = shards, cuts, shards.bounds
+        self.prices = self.bounds.prices.floats()
+        curvature = self.bounds.regularizer.curvature
+        assert curvature is not None  # the route asks for r = μ/2‖θ‖² only
+        self.curvature, self.passes = float(curvature), 0
+        self.gap = self.risk = self.peak = np.inf  # as the workers say, which decides when to look and nothing else
+        self.earlier: list[Move] = []  # the steps of the last turns
+        truth = self.bounds.problem.truth[self.bounds.samples]
+        self.hold(self.bounds.samples, truth, self.prices[self.bounds.samples])
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, *_: object) -> None:
+        """Go on from dual weights of cuts."""
+        self.hold(samples, witnesses, weights)
+
+    def raised(self, factor: float) -> None:
+        """Finite prices stay what they are."""
+
+    @property
+    def saturated(self) -> bool:
+        """No price has to be raised."""
+        return False
+
+    def hold(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        self.weights = summed(ids, weights, len(self.cuts))
+        self.theta = self.at(self.weights)
+
+    def at(self, weights: Floats) -> Floats:
+        """θ = −Σ β_r a_r/μ."""
+        return -(self.cuts.slopes.T @ weights) / self.curvature
+
+    def advance(self) -> None:
+        """One pass of every worker over its shard, and the driver's step in the span of their moves and its own."""
+        replies = self.shards.ask([self.question(k) for k in range(len(self.shards.parts))])
+        taken = [self.placed(k, reply) for k, reply in enumerate(replies)]
+        self.weights = np.append(self.weights, np.zeros(len(self.cuts) - len(self.weights)))
+        moves = [self.move(self.replaced(k, each)) for k, each in enumerate(taken) if each is not None]
+        self.passes += 1
+        self.met(replies)
+        if not moves:
+            return
+        earlier = [each._replace(change=np.append(each.change, np.zeros(len(self.weights) - len(each.change))))
+                   for each in self.earlier]  # fmt: skip
+        best = max(self.candidates(moves, earlier), key=self.value)
+        if self.value(best) > self.value(self.weights):
+            self.earlier = [self.move(best), *earlier][:MEMORY]
+            self.weights, self.theta = best, self.at(best)
+
+    def met(self, replies: list[Message | None]) -> None:
+        """gap, risk and peak of the pass, ∞ where a worker does not say."""
+        told = [{} if each is None else each[0] for each in replies]
+        each = {key: [float(one.get(key, np.inf)) for one in told] for key in ("gap", "risk", "peak")}
+        self.gap, self.risk, self.peak = sum(each["gap"]), sum(each["risk"]), max(each["peak"])
+
+    def candidates(self, moves: list[Move], earlier: list[Move]) -> list[Floats]:
+        """β at the best step along the moves that keeps β ≥ 0, and at the best in the span, cut off at 0."""
+        gains, curves = self.quadratic(moves)
+        c = boxed(gains, curves, np.array([self.room(each) for each in moves]))
+        safe = self.weights + sum(x * each.change for x, each in zip(c, moves, strict=True))
+        gains, curves = self.quadratic(span := [*moves, *earlier])
+        c = np.clip(np.linalg.lstsq(curves, gains, rcond=1e-10)[0], -FARTHEST, FARTHEST)
+        bold = self.weights + sum(x * each.change for x, each in zip(c, span, strict=True))
+        return [self.priced(safe), self.priced(bold)]
+
+    def quadratic(self, moves: list[Move]) -> tuple[Floats, Floats]:
+        """g and Q of D(β + Σ c_j Δ_j) − D(β) = ⟨g, c⟩ − ½ cᵀQc."""
+        M = np.array([each.step for each in moves])
+        gains = np.array([each.gain for each in moves]) - self.curvature * (M @ self.theta)
+        return gains, self.curvature * (M @ M.T)
+
+    def priced(self, weights: Floats) -> Floats:
+        """The weights without negative ones, scaled so that those of a sample sum to p_i."""
+        held, samples = np.maximum(weights, 0.0), self.cuts.samples
+        mass = np.bincount(samples, held, len(self.prices))
+        return held * (self.prices / np.where(mass > 0, mass, 1.0))[samples]
+
+    def value(self, weights: Floats) -> float:
+        """D(β)."""
+        theta = self.at(weights)
+        return float(weights @ self.cuts.offsets - self.curvature / 2 * (theta @ theta))
+
+    def move(self, weights: Floats) -> Move:
+        """The change from β to these weights."""
+        change = weights - self.weights
+        return Move(change, self.at(change), float(change @ self.cuts.offsets))
+
+    def room(self, move: Move) -> float:
+        """The largest c with β + cΔ ≥ 0."""
+        falls = np.flatnonzero(move.change < 0)
+        return float(np.min(self.weights[falls] / -move.change[falls], initial=FARTHEST))
+
+    def mine(self, k: int) -> Ints:
+        """The cuts of shard k."""
+        return np.flatnonzero(self.shards.owner[self.cuts.samples[: len(self.weights)]] == k)
+
+    def question(self, k: int) -> Message:
+        """The turn of worker k: θ, its β, and Σ β_r a_r of its cuts."""
+        ids = self.mine(k)
+        ids = ids[self.weights[ids] > 0]
+        weights = self.weights[ids]
+        arrays: Arrays = {"theta": self.theta, "pull": self.cuts.slopes[ids].T @ weights, "of": self.cuts.samples[ids]}
+        arrays |= {"samples": self.shards.parts[k], "weights": weights}
+        arrays |= packed(self.bounds.problem, self.cuts.witnesses[ids])
+        curvature = self.curvature / len(self.shards.parts)
+        return {"do": "ascend", "shard": k, "curvature": curvature}, arrays
+
+    def placed(self, k: int, reply: Message | None) -> tuple[Ints, Floats] | None:
+        """Cuts and weights of an answer, if it passes the checks of the module's docstring; else None."""
+        if reply is None:
+            return None
+        samples, weights = reply[1].get("of"), reply[1].get("weights")
+        if not proper(samples, weights, self.shards.parts[k], self.prices):
+            self.shards.rejected += 1
+            return None
+        witnesses = self.shards.placed(samples, reply[1])
+        return None if witnesses is None else (self.cuts.add(samples, witnesses, self.bounds.oracle.rows), weights)
+
+    def replaced(self, k: int, taken: tuple[Ints, Floats]) -> Floats:
+        """β with the weights of shard k replaced by those of an answer."""
+        proposed = self.weights.copy()
+        proposed[self.mine(k)] = 0.0
+        np.add.at(proposed, *taken)
+        return self.priced(proposed)
+
+    def duals(self) -> tuple[Ints, Ints, Floats]:
+        """Samples, witnesses and weights of the cuts with weight."""
+        ids = np.flatnonzero(self.weights)
+        return self.cuts.samples[ids], self.cuts.witnesses[ids], self.weights[ids]
+
+
+def proper(samples: Any, weights: Any, part: Ints, prices: Floats) -> bool:  # out of a message of a worker
+    """Whether weights ≥ 0 of samples of this part sum to p_i for each of them."""
+    if not isinstance(samples, np.ndarray) or not isinstance(weights, np.ndarray):
+        return False
+    if samples.dtype != np.int64 or weights.dtype != np.float64 or samples.ndim != 1 or samples.shape != weights.shape:
+        return False
+    if not np.isin(samples, part).all() or not np.isfinite(weights).all() or (weights < 0).any():
+        return False
+    mass = np.bincount(samples, weights, len(prices))[part]
+    return bool((np.abs(mass - prices[part]) <= EXACT * prices[part]).all())
+
+
+def boxed(gains: Floats, curves: Floats, most: Floats) -> Floats:
+    """c with 0 ≤ c_k ≤ most_k that raises ⟨g, c⟩ − ½ cᵀQc, coordinate by coordinate from c = 0."""
+    c = np.zeros(len(gains))
+    for _ in range(20):
+        for k in np.flatnonzero(np.diag(curves) > 0):
+            c[k] = min(max(c[k] + (gains[k] - curves[k] @ c) / curves[k, k], 0.0), most[k])
+    return c
+
+
+@contextmanager
+def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, str]]:
+    """The workers of a request, or None and why there are none; they go when the block ends."""
+    if request.parallel is None:
+        yield None, ""
+        return
+    seconds, told = swept(bounds)
+    dear = seconds >= EVEN and seconds >= EACH * len(bounds.samples)
+    if not dear and request.master != "shards":
+        yield None, f"serial, because {told}; workers save time from {EVEN} s a sweep and {1e3 * EACH:g} ms a sample on"
+        return
+    with Shards(bounds, request.parallel) as shards:
+        yield shards, told
+
+
+def swept(bounds: Bounds) -> tuple[float, str]:
+    """The seconds that the oracle takes for all samples, and a sentence about it."""
+    bounds.oracle.argmax(bounds.start, bounds.samples[:1])  # compiles
+    began = time.perf_counter()
+    bounds.oracle.argmax(bounds.start, bounds.samples)
+    spent = time.perf_counter() - began
+    return spent, f"a sweep of the oracle over {len(bounds.samples)} samples takes {1e3 * spent:.2g} ms"
+
+
+# ── the worker ────────────────────────────────────────────────────────────────────────────────────
+
+
+class Desk:
+    """What a worker keeps of a run: the pair, and the ascents of the shards that it was asked about."""
+
+    def __init__(self, formulation: Formulation, problem: Problem):
+        assert isinstance(formulation, CutForm)
+        self.formulation, self.problem = formulation, problem
+        self.oracle, self.prices = formulation.oracle(problem), formulation.prices(problem).floats()
+        self.local: dict[int, Local] = {}
+
+
+class Local:
+    """One shard's ascent at a worker: dual-block with curvature μ' = μ/K, from the driver's θ and β.
+
+    θ is base + own here, own = −Σ_r β_r a_r/μ' over the cuts of the shard; base stays the same during a turn. The
+    pool of cuts remains between the turns.
+    """
+
+    def __init__(self, desk: Desk, part: Ints, curvature: float, seed: int):
+        self.desk, self.part, self.solver = desk, part, DualBlock(seed=seed)
+        self.prices, self.rng = np.zeros(len(desk.prices)), np.random.default_rng(seed)
+        self.prices[part] = desk.prices[part]
+        self.state = begun(desk.oracle, desk.problem.truth, self.prices, curvature, seed)
+        kernel = desk.oracle.kernel()
+        self.tools = prepared(kernel, self.prices, self.state, available() and bool(kernel.data))
+
+    def ascend(self, theta: Floats, pull: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """One pass over the oracle and its cached sweeps."""
+        self.hold(samples, witnesses, weights)
+        own = -pull / self.state.curvature
+        self.state.base = theta - own
+        self.state.point.theta[:] = theta
+        self.solver.advance(self.tools, self.prices, self.state, self.rng.permutation(self.part))
+
+    def hold(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """Give the cuts of the driver its weights, all others 0."""
+        pool = self.state.pool
+        everyone = np.repeat(np.arange(len(pool.count)), pool.count)
+        cuts = pool.member[np.arange(pool.member.shape[1]) < pool.count[:, None]]
+        pool.weight[:] = 0.0
+        known = {(i, pool.witness[r].tobytes()): r for i, r in zip(everyone.tolist(), cuts.tolist(), strict=True)}
+        keys = [(i, witness.tobytes()) for i, witness in zip(samples.tolist(), witnesses, strict=True)]
+        fresh = [j for j, key in enumerate(keys) if key not in known]
+        old = [j for j, key in enumerate(keys) if key in known]
+        pool.weight[[known[keys[j]] for j in old]] = weights[old]
+        offsets = self.desk.oracle.rows(samples[fresh], witnesses[fresh])[1] if fresh else np.empty(0)
+        for j, offset in zip(fresh, offsets, strict=True):
+            cut = seated(self.tools, self.state, int(samples[j]), witnesses[j].copy())
+            self.state.pool.weight[cut], self.state.pool.offset[cut] = weights[j], offset
+
+
+DESKS: dict[str, Desk] = {}
+KEPT = 4  # runs of which a worker keeps the problem
+
+
+def answer(numbers: Numbers, arrays: Arrays) -> Message:
+    """The work of a worker."""
+    if numbers["do"] == "open":
+        while len(DESKS) >= KEPT:
+            DESKS.pop(next(iter(DESKS)))
+        DESKS[numbers["run"]] = Desk(*abroad.received(numbers, arrays))
+        return {}, {}
+    desk, part = DESKS[numbers["run"]], arrays["samples"]
+    if numbers["do"] == "argmax":
+        return {}, packed(desk.problem, desk.oracle.argmax(arrays["theta"], part))
+    shard, held = numbers["shard"], unpacked(desk.problem, arrays)
+    if shard not in desk.local:
+        desk.local[shard] = Local(desk, part, numbers["curvature"], shard)
+    local = desk.local[shard]
+    local.ascend(arrays["theta"], arrays["pull"], arrays["of"], held, arrays["weights"])
+    samples, witnesses, weights = local.solver.duals(local.state)
+    met = {"gap": local.state.gap, "risk": float(local.state.desk.met[1]), "peak": float(local.state.desk.met[2])}
+    return met, {"of": samples, "weights": weights, **packed(desk.problem, witnesses)}
+
+
+def packed(problem: Problem, witnesses: Ints) -> Arrays:
+    """Witnesses for another process; outputs that are objects of the user in full."""
+    more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
+    return {"witnesses": witnesses, **more}
+
+
+def unpacked(problem: Problem, arrays: Arrays, believe: bool = True) -> Ints:
+    """The witnesses that `packed` packed, in this process's own numbering."""
+    return problem.admitted(arrays, believe)[:, None] if isinstance(problem, Recording) else arrays["witnesses"]

@@ -1,0 +1,221 @@
+"""A crew: workers that answer the same kind of question side by side, on this machine or on a cluster.
+
+    with assembled("local:2", work, opening) as crew:
+        answers = crew.ask([({"do": "argmax", "shard": 0}, {"theta": theta}), …], limit=5.0)
+
+`work(numbers, arrays) -> (numbers, arrays)` is a function of a module, as in processes.py. The `opening` holds the
+data: each worker gets them once, before its first question, and again when it was replaced. A worker that dies,
+raises or exceeds the limit gives the answer None, so it costs time and nothing else; what answers claim is for the
+asker to check.
+
+    local:N            N processes of this machine
+    here:N             N workers in this process, one after the other, for simulations
+    dask://HOST:PORT   the workers of a dask cluster (the extra `cluster`); tasks travel as bytes of NumPy's npz
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+from uuid import uuid4
+
+from workbench.errors import BadInput, MissingCapability
+from workbench.system.processes import Died, Message, OutOfTime, Process, Raised, Work, received, sent
+
+MOST = 1024  # workers on one machine
+PATIENT = 3  # failures without an answer between them, after which a worker is given up
+
+
+class Crew(ABC):
+    """`size` workers; `lost` counts the answers that did not come, `why` says what became of the last of them."""
+
+    size: int
+    lost: int = 0
+    why: str = ""
+
+    @abstractmethod
+    def ask(self, questions: Sequence[Message], limit: float | None = None) -> list[Message | None]:
+        """The answers, in the order of the questions; None where there is none. `limit` in seconds for each."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Let the workers go."""
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.end()
+
+
+class LocalCrew(Crew):
+    """Processes of this machine; question k goes to process k mod N."""
+
+    def __init__(self, count: int, work: Work, opening: Message):
+        self.size, self.work, self.opening = count, work, opening
+        self.members: list[Process | None] = [None] * count
+        self.failures = [0] * count
+        self.pool = ThreadPoolExecutor(count)
+
+    def ask(self, questions: Sequence[Message], limit: float | None = None) -> list[Message | None]:
+        shares = [questions[k :: self.size] for k in range(self.size)]
+        found = list(self.pool.map(lambda k: [self.one(k, each, limit) for each in shares[k]], range(self.size)))
+        answers = [found[k % self.size][k // self.size] for k in range(len(questions))]
+        self.lost += sum(each is None for each in answers)
+        return answers
+
+    def one(self, k: int, question: Message, limit: float | None) -> Message | None:
+        """The answer of process k, which is started, or started again, if need be."""
+        if self.failures[k] >= PATIENT:
+            return None
+        try:
+            member = self.members[k]
+            if member is None or not member.alive:
+                member = self.members[k] = Process(self.work)
+                member.ask(*self.opening)
+            answer = member.ask(*question, limit)
+        except (OutOfTime, Died, Raised) as error:
+            self.failures[k] += 1
+            self.why = str(error) or "no answer in time"
+            self.dismiss(k)
+            return None
+        self.failures[k] = 0
+        return answer
+
+    def dismiss(self, k: int) -> None:
+        if member := self.members[k]:
+            member.end()
+        self.members[k] = None
+
+    def end(self) -> None:
+        for k in range(self.size):
+            self.dismiss(k)
+        self.pool.shutdown()
+
+
+class Here(Crew):
+    """N workers in this process, one after the other: for simulations and tests."""
+
+    def __init__(self, count: int, work: Work, opening: Message):
+        self.size, self.work = count, work
+        work(*opening)
+
+    def ask(self, questions: Sequence[Message], limit: float | None = None) -> list[Message | None]:
+        return [self.work(dict(numbers), arrays) for numbers, arrays in questions]
+
+    def end(self) -> None:
+        """Nobody has to go."""
+
+
+class DaskCrew(Crew):
+    """The workers of a dask cluster; question k prefers worker k mod N, and any other takes it if that one is gone."""
+
+    def __init__(self, address: str, work: Work, opening: Message):
+        from distributed import Client
+
+        try:
+            self.client = Client(address, timeout=10)
+        except OSError as error:
+            raise BadInput(
+                f"No dask scheduler answers at {address} ({type(error).__name__}); start one there."
+            ) from None
+        self.name, self.token, self.packed = [work.__module__, work.__qualname__], uuid4().hex, packed(opening)
+        self.size = max(len(self.workers), 1)
+        self.placed: Any = None
+
+    @property
+    def workers(self) -> list[str]:
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def ask(self, questions: Sequence[Message], limit: float | None = None) -> list[Message | None]:
+        workers = self.workers
+        if not workers:
+            self.lost += len(questions)
+            return [None] * len(questions)
+        if self.placed is None:
+            self.placed = self.client.scatter(self.packed, broadcast=True, hash=False)
+        tasks = [
+            self.client.submit(
+                carried, self.name, self.token, self.placed, packed(question),
+                workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False, retries=0,
+            )
+            for k, question in enumerate(questions)
+        ]  # fmt: skip
+        answers = [self.answer(task, limit) for task in tasks]
+        missing = sum(each is None for each in answers)
+        if missing:  # whoever went may have held the only copy
+            self.placed = None
+        self.lost += missing
+        return answers
+
+    def answer(self, task: Any, limit: float | None) -> Message | None:  # of dask
+        from distributed import TimeoutError as TooLate
+
+        try:
+            return read(task.result(timeout=limit))
+        except TooLate:
+            task.cancel()
+            self.why = "no answer in time"
+        except Exception as error:  # whatever the work or the cluster raises: there is no answer
+            self.why = f"{type(error).__name__}: {error}"
+        return None
+
+    def end(self) -> None:
+        self.client.close()
+
+
+OPENED: set[str] = set()  # tokens of the openings that this process has seen
+
+
+def carried(name: list[str], token: str, opening: bytes, question: bytes) -> bytes:
+    """The task of a dask worker: the work's answer, after the opening of its run if that is new here."""
+    work: Callable[..., Message] = vars(import_module(name[0]))[name[1]]
+    if token not in OPENED:
+        work(*read(opening))
+        OPENED.add(token)
+    return packed(work(*read(question)))
+
+
+def packed(message: Message) -> bytes:
+    buffer = io.BytesIO()
+    sent(buffer, *message)
+    return buffer.getvalue()
+
+
+def read(content: bytes) -> Message:
+    """The message that `packed` packed."""
+    message = received(io.BytesIO(content))
+    assert message is not None  # it is whole
+    return message
+
+
+def parsed(spec: str) -> tuple[str, int | str]:
+    """("local", N) or ("dask", HOST:PORT) of a `spec`; `BadInput` for any other."""
+    if found := re.fullmatch(r"(local|here)(?::(\d+))?", spec):
+        count = int(found[2]) if found[2] else os.cpu_count() or 1
+        if not 1 <= count <= MOST:
+            raise BadInput(f"parallel is {spec!r}; give from 1 to {MOST} processes, for example local:2.")
+        return found[1], count
+    if found := re.fullmatch(r"dask://([^\s/:]+:\d+)", spec):
+        return "dask", found[1]
+    raise BadInput(f"parallel is {spec!r}; write local:N or dask://HOST:PORT.")
+
+
+def assembled(spec: str, work: Work, opening: Message) -> Crew:
+    """The crew that `spec` describes; see the module's docstring.
+
+    Raises `BadInput` for another spec or a scheduler that does not answer, `MissingCapability` without dask.
+    """
+    kind, place = parsed(spec)
+    if isinstance(place, int):
+        return (LocalCrew if kind == "local" else Here)(place, work, opening)
+    if find_spec("distributed") is None:
+        raise MissingCapability("dask:// needs the package distributed; pip install 'cutbench[cluster]'.")
+    return DaskCrew(f"tcp://{place}", work, opening)
