@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz parsers reliability mutation wheels release-check clean
+.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -28,10 +28,13 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz parsers reliability mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: fuzz matrix parsers reliability mutation wheels bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
+
+matrix: $(VENV)/installed  ## every formulation on every structure, every row of docs/sources.md
+	CUTBENCH_NIGHTLY=1 $(BIN)/python -m pytest tests/command/test_matrix.py tests/test_sources.py
 
 parsers: $(VENV)/installed  ## every parser on damaged files, for ten minutes of CPU
 	$(BIN)/python tests/nightly/parsers.py 600

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.formulations.hard_margin import HardMargin
 from workbench.registries import compatibility, registry
 
 PROBLEM = """
@@ -71,8 +70,8 @@ def marked(found):
 def test_solve_verify_crosscheck_and_a_picture(output, formulation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = PROBLEM.format(output=output, seed=0)
-    if formulation == "hard-margin":
-        text = SEPARABLE if output == "multiclass" else separable(output)
+    if formulation in ("hard-margin", "perceptron"):
+        text = SEPARABLE if output == "multiclass" else separable(output, formulation)
     (tmp_path / "mine.py").write_text(text)
     pair = ("./mine.py", formulation, "--gap", GAP)
     solved = invoke("solve", *pair, "--out", "solved", "--json")
@@ -84,18 +83,20 @@ def test_solve_verify_crosscheck_and_a_picture(output, formulation, tmp_path, mo
     judged = invoke("crosscheck", *pair, "--passes", "10", "--tolerance", "1e-2", "--json")
     rows = json.loads(judged.stdout)["learners"]
     assert rows
-    assert {row["verdict"] for row in rows} <= {"agrees", "not converged"}, judged.output
-    assert judged.exit_code in (0, 3), judged.output
+    accused = [row["name"] for row in rows if row["verdict"] not in ("agrees", "not converged")]
+    # an alternation may end at a local optimum, and the judge says so
+    assert set(accused) <= ({"alternation"} if formulation == "self-paced" else set()), judged.output
+    assert judged.exit_code in ((1,) if accused else (0, 3)), judged.output
     assert invoke("report", "solved", "--out", "page.html").exit_code == 0
     assert "<svg" in (tmp_path / "page.html").read_text()
 
 
-def separable(output):
-    """The structure's first tiny instance that hard margins can separate."""
-    structure = registry("output").get(output)
+def separable(output, formulation):
+    """The structure's first tiny instance that weights separate with margins."""
+    structure, form = registry("output").get(output), registry("formulation").get(formulation)()
     for seed in range(100):
         try:
-            wb.solve(HardMargin(), structure.tiny(np.random.default_rng(seed)), gap=1e-3)
+            wb.solve(form, structure.tiny(np.random.default_rng(seed)), gap=1e-3)
         except wb.NotSeparable:
             continue
         return PROBLEM.format(output=output, seed=seed)

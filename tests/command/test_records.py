@@ -32,6 +32,7 @@ COMMANDS = {  # each runs in one folder, after those above it
     "infeasible": ["infeasible none.py", "infeasible one.py"],
     "path": ["path toy soft-margin --points 3 --epsilon 0.1 --folds 2 --out path"],
     "explain": ["explain run"],
+    "difficulty": ["difficulty run"],
     "compare": ["compare run judged", "compare run program"],
     "report": ["report run"],
     "runs": ["runs ."],

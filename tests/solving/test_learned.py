@@ -22,9 +22,9 @@ def solved(tmp_path, monkeypatch):
 
     def run(*words: object, **settings: object):
         chosen = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        words = ("solve", *map(str, words), *chosen, "--gap", "1e-6", "--out", "out")
-        text = CliRunner().invoke(cli, words)
-        told = CliRunner().invoke(cli, (*words, "--json"))
+        words = ("solve", *map(str, words), *chosen, "--gap", "1e-6", "--overwrite", "--out")
+        text = CliRunner().invoke(cli, (*words, "text"))
+        told = CliRunner().invoke(cli, (*words, "out", "--json"))
         assert (text.exit_code, told.exit_code) == (0, 0), text.output + told.output
         with np.load("out/learned.npz", allow_pickle=False) as file:
             arrays = dict(file)

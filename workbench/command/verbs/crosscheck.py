@@ -38,7 +38,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 
 @verb(__doc__)
 @pair_arguments
-@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of our solvers that fit]")
+@click.option("--learners", metavar="A,B,./MINE.PY", help="Learners to check.  [default: all of ours that fit]")
 @click.option("--learner-set", multiple=True, metavar="NAME.KEY=VALUE", help="A setting of one of these learners.")
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
@@ -116,7 +116,7 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
 
 
 def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ...] = ()) -> Sequence[Any]:
-    """The learners that --learners names; without the option all of our solvers that fit."""
+    """The learners that --learners names; without the option all of ours that fit."""
     from workbench.judging.learners import fitting, learners_named
 
     if words is None:
