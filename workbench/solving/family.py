@@ -124,7 +124,8 @@ class Family:
         cuts: Cuts | None = None,
     ):
         self.caution, self.shards = caution, shards
-        self.own: dict[bytes, float] = {}  # upper bounds that rest on no other machine, by θ
+        self.heard = shards is not None  # whether an upper bound may rest on another machine
+        self.own: dict[bytes, float] = {}  # the last upper bound that rests on none, by its θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
@@ -187,7 +188,7 @@ class Family:
         return upper, atoms
 
     def confirmed(self, theta: Floats, upper: float) -> float:
-        if self.shards is None and not self.own:
+        if not self.heard or not np.isfinite(upper):
             return upper
         key = theta.tobytes()
         if key not in self.own:
