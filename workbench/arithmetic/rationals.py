@@ -221,8 +221,8 @@ class ExactOutputs(Protocol):
 
 
 @runtime_checkable
-class ExactRivals(ExactOutputs, Protocol):
-    """`ExactOutputs` of a problem with a `runner_up`."""
+class ExactRivals(Protocol):
+    """What `ExactOutputs` of a problem with a `runner_up` has besides."""
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         """max of −⟨w, ψ_i(y)⟩ over y ≠ y_i (m,)."""
