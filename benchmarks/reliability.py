@@ -87,6 +87,7 @@ def trials(category: str, size: float, seed: int) -> Iterator[dict[str, Any]]:
         finally:
             process.kill()
             process.wait()
+            process.stdout.close()
 
 
 def summary(rows: list[dict[str, Any]], findings: list[dict[str, str]], began: float) -> dict[str, Any]:

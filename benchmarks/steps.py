@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from workbench.contracts import Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
@@ -64,18 +66,24 @@ def per_visit(problem: Any, lam: float, passes: int, repeats: int) -> dict[str, 
     w = np.zeros(bounds.oracle.dim)
     ask, compiled_kernel = prepared(oracle_alone, kernel, width, prices, w)
 
-    def cost(visit: Any, state: Any) -> float:
+    def cost(visit: Callable[..., object], state: Any) -> float:
         began = time.process_time()
         visit(
             compiled_kernel.argmax_into, compiled_kernel.add_slope, kernel.data, order, prices, witnesses, steps, state
         )
         return 1e6 * (time.process_time() - began) / len(order)
 
+    def visiting(solver: Solver, state: Any) -> Callable[..., object]:
+        """The solver's own visit, or its sweep, as a function of the same arguments."""
+        if own := solver.visitor(kernel, prices, state, True):
+            return lambda *_: own(order)
+        return prepared(solver.sweep, kernel, width, prices, state)[0]
+
     record = {}
     asked: list[float] = []
     for solver in SOLVERS:
-        visit, _ = prepared(solver.sweep, kernel, width, prices, solver.init(form, problem))
         state = solver.init(form, problem)
+        visit = visiting(solver, state)
         cost(visit, state)  # from the start to where most visits are spent
         pairs = [(cost(visit, state), cost(ask, solver.report(state))) for _ in range(repeats)]
         asked += [oracle for _, oracle in pairs]

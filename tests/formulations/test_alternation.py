@@ -317,7 +317,7 @@ def test_what_is_shown_of_an_alternation(tmp_path):
     assert record["unsolved"] == 0
     assert record["programs"] == record["rounds"]
     assert 0 <= record["inner_gap"] <= 1e-9
-    text = CliRunner().invoke(cli, [*WORDS, "--out", str(tmp_path), "--polish"])
+    text = CliRunner().invoke(cli, [*WORDS, "--out", str(tmp_path), "--overwrite", "--polish"])
     assert f"objective    {record['upper']:.12g}, where it ended" in text.stdout
     assert f"all {record['programs']} convex programs solved, to {record['inner_gap']:.1e}" in text.stdout
     assert "an alternation proves no optimum" in text.stderr

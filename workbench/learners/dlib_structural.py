@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.arithmetic.compiled import available, compiled, entry_types
+from workbench.arithmetic.compiled import available, entirely
 from workbench.contracts import CutForm
 from workbench.errors import MissingCapability
 from workbench.learners._peers import needs, ridge
@@ -48,11 +48,9 @@ class Separation:
         self.num_samples, self.num_dimensions = len(self.samples), oracle.dim
         self.use_sparse_feature_vectors = SPARSE * kernel.most < oracle.dim
         self.scales = len(self.samples) * risk.prices
-        self.argmax_into, self.slope_into, self.data = kernel.argmax_into, kernel.slope_into, kernel.data
         if available() and kernel.data:
-            entries, value = entry_types(kernel)
-            self.argmax_into = compiled(kernel.argmax_into, value)
-            self.slope_into = compiled(kernel.slope_into, entries)
+            kernel = entirely(kernel)
+        self.argmax_into, self.slope_into, self.data = kernel.argmax_into, kernel.slope_into, kernel.data
         self.answer = np.zeros(oracle.width, np.int64)
         self.indices, self.values = np.zeros(kernel.most, np.int64), np.zeros(kernel.most)
         self.w, self.last, self.questions, self.rounds = np.zeros(oracle.dim), -1, 0, 0
