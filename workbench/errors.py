@@ -98,6 +98,11 @@ class NotSeparable(CutbenchError):
         self.formulation, self.problem = formulation, problem
 
 
+def plain(value: Any) -> Any:
+    """A number as Python's own, which compares with any other; NumPy's short ones overflow at 1e100."""
+    return value.item() if hasattr(value, "item") else value
+
+
 def checked_limits(**numbers: Any) -> None:
     """Raise `BadInput` for a `gap`, `time_limit` or `max_rounds` that is not positive; the limits may be None."""
     examples = {"gap": "1e-9", "time_limit": "60", "max_rounds": "100"}
@@ -105,14 +110,14 @@ def checked_limits(**numbers: Any) -> None:
         if value is None and name != "gap":
             continue
         kind, what = (Integral, "whole number") if name == "max_rounds" else (Real, "number")
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < 1e300:
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < plain(value) < 1e300:
             raise BadInput(f"{name} is {value!r}; give a positive {what} such as {examples[name]}.")
 
 
 def checked_positive(**settings: Any) -> None:
     """Raise `BadInput` for the first setting that is not a positive number from 1e-100 to 1e100."""
     for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= value <= 1e100:
+        if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= plain(value) <= 1e100:
             raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
 
 

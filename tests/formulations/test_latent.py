@@ -287,7 +287,7 @@ def test_the_command_solves_and_verifies(tmp_path):
     assert done.exit_code == 0, done.output
     record = json.loads(done.stdout)
     assert (record["status"], record["gap"], record["lower_kind"]) == ("stationary", None, "none")
-    shown = CliRunner().invoke(cli, [*words, "--out", str(tmp_path)])
+    shown = CliRunner().invoke(cli, [*words, "--overwrite", "--out", str(tmp_path)])
     assert "not proven as a whole" in shown.output
     assert json.loads(CliRunner().invoke(cli, ["verify", str(tmp_path), "--json"]).stdout)["proven"]
 

@@ -26,7 +26,7 @@ from workbench.solving.stochastic import run
 
 seeds = st.integers(0, 2**32 - 1)
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
-alternating = registry("learner").get("adagrad-alternating")
+alternating = registry("learner").get("adagrad-alternating")().fit
 
 
 def clouds(seed=0, n=30, k=3):

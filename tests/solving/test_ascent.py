@@ -155,7 +155,8 @@ def test_chains_and_proofs(tmp_path):
 def test_it_is_chosen_where_data_are_long_and_refused_where_it_does_not_fit(monkeypatch):
     problem = clouds()
     monkeypatch.setattr(choice, "LONG", 100)
-    assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2).master == "ascent"
+    assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2).master == "dual-block"
+    assert wb.solve(wb.NormalizedCostLearning(lam1=0.1), problem, gap=1e-2).master == "ascent"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, groups="one").master == "compiled"
     assert wb.solve(wb.NormalizedCostLearning(), problem, gap=1e-2, backend="CLARABEL").master == "compiled"
     for form, words in ((wb.HardMargin(), {}), (wb.NormalizedCostLearning(), {"backend": "CLARABEL"})):

@@ -1,4 +1,4 @@
-"""Show how hard each sample is to the weights of a certificate: slack, uncertainty, novelty.
+"""Show how hard each sample is: slack, uncertainty and novelty.
 
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. Slack is the hinge ξ_i(w), hidden states at
 their best; uncertainty the entropy of the hidden state; novelty the least ½‖δ‖² after which w + δ has the sample right
