@@ -201,6 +201,18 @@ def test_tiny_and_huge_coefficients(size, tmp_path):
         assert proof.upper >= Fraction(size) + 1
 
 
+def test_a_form_outside_of_the_objective_is_named_and_cones_are_taken():
+    """CVXPY drops the eigenvalue 1e-12 of the first form, whose optimum is 1e6; the statement says so."""
+    x, t = cp.Variable(2), cp.Variable()
+    form = cp.quad_form(x, np.array([[1.0, 0.0], [0.0, 1e-12]]))
+    [told] = wb.prove(cp.Problem(cp.Maximize(x[1]), [form <= 1, x[1] <= 1e9])).program.rounded
+    assert "drops eigenvalues" in told
+    assert wb.prove(cp.Problem(cp.Minimize(cp.quad_form(x, np.eye(2)) + x[0]))).program.rounded == ()
+    proof = wb.prove(cp.Problem(cp.Minimize(t), [cp.SOC(t, x), x == [3, 4]]))
+    assert proof.lower <= 5 <= proof.upper
+    assert proof.program.rounded == ()
+
+
 def test_what_is_refused_in_one_sentence():
     x, k, price = cp.Variable(2), cp.Variable(integer=True, name="k"), cp.Parameter(name="price")
     M = cp.Variable((2, 2), PSD=True)
@@ -211,6 +223,8 @@ def test_what_is_refused_in_one_sentence():
         "semidefinite": cp.Problem(cp.Minimize(cp.trace(M)), [M >> np.eye(2)]),
         "finite number": cp.Problem(cp.Minimize(x[0]), [x >= np.nan]),
         "no variable": cp.Problem(cp.Minimize(5)),
+        "is symmetric": cp.Problem(cp.Minimize((S := cp.Variable((2, 2), symmetric=True))[0, 1]), [S >= 1]),
+        "is complex": cp.Problem(cp.Minimize(cp.abs(c := cp.Variable(complex=True))), [c == 1 + 1j]),
     }
     for words, problem in cases.items():
         with pytest.raises((BadInput, MissingCapability), match=words) as told:

@@ -73,6 +73,9 @@ def compiled(problem: Any) -> Compiled:
     return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
+REBUILT = ("symmetric", "diag", "hermitian", "complex", "imag")  # attributes whose variables CVXPY replaces by others
+
+
 def refuse(problem: Any, cp: Any) -> None:
     """One sentence for problems that cannot be proven."""
     if not isinstance(problem, cp.Problem):
@@ -87,6 +90,12 @@ def refuse(problem: Any, cp: Any) -> None:
     if not problem.is_dcp():
         raise BadInput("The problem is not convex by CVXPY's rules; see problem.is_dcp() and rewrite what breaks them.")
     missing = [parameter.name() for parameter in problem.parameters() if parameter.value is None]
+    for variable in problem.variables():
+        if kinds := [kind for kind in REBUILT if variable.attributes.get(kind)]:
+            raise MissingCapability(
+                f"The variable {variable.name()} is {kinds[0]}, which CVXPY replaces by other variables; write it as "
+                "a real variable with constraints."
+            )
     if missing:
         raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")
 

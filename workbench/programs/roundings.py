@@ -7,7 +7,8 @@ CVXPY copies a constant times a variable, norms, sums of squares and exponential
     sums of entries         sum(A x): the columns of A are added: checked likewise
     squares of one variable 0.1 ‖x‖² + 0.2 ‖x‖² in an objective: added in P
 
-and it approximates some powers by rational ones. A sentence says that numbers can have been rounded there; a problem
+and it approximates some powers by rational ones, and factors the matrix of a quadratic form that is no term of the
+objective. A sentence says that numbers can have been rounded there; a problem
 without a sentence is compiled as it is written.
 """
 
@@ -30,6 +31,8 @@ MULTIPLIES = ("MulExpression", "conv", "convolve", "kron")
 
 ADDED = "numbers are added when it is compiled, and the sum is rounded"
 MULTIPLIED = "a product or quotient of constants is rounded when it is compiled"
+FACTORED = "CVXPY factors the matrix of this quadratic form in floats and drops eigenvalues that are relatively small"
+PARTIAL = "what CVXPY rounds inside of a partial minimisation is not looked into"
 POWER = "CVXPY approximates the power by a rational one"
 
 
@@ -38,11 +41,16 @@ def roundings(problem: Any) -> tuple[str, ...]:  # a cp.Problem
     found: dict[str, None] = {}
     with at_zero(problem.variables()):
         objective = problem.objective.args[0]
+        copied = {id(form) for form in summands(objective)}
         for expression in [objective, *(part for c in problem.constraints for part in parts(c))]:
             for atom in atoms(expression):
                 words = shortened(str(atom))
                 if getattr(atom, "approx_error", 0):
                     found[f"{words}: {POWER}"] = None
+                if type(atom).__name__ in ("QuadForm", "SymbolicQuadForm") and id(atom) not in copied:
+                    found[f"{words}: {FACTORED}"] = None
+                if type(atom).__name__ == "PartialProblem":
+                    found[f"{words}: {PARTIAL}"] = None
                 if rounds(atom):
                     found[f"{words}: {MULTIPLIED}"] = None
                 elif adds(atom):
@@ -54,6 +62,13 @@ def roundings(problem: Any) -> tuple[str, ...]:  # a cp.Problem
     return tuple(found)
 
 
+def summands(expression: Any) -> list[Any]:
+    """The terms of a sum, those below a sign or a constant factor among them: an objective's forms there are copied."""
+    if type(expression).__name__ in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression"):
+        return [each for arg in expression.args for each in summands(arg)]
+    return [expression]
+
+
 def shortened(words: str) -> str:
     words = " ".join(words.split())
     return words if len(words) <= LENGTH else f"{words[: LENGTH - 3]}…"
@@ -61,12 +76,12 @@ def shortened(words: str) -> str:
 
 def parts(constraint: Any) -> list[Any]:
     """The expressions that a constraint compiles: of lhs ≤ rhs and lhs = rhs their difference."""
-    return [constraint.expr] if len(constraint.args) == 2 and hasattr(constraint, "expr") else constraint.args
+    return [constraint.expr] if type(constraint).__name__ in ("Inequality", "Equality") else list(constraint.args)
 
 
 def atoms(expression: Any) -> list[Any]:
     """An expression and all below it."""
-    return [expression, *(each for arg in expression.args for each in atoms(arg))]
+    return [expression, *(each for arg in expression.args if hasattr(arg, "args") for each in atoms(arg))]
 
 
 @contextmanager
