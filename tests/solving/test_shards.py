@@ -17,6 +17,7 @@ from workbench.contracts import Cuts
 from workbench.proofs.door import bounds_for
 from workbench.solving import shards as many
 from workbench.solving.shards import ShardAscent, Shards
+from workbench.system import crew
 from workbench.system.journal import Journal
 
 GAP = 1e-7
@@ -52,6 +53,7 @@ def test_workers_give_the_same_optimum(words, optimum, dear, spec, master, tmp_p
     found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel=spec, master=master)
     same(found, optimum)
     assert found.parallel == f"{spec[-1]} workers"
+    assert found.master == (master or "ascent")
     path = found.certificate.save(tmp_path / "shared")
     assert wb.verify(path, data=words)["proven"]
 
@@ -188,6 +190,7 @@ def test_a_killed_worker_costs_time_only(words, optimum, dear):
         finally:
             done.set()
             hunter.join()
+    assert kills
 
 
 def test_a_run_goes_on_with_other_workers(words, optimum, dear, tmp_path):
@@ -274,10 +277,39 @@ def test_other_words_are_refused(words, spec):
         wb.solve(wb.SoftMargin(), words, parallel=spec)
 
 
-def test_a_scheduler_that_does_not_answer(words, dear):
-    if find_spec("distributed") is None:
-        with pytest.raises(wb.MissingCapability, match="pip install"):
-            wb.solve(wb.SoftMargin(), words, parallel="dask://127.0.0.1:9")
+@pytest.mark.filterwarnings("ignore")  # of tornado, at its end
+def test_a_scheduler_that_does_not_answer(words, dear, monkeypatch):
+    """One sentence, with dask and without."""
+    monkeypatch.setattr("workbench.system.crew.REACH", 0.5)
+    with pytest.raises((wb.BadInput, wb.MissingCapability), match=r"No dask scheduler answers|pip install"):
+        wb.solve(wb.SoftMargin(), words, parallel="dask://127.0.0.1:9")
+
+
+def test_a_worker_that_forgot_a_run_is_told_again(words):
+    """A cluster's worker keeps few runs: what it has let go is opened anew."""
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    with Shards(bounds, "here:1") as shards:
+        many.DESKS.clear()
+        question = {"do": "argmax", "run": shards.run}, {"theta": bounds.start, "samples": bounds.samples}
+        with pytest.raises(crew.Unopened):
+            many.answer(*question)
+        told, arrays = many.abroad.sent(bounds.formulation, words)
+        opening = crew.packed((told | {"do": "open", "run": shards.run}, arrays))
+        name = [many.answer.__module__, many.answer.__qualname__]
+        reply = crew.read(crew.carried(name, opening, crew.packed(question)))
+    assert np.array_equal(reply[1]["witnesses"], bounds.oracle.argmax(bounds.start, bounds.samples))
+
+
+@pytest.mark.parametrize("word", ["low", None, [], float("nan"), -float("inf")])
+def test_what_a_worker_says_of_its_pass_may_be_anything(words, optimum, dear, monkeypatch, word):
+    true = many.answer
+
+    def answer(numbers, arrays):
+        met, reply = true(dict(numbers), arrays)
+        return (dict.fromkeys(met, word), reply)
+
+    monkeypatch.setattr(many, "answer", answer)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2", master="shards"), optimum)
 
 
 @pytest.mark.parametrize("form", [wb.CRF(), wb.SelfPaced(10.0, 1.0), wb.SoftMargin(declare="compact")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.contracts import CutForm, Formulation, Problem, SmoothForm
+from workbench.contracts import CutForm, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 
@@ -24,3 +24,8 @@ def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smoot
     if formulation.prices(problem).hard:
         return f"{name} needs finite prices and hard constraints have none; use the soft margin."
     return None
+
+
+def everything(data: object, i: int, indices: Ints) -> int:
+    """`Kernel.reads_into` of a visit that may read every weight; `indices` counts from 0 already."""
+    return len(indices)

@@ -38,6 +38,7 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import CutForm, Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput, checked_positive
 from workbench.objectives.regularizers import projected, separated
+from workbench.solvers._common import everything
 
 SHORT = 1e-8  # k(y − 1) below which Σ y^{−i} is taken for k
 
@@ -148,13 +149,6 @@ def sweep(
     return visits[0]
 
 
-def all_of(data: Any, i: int, indices: Ints) -> int:
-    """`reads_into` of a kernel that brings none: every entry."""
-    for j in range(len(indices)):
-        indices[j] = j
-    return len(indices)
-
-
 def split(shape: Shape, scale: float) -> tuple[Waiting, Prompt]:
     """scale · r, by whether its steps can wait."""
     prompt = ~shape.simplex & ((shape.linear != 0) | np.isfinite(shape.floor) | np.isinf(shape.square))
@@ -218,9 +212,9 @@ class AdaGrad(Solver):
 def prepared(kernel: Kernel, weights: Floats, state: State, compiled: bool) -> Callable[[Ints], int]:
     """visit(order) through this kernel."""
     dim = len(state.theta)
-    reads, widest = (kernel.reads_into, kernel.widest) if kernel.reads_into else (all_of, dim)
+    reads, widest = (kernel.reads_into, kernel.widest) if kernel.reads_into else (everything, dim)
     kernel = kernel._replace(reads_into=reads)
-    desk = Desk(np.empty(widest, np.int64), np.empty(kernel.most, np.int64), np.empty(kernel.most))
+    desk = Desk(np.arange(widest), np.empty(kernel.most, np.int64), np.empty(kernel.most))
     steps, swept = (settle, follow, promptly, separated, projected), sweep
     if compiled:
         kernel, build = machine.entirely(kernel), machine.compiled_function

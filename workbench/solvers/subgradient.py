@@ -35,7 +35,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Kernel, Solver
 from workbench.errors import BadInput
-from workbench.solvers._common import checked_average, misfit_of_ridge
+from workbench.solvers._common import checked_average, everything, misfit_of_ridge
 
 
 class State(NamedTuple):
@@ -66,11 +66,6 @@ def sweep(
         add_slope(data, i, witness, t * scale, q)
         visits[0] += 1
     return visits[0]
-
-
-def everything(data: Any, i: int, indices: Ints) -> int:
-    """`reads_into` of a visit that reads every weight; `indices` counts from 0 already."""
-    return len(indices)
 
 
 @dataclass(frozen=True)
@@ -107,16 +102,14 @@ class Subgradient(Solver):
 
     def visitor(self, kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Callable[[Ints], int]:
         """visit(order): a visit reads some weights or, with batches and kernels that do not tell which, all."""
-        asked = np.arange(len(state.w))
-        reads = everything
-        if kernel.reads_into and self.batch == 1 and kernel.widest < len(state.w):
-            asked, reads = np.empty(kernel.widest, np.int64), kernel.reads_into
-        kernel, swept = kernel._replace(slope_into=None, reads_into=reads), sweep
+        told = kernel.reads_into is not None and self.batch == 1 and kernel.widest < len(state.w)
+        asked = np.arange(kernel.widest if told else len(state.w))
+        kernel = kernel._replace(slope_into=None, reads_into=kernel.reads_into if told else everything)
+        kernel = machine.entirely(kernel) if compiled else kernel
+        functions, swept = (kernel.argmax_into, kernel.add_slope, kernel.reads_into), sweep
         if compiled:
-            kernel = machine.entirely(kernel)
-            functions = kernel.argmax_into, kernel.add_slope, kernel.reads_into
-            swept = machine.compiled_function(sweep, (*functions, kernel.data, asked, prices, asked, state), "int64")
-        functions = kernel.argmax_into, kernel.add_slope, kernel.reads_into
+            place = kernel.data, asked, prices, asked, state
+            swept = machine.compiled_function(sweep, (*functions, *place), "int64")
         return lambda order: swept(*functions, kernel.data, order, prices, asked, state)
 
     def rate(self, norms: Floats, prices: Floats, scale: float, state: State) -> float:

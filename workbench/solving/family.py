@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
-from workbench.contracts import Cuts, Enumerable, Floats, Ints, Recording, Rows, enumerated
+from workbench.contracts import Cuts, Enumerable, Floats, Ints, Rows, enumerated
 from workbench.errors import NotSeparable
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import equalized, farkas_ray
 from workbench.solving.progress import Clock
-from workbench.solving.shards import Shards
+from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
 
@@ -240,16 +240,11 @@ class Family:
 
     def packed(self, samples: Ints, witnesses: Ints) -> dict[str, NDArray]:
         """Samples and witnesses as arrays for a journal; outputs that are objects in full."""
-        problem = self.bounds.problem
-        more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
-        return {"samples": samples, "witnesses": witnesses, **more}
+        return {"samples": samples, **packed(self.bounds.problem, witnesses)}
 
     def unpacked(self, arrays: dict[str, NDArray]) -> tuple[Ints, Ints]:
         """The samples and witnesses that `packed` packed."""
-        problem, witnesses = self.bounds.problem, arrays["witnesses"]
-        if isinstance(problem, Recording):
-            witnesses = problem.admitted(arrays)[:, None]
-        return arrays["samples"], witnesses
+        return arrays["samples"], unpacked(self.bounds.problem, arrays)
 
     def rebuild(self, arrays: dict[str, NDArray]) -> None:
         """Generate the atoms of `atoms_since` again, from the data."""

@@ -115,7 +115,8 @@ def by_passes(
     compiling = Clock()
     passes = Passes(family, request.gap, None if journal else request.observe, journal, shards)
     spent, clock = compiling.spent, Clock(request.time_limit)
-    names = ["shards" if shards else "dual-block"]
+    kind = "shards" if shards else "dual-block"
+    names = [kind]
     if not (journal and journal.entries):
         passes.run(clock)
     while journal or not (passes.reached or clock.left <= 0):
@@ -130,11 +131,11 @@ def by_passes(
             state = generate(family, master, rest, held, None, warm, progress)
         names += [each for each in state.masters if each not in names]
         if state.status != "crawls":
-            return Outcome(state, family.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
+            return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
         passes.learn(state)
         passes.patient = 2 * passes.ascent.passes
         passes.run(clock)
-    return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), "dual-block", *spent)
+    return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), kind, *spent)
 
 
 def labels_of(bounds: Bounds) -> float:

@@ -42,10 +42,11 @@ from workbench.proofs.certificate import finder
 from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
 from workbench.solving import abroad
 from workbench.solving.request import Request
-from workbench.system.crew import Crew, assembled
+from workbench.system.crew import Crew, Unopened, assembled
 from workbench.system.processes import Message
 
 EVEN = 0.02  # seconds of a sweep, and
+TRIED = 16  # samples by which the oracle is timed, about
 EACH = 3e-4  # seconds of a sample, below which workers cost more than they save (docs/many_machines.md)
 SLOWEST = 10.0  # times the slowest answer so far, plus LEAST seconds: what a worker may take
 LEAST = 30.0
@@ -59,7 +60,7 @@ Arrays = dict[str, NDArray]
 
 
 class Shards:
-    """The workers of one run, and what each of them is known to have."""
+    """The workers of one run, and the samples of each."""
 
     def __init__(self, bounds: Bounds, spec: str):
         found = finder(bounds.problem)
@@ -117,7 +118,7 @@ class Shards:
                 raise BadInput("The answer has another shape than the question; ask again.")
             if self.misplaced(samples, witnesses) is not None:
                 raise BadInput("A witness is no output of its sample; ask again.")
-        except (CutbenchError, KeyError, ValueError, IndexError):
+        except (CutbenchError, LookupError, ValueError, TypeError, AttributeError):  # whatever stands in an answer
             self.rejected += 1
             return None
         return witnesses
@@ -137,9 +138,7 @@ class Move(NamedTuple):
 
 
 class ShardAscent:
-    """β and θ of the dual ascent, as the driver knows them, over the cuts of a family; a pass is a turn of every
-    worker.
-    """
+    """β and θ of the dual ascent over a family's cuts, as the driver knows them; in a pass every worker has a turn."""
 
     def __init__(self, shards: Shards, cuts: Cuts):
         self.shards, self.cuts, self.bounds = shards, cuts, shards.bounds
@@ -150,11 +149,13 @@ class ShardAscent:
         self.gap = self.risk = self.peak = np.inf  # as the workers say, which decides when to look and nothing else
         self.earlier: list[Move] = []  # the steps of the last turns
         truth = self.bounds.problem.truth[self.bounds.samples]
-        self.hold(self.bounds.samples, truth, self.prices[self.bounds.samples])
+        self.begin(self.bounds.samples, truth, self.prices[self.bounds.samples])
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, *_: object) -> None:
         """Go on from dual weights of cuts."""
-        self.hold(samples, witnesses, weights)
+        ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
+        self.weights = summed(ids, weights, len(self.cuts))
+        self.theta = self.at(self.weights)
 
     def raised(self, factor: float) -> None:
         """Finite prices stay what they are."""
@@ -164,11 +165,6 @@ class ShardAscent:
         """No price has to be raised."""
         return False
 
-    def hold(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
-        ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
-        self.weights = summed(ids, weights, len(self.cuts))
-        self.theta = self.at(self.weights)
-
     def at(self, weights: Floats) -> Floats:
         """θ = −Σ β_r a_r/μ."""
         return -(self.cuts.slopes.T @ weights) / self.curvature
@@ -176,7 +172,7 @@ class ShardAscent:
     def advance(self) -> None:
         """One pass of every worker over its shard, and the driver's step in the span of their moves and its own."""
         replies = self.shards.ask([self.question(k) for k in range(len(self.shards.parts))])
-        taken = [self.placed(k, reply) for k, reply in enumerate(replies)]
+        taken = [self.accepted(k, reply) for k, reply in enumerate(replies)]
         self.weights = np.append(self.weights, np.zeros(len(self.cuts) - len(self.weights)))
         moves = [self.move(self.replaced(k, each)) for k, each in enumerate(taken) if each is not None]
         self.passes += 1
@@ -185,15 +181,16 @@ class ShardAscent:
             return
         earlier = [each._replace(change=np.append(each.change, np.zeros(len(self.weights) - len(each.change))))
                    for each in self.earlier]  # fmt: skip
-        best = max(self.candidates(moves, earlier), key=self.value)
-        if self.value(best) > self.value(self.weights):
+        worth = [(self.value(each), each) for each in self.candidates(moves, earlier)]
+        highest, best = max(worth, key=lambda pair: pair[0])
+        if highest > self.value(self.weights):
             self.earlier = [self.move(best), *earlier][:MEMORY]
             self.weights, self.theta = best, self.at(best)
 
     def met(self, replies: list[Message | None]) -> None:
         """gap, risk and peak of the pass, ∞ where a worker does not say."""
         told = [{} if each is None else each[0] for each in replies]
-        each = {key: [float(one.get(key, np.inf)) for one in told] for key in ("gap", "risk", "peak")}
+        each = {key: [said(one.get(key)) for one in told] for key in ("gap", "risk", "peak")}
         self.gap, self.risk, self.peak = sum(each["gap"]), sum(each["risk"]), max(each["peak"])
 
     def candidates(self, moves: list[Move], earlier: list[Move]) -> list[Floats]:
@@ -248,7 +245,7 @@ class ShardAscent:
         curvature = self.curvature / len(self.shards.parts)
         return {"do": "ascend", "shard": k, "curvature": curvature}, arrays
 
-    def placed(self, k: int, reply: Message | None) -> tuple[Ints, Floats] | None:
+    def accepted(self, k: int, reply: Message | None) -> tuple[Ints, Floats] | None:
         """Cuts and weights of an answer, if it passes the checks of the module's docstring; else None."""
         if reply is None:
             return None
@@ -270,6 +267,11 @@ class ShardAscent:
         """Samples, witnesses and weights of the cuts with weight."""
         ids = np.flatnonzero(self.weights)
         return self.cuts.samples[ids], self.cuts.witnesses[ids], self.weights[ids]
+
+
+def said(number: object) -> float:
+    """A finite number out of a worker's message, ∞ for anything else."""
+    return float(number) if isinstance(number, float | int) and np.isfinite(number) else np.inf
 
 
 def proper(samples: Any, weights: Any, part: Ints, prices: Floats) -> bool:  # out of a message of a worker
@@ -309,11 +311,13 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
 
 
 def swept(bounds: Bounds) -> tuple[float, str]:
-    """The seconds that the oracle takes for all samples, and a sentence about it."""
-    bounds.oracle.argmax(bounds.start, bounds.samples[:1])  # compiles
+    """The seconds that the oracle takes for all samples, by a few of them, and a sentence about it."""
+    n = len(bounds.samples)
+    few = bounds.samples[:: max(1, n // TRIED)]
+    bounds.oracle.argmax(bounds.start, few[:1])  # compiles
     began = time.perf_counter()
-    bounds.oracle.argmax(bounds.start, bounds.samples)
-    spent = time.perf_counter() - began
+    bounds.oracle.argmax(bounds.start, few)
+    spent = (time.perf_counter() - began) * n / len(few)
     return spent, f"a sweep of the oracle over {len(bounds.samples)} samples takes {1e3 * spent:.2g} ms"
 
 
@@ -381,6 +385,8 @@ def answer(numbers: Numbers, arrays: Arrays) -> Message:
             DESKS.pop(next(iter(DESKS)))
         DESKS[numbers["run"]] = Desk(*abroad.received(numbers, arrays))
         return {}, {}
+    if numbers["run"] not in DESKS:
+        raise Unopened(numbers["run"])
     desk, part = DESKS[numbers["run"]], arrays["samples"]
     if numbers["do"] == "argmax":
         return {}, packed(desk.problem, desk.oracle.argmax(arrays["theta"], part))
@@ -395,7 +401,7 @@ def answer(numbers: Numbers, arrays: Arrays) -> Message:
 
 
 def packed(problem: Problem, witnesses: Ints) -> Arrays:
-    """Witnesses for another process; outputs that are objects of the user in full."""
+    """Witnesses as arrays for a file or another process; outputs that are objects of the user in full."""
     more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
     return {"witnesses": witnesses, **more}
 

@@ -4,9 +4,9 @@
         answers = crew.ask([({"do": "argmax", "shard": 0}, {"theta": theta}), …], limit=5.0)
 
 `work(numbers, arrays) -> (numbers, arrays)` is a function of a module, as in processes.py. The `opening` holds the
-data: each worker gets them once, before its first question, and again when it was replaced. A worker that dies,
-raises or exceeds the limit gives the answer None, so it costs time and nothing else; what answers claim is for the
-asker to check.
+data: each worker gets them once, before its first question, and again when it was replaced, or when its work raises
+`Unopened`. A worker that dies, raises or exceeds the limit gives the answer None, so it costs time and nothing else;
+what answers claim is for the asker to check.
 
     local:N            N processes of this machine
     here:N             N workers in this process, one after the other, for simulations
@@ -24,13 +24,18 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
-from uuid import uuid4
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.system.processes import Died, Message, OutOfTime, Process, Raised, Work, received, sent
 
 MOST = 1024  # workers on one machine
+OPENING = 600.0  # seconds that a process may take to start and to read the opening
+REACH = 10.0  # seconds in which a scheduler must answer
 PATIENT = 3  # failures without an answer between them, after which a worker is given up
+
+
+class Unopened(LookupError):
+    """The work does not know the opening that a question is about."""
 
 
 class Crew(ABC):
@@ -79,7 +84,7 @@ class LocalCrew(Crew):
             member = self.members[k]
             if member is None or not member.alive:
                 member = self.members[k] = Process(self.work)
-                member.ask(*self.opening)
+                member.ask(*self.opening, OPENING)
             answer = member.ask(*question, limit)
         except (OutOfTime, Died, Raised) as error:
             self.failures[k] += 1
@@ -121,12 +126,12 @@ class DaskCrew(Crew):
         from distributed import Client
 
         try:
-            self.client = Client(address, timeout=10)
+            self.client = Client(address, timeout=REACH)
         except OSError as error:
             raise BadInput(
                 f"No dask scheduler answers at {address} ({type(error).__name__}); start one there."
             ) from None
-        self.name, self.token, self.packed = [work.__module__, work.__qualname__], uuid4().hex, packed(opening)
+        self.name, self.packed = [work.__module__, work.__qualname__], packed(opening)
         self.size = max(len(self.workers), 1)
         self.placed: Any = None
 
@@ -143,7 +148,7 @@ class DaskCrew(Crew):
             self.placed = self.client.scatter(self.packed, broadcast=True, hash=False)
         tasks = [
             self.client.submit(
-                carried, self.name, self.token, self.placed, packed(question),
+                carried, self.name, self.placed, packed(question),
                 workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False, retries=0,
             )
             for k, question in enumerate(questions)
@@ -171,16 +176,14 @@ class DaskCrew(Crew):
         self.client.close()
 
 
-OPENED: set[str] = set()  # tokens of the openings that this process has seen
-
-
-def carried(name: list[str], token: str, opening: bytes, question: bytes) -> bytes:
-    """The task of a dask worker: the work's answer, after the opening of its run if that is new here."""
+def carried(name: list[str], opening: bytes, question: bytes) -> bytes:
+    """The task of a dask worker: the work's answer, after the opening if that is new here."""
     work: Callable[..., Message] = vars(import_module(name[0]))[name[1]]
-    if token not in OPENED:
+    try:
+        return packed(work(*read(question)))
+    except Unopened:
         work(*read(opening))
-        OPENED.add(token)
-    return packed(work(*read(question)))
+        return packed(work(*read(question)))
 
 
 def packed(message: Message) -> bytes:

@@ -13,16 +13,7 @@ class Networks(Sequences):
     signed = ()
 
     def read_places(self, read):
-        self.p, rows = read.rows("n_inputs")
-        offsets = read.whole("offsets", (None,), 0)
-        need(len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(rows), "offsets have wrong ends")
-        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
-        labels = read.whole("labels", (len(rows),), 0, self.k - 1)
-        places = list(zip(rows, labels, strict=True))
-        self.places = [places[a:b] for a, b in itertools.pairwise(offsets)]
-        loss = read.array("loss", None, ()).item()
-        need(loss in ("hamming-normalised", "hamming"), "loss is an unknown word")
-        self.normalised = loss == "hamming-normalised"
+        self.read_runs(read)
         edges = read.whole("edges", (None, 2), 0)
         pairs = read.floats("pairs", (len(edges), None))
         self.q = read.arrays["pairs"].shape[1]

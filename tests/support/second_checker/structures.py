@@ -76,6 +76,19 @@ class Sequences(Structure):
         self.width = max(map(len, self.places))
         self.dim = self.k * self.p + (self.k**2 if self.chain else 0)
 
+    def read_runs(self, read):
+        """The places of samples that have several, and whether the loss is divided by their number."""
+        self.p, rows = read.rows("n_inputs")
+        offsets = read.whole("offsets", (None,), 0)
+        need(len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(rows), "offsets have wrong ends")
+        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
+        labels = read.whole("labels", (len(rows),), 0, self.k - 1)
+        places = list(zip(rows, labels, strict=True))
+        self.places = [places[a:b] for a, b in itertools.pairwise(offsets)]
+        loss = read.array("loss", None, ()).item()
+        need(loss in ("hamming-normalised", "hamming"), "loss is an unknown word")
+        self.normalised = loss == "hamming-normalised"
+
     def truth(self, i):
         return self.padded(label for _, label in self.places[i])
 
@@ -170,16 +183,7 @@ class Chain(Sequences):
     chain = True
 
     def read_places(self, read):
-        self.p, rows = read.rows("n_inputs")
-        offsets = read.whole("offsets", (None,), 0)
-        need(len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(rows), "offsets have wrong ends")
-        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
-        labels = read.whole("labels", (len(rows),), 0, self.k - 1)
-        places = list(zip(rows, labels, strict=True))
-        self.places = [places[a:b] for a, b in itertools.pairwise(offsets)]
-        loss = read.array("loss", None, ()).item()
-        need(loss in ("hamming-normalised", "hamming"), "loss is an unknown word")
-        self.normalised = loss == "hamming-normalised"
+        self.read_runs(read)
 
     def scale(self, i):
         return len(self.places[i]) if self.normalised else 1

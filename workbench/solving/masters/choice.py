@@ -86,7 +86,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         assert backend is not None  # `choose` gives one,
         assert curvature is not None  # and saw a squared norm
         return GramMaster(curvature, family.prices, bounds.oracle.dim, backend)
-    if kind in ("ascent", "dual-block", "shards"):
+    if kind in ("ascent", "dual-block"):
         shape = bounds.regularizer.shape(bounds.oracle.dim)
         assert shape is not None  # as `choose` saw
         master = AscentMaster(shape, family.prices, bounds.start)
