@@ -64,7 +64,7 @@ def test_parameters_constants_and_fixed_and_duplicated_rows(tmp_path):
     rows = [x[0] == 1, x[0] == 1, x[1] >= 2, x[1] >= 2, x <= np.array([np.inf, 5.0])]
     proof = certified(wb.prove(cp.Problem(cp.Minimize(price * x[0] + x[1] - 0.25), rows)), tmp_path)
     assert proof.optimum == Fraction(9, 4)
-    assert any("parameters" in sentence for sentence in proof.program.rounded)
+    assert proof.program.rounded == ()
 
 
 def test_only_what_can_be_rounded_is_named():
@@ -75,7 +75,7 @@ def test_only_what_can_be_rounded_is_named():
     twice = [0.3 * (0.1 * x[0]) >= 1, 0.7 * (0.1 * x[1]) >= 1, x[0] / 3 >= 1]
     told = wb.prove(cp.Problem(cp.Minimize(x[0] + x[1]), twice)).program.rounded
     assert len(told) == 3
-    assert all("product or quotient" in sentence for sentence in told)
+    assert all("rounded when it is compiled" in sentence for sentence in told)
 
 
 @pytest.mark.filterwarnings("error")

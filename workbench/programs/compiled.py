@@ -1,8 +1,6 @@
 """A cp.Problem as the program that is proven: compiled once by CVXPY, with its rows traced to the user's constraints.
 
-What is proven is the compiled program. CVXPY copies affine constraints, norms, sums of squares, quadratic forms and
-exponential atoms exactly; it rounds sums and products of numbers while it compiles, and approximates powers by
-rational ones. `rounded` says so wherever it can have happened (roundings.py).
+What is proven is the compiled program. `rounded` says what CVXPY rounded or approximated on the way (roundings.py).
 
 Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
 so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
@@ -10,6 +8,7 @@ so that each constraint's dual value holds the numbers of its rows. Rows of no c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.program import Program, printed, program_of
-from workbench.programs.roundings import roundings, shortened
+from workbench.programs.roundings import Canonical, roundings, shortened
 
 
 class Compiled(NamedTuple):
@@ -41,12 +40,15 @@ class Compiled(NamedTuple):
                 variable.save_value(part if variable.shape else part[()])
 
 
-def compiled(problem: Any) -> Compiled:
-    """The program that CVXPY compiles, or `BadInput`, `MissingCapability` with what stands in the way."""
+def compiled(problem: Any, reading: str = "float") -> Compiled:
+    """The program that CVXPY compiles, or `BadInput`, `MissingCapability` with what stands in the way.
+
+    What was rounded on the way is told of the numbers as `reading` takes them.
+    """
     import cvxpy as cp
 
     refuse(problem, cp)
-    data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+    data, chain, inverse = by_cvxpy(problem, cp)
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
         raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
     dims = data["dims"]
@@ -66,13 +68,36 @@ def compiled(problem: Any) -> Compiled:
     program = program_of(
         sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
         constant=float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3]),
-        sign=sign, rows=names, columns=columns_of(data, problem, n), rounded=roundings(problem), name="the problem",
+        sign=sign, rows=names, columns=columns_of(data, problem, n), name="the problem",
     )  # fmt: skip
+    told_of = roundings(problem, affine_form(problem, chain, data["param_prob"]), program, reading)
+    program = replace(program, rounded=told_of)
     places = data["param_prob"].var_id_to_col
     columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
     return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
+def by_cvxpy(problem: Any, cp: Any) -> Any:
+    """CVXPY's data, chain and inverse data; whatever CVXPY raises as one sentence."""
+    try:
+        return problem.get_problem_data(cp.CLARABEL, solver_opts={})
+    except Exception as error:  # CVXPY raises many kinds of errors for what its canonicalizers do not take
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise BadInput(f"CVXPY cannot compile the problem: {words[:WORDS].rstrip('.')}; rewrite that part.") from error
+
+
+def affine_form(problem: Any, chain: Any, stuffed: Any) -> Canonical | None:
+    """The problem as CVXPY has it before its numbers are computed; None if its variables are not those compiled."""
+    for reduction in chain.reductions:
+        if type(reduction).__name__ == "ConeMatrixStuffing":
+            break
+        problem, _ = reduction.apply(problem)
+    pairs = list(zip(problem.variables(), stuffed.variables, strict=False))
+    alike = len(problem.variables()) == len(stuffed.variables) and all(a.shape == b.shape for a, b in pairs)
+    return Canonical(problem, {a.id: stuffed.var_id_to_col[b.id] for a, b in pairs}) if alike else None
+
+
+WORDS = 200  # characters of an error of CVXPY's
 REBUILT = ("symmetric", "diag", "hermitian", "complex", "imag")  # attributes whose variables CVXPY replaces by others
 
 

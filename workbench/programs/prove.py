@@ -438,6 +438,6 @@ def prove(problem: Any, reading: str = "float", backend: str | None = None, time
     if not isinstance(problem, Program):
         from workbench.programs.compiled import compiled
 
-        problem, _, _, start = compiled(problem)
+        problem, _, _, start = compiled(problem, reading)
         return prove_program(problem, reading, backend, time_limit, None if backend else start)
     return prove_program(problem, reading, backend, time_limit)
