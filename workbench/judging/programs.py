@@ -12,7 +12,7 @@ and, in order, the first that holds:
     not converged   (feasibility) f(x) lies below L by more than the tolerance, relative to the same size
     agrees          f(x) lies within the tolerance of L, or of U where the interval is no wider than the tolerance
     not comparable  f(x) lies within the tolerance of U, and the interval is too wide, or open, to say more
-    not converged   f(x) lies above U: with a history of checkpoints the sentence says how fast f falls, or that f settled
+    not converged   f(x) lies above U; with a history of checkpoints the sentence says how fast f falls, or settles
 
 There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
 why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged by the same rules
@@ -22,12 +22,14 @@ why a flat history alone proves nothing). A formulation that is its CVXPY text a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.contracts import Floats
-from workbench.errors import BadInput
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import settling, stands
@@ -49,15 +51,10 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     if isinstance(learned, Exception):
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
-    if not (isinstance(tolerance, int | float) and 0 <= tolerance < np.inf):
-        raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
     compiled(problem)  # raises what `prove` raises, before any values are looked at
-    try:
-        steps = checkpoints(learned)
-    except (TypeError, ValueError):
-        return Verdict(
-            FAILED, np.inf, "The passes of a checkpoint are no numbers; give (passes, values).", rule="weights"
-        )
+    steps = checkpoints(learned)
+    if fault := out_of_order([passes for passes, _ in steps]):
+        return Verdict(FAILED, np.inf, fault, rule="weights")
     for _, values in steps:
         if fault := unusable(values, problem):
             return Verdict(FAILED, np.inf, fault, rule="weights")
@@ -86,34 +83,62 @@ def crosscheck_text(reports: list[Report], reference: Reference, tolerance: floa
     return judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
 
 
-def checkpoints(learned: Any) -> list[tuple[float, Any]]:  # a user's values
+def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
     """(passes, values), one or several."""
     several = isinstance(learned, Sequence) and not isinstance(learned, str) and len(learned)
     if several and all(isinstance(each, tuple) and len(each) == 2 for each in learned):
-        return [(float(passes), values) for passes, values in learned]
+        return list(learned)
     return [(1.0, learned)]
 
 
-def named(values: Any, problem: cp.Problem) -> dict[Any, Any]:  # a user's values, and keys
-    """Values by variable; those that are missing are left out."""
+def out_of_order(passes: list[Any]) -> str | None:  # a user's values
+    """Why these passes are no history, in a sentence."""
+    real = [isinstance(each, Real) and 0 < each < np.inf for each in passes]
+    if not all(real):
+        return f"The passes of checkpoint {real.index(False) + 1} are no positive number; give (passes, values)."
+    if any(later <= earlier for earlier, later in pairwise(passes)):
+        return "The passes of the checkpoints do not increase; give them in the order of the run."
+    return None
+
+
+def named(values: Any, problem: cp.Problem) -> dict[int, Any]:  # a user's values, and keys
+    """Values by the variable's id; keys that are no variable stay as they are."""
     variables = problem.variables()
     if not isinstance(values, Mapping):
-        return {variables[0]: values} if len(variables) == 1 else {}
-    by_name = {variable.name(): variable for variable in variables}
-    return {by_name.get(key, key) if isinstance(key, str) else key: value for key, value in values.items()}
+        return {variables[0].id: values} if len(variables) == 1 else {}
+    by_name = {variable.name(): variable.id for variable in variables}
+    return {by_name.get(key, key) if isinstance(key, str) else of_variable(key): each for key, each in values.items()}
+
+
+def of_variable(key: Any) -> Any:  # a user's key
+    from cvxpy import Variable
+
+    return key.id if isinstance(key, Variable) else (key,)
+
+
+def written_out(value: Any) -> Any:  # a user's values
+    return value.toarray() if sparse.issparse(value) else value
 
 
 def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     """Why these values cannot be judged, in a sentence."""
-    keyed = named(values, problem)
-    given = {key.id: value for key, value in keyed.items() if hasattr(key, "id")}  # a user's key may be anything
+    given = named(values, problem)
+    twice = [v.name() for v in problem.variables() if sum(v.name() == each.name() for each in problem.variables()) > 1]
+    if twice and isinstance(values, Mapping) and any(key in twice for key in values if isinstance(key, str)):
+        return f"Several variables are called {twice[0]}; give values by the variables themselves."
+    if strange := [key for key in given if key not in {variable.id for variable in problem.variables()}]:
+        return f"The key {strange[0]!s:.60} is no variable of the problem; give {{variable: values}}."
     for variable in problem.variables():
-        if variable.id not in given:
+        if given.get(variable.id) is None:
             return f"The values of {variable.name()} are missing; give {{variable: values}} for each variable."
+        value = given[variable.id]
         try:
-            found = np.asarray(given[variable.id], float)
-        except (TypeError, ValueError):
+            found = np.asarray(written_out(value))
+            found = found if found.dtype.kind == "c" else found.astype(float)
+        except (TypeError, ValueError, OverflowError):
             return f"The values of {variable.name()} are not numbers."
+        if found.dtype.kind == "c":
+            return f"The values of {variable.name()} are complex; give real numbers."
         if found.shape != variable.shape:
             return f"The values of {variable.name()} have shape {found.shape}, not {variable.shape}."
         if not np.isfinite(found).all():
@@ -123,13 +148,17 @@ def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
 
 def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float]:  # a user's values
     """(objective as of a minimisation, largest violation of a constraint) at the values."""
-    for variable, value in named(values, problem).items():
-        variable.save_value(np.asarray(value, float))
-    objective = problem.objective.value
-    missed = [float(np.max(constraint.violation(), initial=0.0)) for constraint in problem.constraints]
-    missed += [float(np.max(np.abs(v.value - v.project(v.value)), initial=0.0)) for v in problem.variables()]
+    given = named(values, problem)
+    for variable in problem.variables():
+        value = given[variable.id]
+        variable.save_value(np.asarray(written_out(value), float))
+    with np.errstate(all="ignore"):  # outside of a domain, or beyond floats; told by the sentence
+        objective = problem.objective.value
+        missed = [np.max(constraint.violation(), initial=0.0) for constraint in problem.constraints]
+        missed += [np.max(np.abs(v.value - v.project(v.value)), initial=0.0) for v in problem.variables()]
     value = np.inf if objective is None else sign * float(np.squeeze(objective))
-    return value if np.isfinite(value) else np.inf, max([0.0, *missed])
+    largest = max([0.0, *(float(each) if each == each else np.inf for each in missed)])
+    return value if np.isfinite(value) else np.inf, largest
 
 
 class Ends(NamedTuple):

@@ -1,10 +1,10 @@
 """What CVXPY rounds or approximates on its way from a problem to the compiled program, in sentences.
 
-*Numbers.* CVXPY first writes each atom as affine expressions of new variables in cones, and then computes the numbers of
-these expressions in floats. At a random point of large whole numbers, the exact value of each such expression
+*Numbers.* CVXPY first writes each atom as affine expressions of new variables in cones, and then computes the numbers
+of these expressions in floats. At a random point of large whole numbers, the exact value of each such expression
 (values.py) is compared with the values of the compiled rows and of the compiled objective: two that differ anywhere
-differ there, but for a chance below 2⁻⁵⁰ (Schwartz, 1980). Where a value is missed, the smallest expressions of the user's
-that CVXPY rounds are named.
+differ there, but for a chance below 2⁻⁵⁰ (Schwartz, 1980). Where a value is missed, the smallest expressions of the
+user's that CVXPY rounds are named.
 
 *Atoms.* How CVXPY writes an atom has been read, atom by atom: those of `EXACT` mean what they say. Powers, norms and
 geometric means say by how much they are approximated; quadratic forms outside of an objective are factored in floats;
