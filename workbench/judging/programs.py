@@ -107,13 +107,12 @@ def named(values: Any, problem: cp.Problem) -> dict[int, Any]:  # a user's value
     if not isinstance(values, Mapping):
         return {variables[0].id: values} if len(variables) == 1 else {}
     by_name = {variable.name(): variable.id for variable in variables}
-    return {by_name.get(key, key) if isinstance(key, str) else of_variable(key): each for key, each in values.items()}
 
+    def key_of(key: Any) -> Any:  # a user's key
+        own = [variable.id for variable in variables if variable is key]
+        return own[0] if own else by_name.get(key, key) if isinstance(key, str) else (key,)
 
-def of_variable(key: Any) -> Any:  # a user's key
-    from cvxpy import Variable
-
-    return key.id if isinstance(key, Variable) else (key,)
+    return {key_of(key): each for key, each in values.items()}
 
 
 def written_out(value: Any) -> Any:  # a user's values

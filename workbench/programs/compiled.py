@@ -47,7 +47,7 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
     """
     import cvxpy as cp
 
-    refuse(problem, cp)
+    check_problem(problem)
     data, chain, inverse = by_cvxpy(problem, cp)
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
         raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
@@ -63,7 +63,8 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
     sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
     told = numbered_rows(chain, inverse, n, len(b))
     owners = owners_of(problem, told, len(b))
-    names = [label(problem.constraints[k], k) if k >= 0 else "" for k in owners.tolist()]
+    own = labels(problem)
+    names = [own[k] if k >= 0 else "" for k in owners.tolist()]
     keep = ~(np.isposinf(b) & (np.arange(len(b)) >= dims.zero) & (np.arange(len(b)) < dims.zero + dims.nonneg))
     program = program_of(
         sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
@@ -101,8 +102,10 @@ WORDS = 200  # characters of an error of CVXPY's
 REBUILT = ("symmetric", "diag", "hermitian", "complex", "imag")  # attributes whose variables CVXPY replaces by others
 
 
-def refuse(problem: Any, cp: Any) -> None:
+def check_problem(problem: Any) -> None:
     """One sentence for problems that cannot be proven."""
+    import cvxpy as cp
+
     if not isinstance(problem, cp.Problem):
         raise BadInput(
             f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
@@ -125,9 +128,10 @@ def refuse(problem: Any, cp: Any) -> None:
         raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")
 
 
-def label(constraint: Any, number: int) -> str:
-    """The user's label of a constraint, else its expression."""
-    return printed(constraint.label or shortened(str(constraint)) or f"constraint {number + 1}")
+def labels(problem: Any) -> list[str]:
+    """For each constraint the user's label, else its expression; where several are the same, with its number."""
+    found = [printed(each.label or shortened(str(each)) or "constraint") for each in problem.constraints]
+    return [f"{name} (constraint {k + 1})" if found.count(name) > 1 else name for k, name in enumerate(found)]
 
 
 def numbered_rows(chain: Any, inverse: Any, n: int, m: int) -> dict[int, Any]:
