@@ -57,6 +57,12 @@ OTHERS = {
         "log_normcdf": cp.Problem(cp.Maximize(cp.log_normcdf(y) - y)),
     },
     LONG: {"whole numbers": least(y, y >= 2**53 + 1), "in arrays": least(y, np.array([1, 2**60 + 1]) @ x <= y)},
+    "by a rational one": {
+        "power": least(cp.power(y, 1 / 3) * -1),
+        "pi": least(cp.power(y, np.pi)),
+        "norm": least(cp.pnorm(x, 2.7)),
+        "weights": cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1]),
+    },
     "not looked into": {"a partial minimum": least(partial_optimize(least(y, y >= x[0]), [y]), x >= 1)},
 }
 CASES = [(COMPILED, name, problem) for name, problem in NAMED.items()]
@@ -77,6 +83,7 @@ EXACT = {
     "powers of two": least(0.5 * cp.quad_form(x, Q) + cp.quad_over_lin(y, 4)),
     "a product of a sum": least(y, np.array([0.1, 0.7]) @ (z[:2] + x) <= y, np.array([0.1, 0.7]) @ z[1:] >= -1),
     "cones": least(cp.norm(x - 0.1), x[0] + y == 0.3, cp.log_sum_exp(x) <= 0.1),
+    "powers": least(cp.power(y, 1.5) + cp.pnorm(x, 3) + cp.inv_pos(z[0]) - cp.geo_mean(z, [1, 2, 5])),
     "one square": least(0.05 * cp.sum_squares(x) + cp.sum(0.1 * x[0] + x[1])),
     "whole numbers and constants": least(y, y >= 10**20, y >= cp.abs(cp.Constant(-0.3)), 1e20 * x >= 1e16),
     "a parameter": least(y, share * y >= 1),
@@ -146,3 +153,8 @@ def test_each_reading_has_its_own_roundings():
     assert wb.prove(problem).program.rounded == ()
     [told] = wb.prove(problem, reading="decimal").program.rounded
     assert COMPILED in told
+
+
+def test_weights_may_be_exact_as_decimals():
+    problem = cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1])
+    assert compiled(problem, "decimal").program.rounded == ()

@@ -8,6 +8,7 @@ so that each constraint's dual value holds the numbers of its rows. Rows of no c
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.program import Program, printed, program_of
-from workbench.programs.roundings import Canonical, roundings, shortened
+from workbench.programs.roundings import Canonical, atoms, roots, roundings, shortened
 
 
 class Compiled(NamedTuple):
@@ -79,27 +80,47 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
 
 
 def by_cvxpy(problem: Any, cp: Any) -> Any:
-    """CVXPY's data, chain and inverse data; whatever CVXPY raises as one sentence."""
-    try:
-        return problem.get_problem_data(cp.CLARABEL, solver_opts={})
-    except Exception as error:  # CVXPY raises many kinds of errors for what its canonicalizers do not take
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise BadInput(f"CVXPY cannot compile the problem: {words[:WORDS].rstrip('.')}; rewrite that part.") from error
+    """CVXPY's data, chain and inverse data; whatever CVXPY raises as one sentence.
+
+    CVXPY's advice on speed and approximations is passed over: what is approximated is told by `rounded`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return problem.get_problem_data(cp.CLARABEL, solver_opts={})
+        except Exception as error:  # CVXPY raises many kinds of errors for what its canonicalizers do not take
+            words = " ".join(str(error).split())[:WORDS].rstrip(".") or without_words(problem, error)
+            raise BadInput(f"CVXPY cannot compile the problem: {words}; rewrite that part.") from error
+
+
+def without_words(problem: Any, error: Exception) -> str:
+    """What an error that says nothing is likely to be about."""
+    split = [atom for root in roots(problem) for atom in atoms(root) if type(atom).__name__ in ("real", "imag", "conj")]
+    return f"{split[0]} stands among real variables only" if split else type(error).__name__
 
 
 def affine_form(problem: Any, chain: Any, stuffed: Any) -> Canonical | None:
     """The problem as CVXPY has it before its numbers are computed; None if its variables are not those compiled."""
-    for reduction in chain.reductions:
-        if type(reduction).__name__ == "ConeMatrixStuffing":
-            break
-        problem, _ = reduction.apply(problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same advice as before
+        for reduction in chain.reductions:
+            if type(reduction).__name__ == "ConeMatrixStuffing":
+                break
+            problem, _ = reduction.apply(problem)
     pairs = list(zip(problem.variables(), stuffed.variables, strict=False))
     alike = len(problem.variables()) == len(stuffed.variables) and all(a.shape == b.shape for a, b in pairs)
     return Canonical(problem, {a.id: stuffed.var_id_to_col[b.id] for a, b in pairs}) if alike else None
 
 
 WORDS = 200  # characters of an error of CVXPY's
-REBUILT = ("symmetric", "diag", "hermitian", "complex", "imag")  # attributes whose variables CVXPY replaces by others
+REBUILT = (
+    "symmetric",
+    "diag",
+    "hermitian",
+    "complex",
+    "imag",
+    "sparsity",
+)  # attributes whose variables CVXPY replaces by others
 
 
 def check_problem(problem: Any) -> None:

@@ -19,12 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.errors import BadInput
-from workbench.programs.compiled import Compiled, check_problem, compiled, labels
+from workbench.programs.compiled import Compiled, compiled, labels
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
 from workbench.programs.prove import FEW, Proof, prove_program, rounded_before
 from workbench.programs.rays import relaxed
 from workbench.programs.roundings import atoms, curved, parts, shortened
+
+FINITE = {  # atoms that are finite everywhere
+    *("abs", "max", "maximum", "min", "minimum", "cummax", "norm1", "norm_inf", "sum_largest", "dotsort", "QuadForm"),
+    *("exp", "logistic", "log_sum_exp", "huber"),
+}
 
 
 class Demand(NamedTuple):
@@ -76,7 +81,7 @@ def infeasible(problem: Any, reading: str = "float", backend: str | None = None)
     """
     if isinstance(problem, Program):
         return of_rows(problem, reading, backend)
-    check_problem(problem)
+    compiled(problem, reading)  # raises what `prove` raises
     asked = demands(problem)
 
     def proven(chosen: list[Demand]) -> tuple[Compiled, Proof]:
@@ -151,8 +156,8 @@ def domains(atoms_of: list[Any], place: str) -> list[Demand]:
 
 
 def curved_atoms(expression: Any) -> list[Any]:
-    """The atoms of an expression that are neither affine nor constant, the outer ones first."""
-    return [atom for atom in atoms(expression) if curved(atom)]
+    """The atoms of an expression that may be infinite somewhere, the outer ones first."""
+    return [atom for atom in atoms(expression) if curved(atom) and type(atom).__name__ not in FINITE]
 
 
 def settled(proof: Proof) -> None:

@@ -107,7 +107,8 @@ class Proof:
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
             shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
-            because = f": {', '.join(shown_names)} contradict one another" if self.names else ""
+            verb = "contradict one another" if len(self.names) > 1 else "cannot hold"
+            because = f": {', '.join(shown_names)} {verb}" if self.names else ""
             return f"No point satisfies the constraints of {about}{because}."
         if self.kind == UNBOUNDED:
             return f"The objective of {about} improves without end along a ray of feasible points."

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic.rationals import Ratios
-from workbench.programs.program import Program, decimals, exact, matrix_of, stored
-from workbench.programs.values import ENDLESS, LINEAR, PRODUCTS, Point, Unknown, dense, numbers, value_at
+from workbench.programs.program import Exact, Program, decimals, exact, matrix_of, stored
+from workbench.programs.values import ENDLESS, LINEAR, PRODUCTS, Point, Read, Unknown, dense, numbers, value_at
 
 LENGTH = 60  # characters of an expression in a sentence
 BITS = 60  # of a random whole number
@@ -56,19 +56,19 @@ class Canonical(NamedTuple):
 def roundings(problem: Any, canonical: Canonical | None, program: Program, reading: str) -> tuple[str, ...]:
     """The sentences about a cp.Problem, each once."""
     found: dict[str, None] = {}
-    objective = problem.objective.args[0]
+    objective, read = problem.objective.args[0], decimals if reading == "decimal" else stored
     copied = {id(form) for form in summands(objective)}
     for root in roots(problem):
         for atom in atoms(root):
-            for why in reasons(atom, copied):
+            for why in reasons(atom, copied, read):
                 found[f"{shortened(str(atom))}: {why}"] = None
     if canonical is None:
         return (*found, f"the problem: {UNREAD}")
-    computed, sound = compare(canonical, program, reading)
+    computed, sound = compare(canonical, exact(program, reading), read)
     for atom in computed:
         found[f"{shortened(str(atom))}: {COMPUTED}"] = None
     if sound is not True:
-        named = list(dict.fromkeys(culprits(problem, reading))) if sound is False else []
+        named = list(dict.fromkeys(culprits(problem, read))) if sound is False else []
         found |= dict.fromkeys(named or [f"{shortened(str(objective if sound is False else sound))}: {default(sound)}"])
     return tuple(found)
 
@@ -109,7 +109,7 @@ def shortened(words: str) -> str:
 # ── atoms ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def reasons(atom: Any, copied: set[int]) -> Iterator[str]:
+def reasons(atom: Any, copied: set[int], read: Read) -> Iterator[str]:
     """Why an atom of the user's may be compiled to something else than what it says."""
     kind = type(atom).__name__
     if not atom.args:
@@ -122,11 +122,11 @@ def reasons(atom: Any, copied: set[int]) -> Iterator[str]:
         return
     if kind not in AFFINE and kind not in EXACT:
         yield UNREAD
-    if getattr(atom, "approx_error", 0):
+    if kind in ("PowerApprox", "PnormApprox", "GeoMeanApprox") and exponents(atom, read):
         yield POWER
     if kind == "QuadForm" and id(atom) not in copied:
         yield FACTORED
-    if kind == "quad_over_lin" and atom.args[1].is_constant() and not inverted(atom.args[1]):
+    if kind == "quad_over_lin" and atom.args[1].is_constant() and not inverted(atom.args[1], read):
         yield ROUNDED
 
 
@@ -135,17 +135,32 @@ def long(values: np.ndarray) -> bool:
     if values.dtype.kind != "f":
         return False
     large = values[np.isfinite(values) & (np.abs(values) >= WIDE)]
-    return any(len(f"{abs(value):.16e}".partition("e")[0].rstrip("0.").replace(".", "")) > DIGITS for value in large)
+    return any(
+        len(repr(abs(value)).partition("e")[0].replace(".", "").rstrip("0")) > DIGITS for value in large.tolist()
+    )
 
 
-def inverted(constant: Any) -> bool:
+def exponents(atom: Any, read: Read) -> bool:
+    """Whether the rational exponent or weights that CVXPY takes differ from those that are written."""
+    if hasattr(atom, "w") and not hasattr(atom, "p_used"):
+        written, used = [Fraction(w) for w in fractions(read(np.asarray(atom.p, float)[atom._keep]))], list(atom.w)
+        return [each / sum(written) for each in written] != used
+    pair = (atom._p_orig, atom.p_used) if hasattr(atom, "p_used") else (atom.original_p, atom.p)
+    return fractions(read(np.array([float(pair[0])])))[0] != pair[1]
+
+
+def fractions(values: Ratios) -> list[Fraction]:
+    return [Fraction(int(each), values.unit) for each in values.whole.tolist()]
+
+
+def inverted(constant: Any, read: Read) -> bool:
     """Whether a float holds 1 / c."""
     try:
-        c = value_at(constant, Point({}, stored, []))
+        c = value_at(constant, Point({}, read, []))
     except Unknown:
         return False
     value = Fraction(int(c.whole.ravel()[0]), c.unit)
-    return bool(value) and Fraction(float(1 / value)) == 1 / value
+    return bool(value) and fractions(read(np.array([float(1 / value)])))[0] == 1 / value
 
 
 def fit(atom: Any, kind: str) -> str | None:
@@ -174,15 +189,15 @@ def alike(pattern: Any, atom: Any) -> bool:
 # ── numbers ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def compare(canonical: Canonical, program: Program, reading: str) -> tuple[list[Any], Any]:
+def compare(canonical: Canonical, e: Exact, read: Read) -> tuple[list[Any], Any]:
     """Constants that floats computed, and True, False, or the expression that has no exact value here."""
-    e, columns = exact(program, reading), canonical.columns
-    x, rng = np.zeros(e.shape[1], object), np.random.default_rng(len(columns))
+    columns, rng = canonical.columns, np.random.default_rng(len(canonical.columns))
+    x = np.zeros(e.shape[1], object)
     x[:] = drawn(rng, e.shape[1]).tolist()
     variables = {v.id: v for v in canonical.problem.variables()}
     values = {key: x[start : start + variables[key].size] for key, start in columns.items()}
     values = {key: np.reshape(value, variables[key].shape, order="F") for key, value in values.items()}
-    at = Point(values, decimals if reading == "decimal" else stored, [])
+    at = Point(values, read, [])
     point = Ratios(x, 1)
     s = e.b - e.A @ point
     square = Fraction(int(sum(x[e.P.rows] * e.P.whole * x[e.P.columns])), 2 * e.P.unit)
@@ -207,32 +222,31 @@ def fraction(whole: Any, unit: int) -> Fraction:
     return Fraction(int(whole), unit)
 
 
-def culprits(problem: Any, reading: str) -> Iterator[str]:
+def culprits(problem: Any, read: Read) -> Iterator[str]:
     """The smallest expressions of the user's whose numbers CVXPY rounds."""
     for root in roots(problem):
         heads = [root, *(arg for atom in atoms(root) if curved(atom) for arg in atom.args)]
         for head in heads:
-            yield from (f"{shortened(str(each))}: {ROUNDED}" for each in smallest(head, reading))
+            yield from (f"{shortened(str(each))}: {ROUNDED}" for each in smallest(head, read))
 
 
 def curved(atom: Any) -> bool:
     return bool(atom.args) and type(atom).__name__ not in AFFINE and not atom.is_constant()
 
 
-def smallest(expression: Any, reading: str) -> list[Any]:
+def smallest(expression: Any, read: Read) -> list[Any]:
     """Among an expression and the affine ones below, those that are rounded while nothing below them is."""
-    if not expression.args or curved(expression) or copies(expression, reading):
+    if not expression.args or curved(expression) or copies(expression, read):
         return []
-    below = [each for arg in expression.args for each in smallest(arg, reading)]
+    below = [each for arg in expression.args for each in smallest(arg, read)]
     return below or [expression]
 
 
-def copies(expression: Any, reading: str) -> bool:
+def copies(expression: Any, read: Read) -> bool:
     """Whether CVXPY compiles the affine expression over its variables and curved atoms without rounding."""
     import cvxpy as cp
 
     skeleton, rng = bare(expression, cp), np.random.default_rng(0)
-    read = decimals if reading == "decimal" else stored
     variables = skeleton.variables()
     values = {v.id: np.reshape(drawn(rng, v.size).astype(object), v.shape, order="F") for v in variables}
     try:
