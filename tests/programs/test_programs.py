@@ -248,6 +248,35 @@ def test_rows_find_their_constraints():
     assert [found.program.rows[k] for k in np.flatnonzero(found.owners == 2)] == ["0.0 <= x"] * 3
 
 
+@pytest.mark.parametrize("attributes", [{}, {"nonneg": True}, {"bounds": [-3, np.array([9.0, 8.0, np.inf])]}])
+def test_proving_leaves_a_problem_as_it_was(attributes):
+    """CVXPY notes in its reductions which variables it replaced; the same problem is compiled and solved again."""
+    y, price = cp.Variable(3, name="y", **attributes), cp.Parameter(3, nonneg=True, value=[1, 2, 3])
+    problem = cp.Problem(cp.Minimize(price @ y), [cp.sum(y) >= 2, y >= 0])
+    for value in ([1, 2, 3], [3, 2, 1]):
+        price.value = value
+        first, second = compiled(problem), compiled(problem)
+        assert [first.program.columns[k] for k in range(3)] == ["y[0]", "y[1]", "y[2]"]
+        assert first.columns == second.columns
+        proof = wb.prove(problem)
+        assert proof.optimum == 2
+        second.assign(problem, proof.x)
+        assert price.value @ y.value == 2
+        assert problem.solve(cp.CLARABEL) == pytest.approx(2)
+        assert wb.crosscheck(y.value, problem).verdict == "agrees"
+
+
+def test_numbers_beyond_the_range_of_the_simplex_method():
+    x = cp.Variable(2)
+    tiny = cp.Problem(cp.Minimize(cp.sum(x)), [1e-12 * x >= np.array([1e-24, 3e-12]), 1e-11 * x[0] <= 1e12])
+    assert wb.prove(tiny, reading="decimal").optimum == Fraction(1, 10**12) + 3
+    huge = cp.Problem(cp.Maximize(1e-30 * x[0] - x[1]), [1e30 * x[0] <= 1, x[1] >= 1e-20, 1e25 * x[1] >= 1])
+    assert wb.prove(huge, reading="decimal").optimum == Fraction(1, 10**60) - Fraction(1, 10**20)
+    none = cp.Problem(cp.Minimize(x[0]), [1e-12 * x[0] >= 1e-24, 1e-11 * x[0] <= -1e12])
+    assert wb.prove(none).kind == "infeasible"
+    assert wb.infeasible(none).irreducible
+
+
 # ── forgeries ─────────────────────────────────────────────────────────────────────────────────────
 
 

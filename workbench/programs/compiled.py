@@ -9,6 +9,7 @@ so that each constraint's dual value holds the numbers of its rows. Rows of no c
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -61,7 +62,7 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
         )
     q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
     P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
-    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    sign, columns = -1 if isinstance(problem.objective, cp.Maximize) else 1, places_of(problem, chain, data)
     told = numbered_rows(chain, inverse, n, len(b))
     owners = owners_of(problem, told, len(b))
     own = labels(problem)
@@ -70,12 +71,10 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
     program = program_of(
         sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
         constant=float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3]),
-        sign=sign, rows=names, columns=columns_of(data, problem, n), name="the problem",
+        sign=sign, rows=names, columns=columns_of(columns, problem, n), name="the problem",
     )  # fmt: skip
     told_of = roundings(problem, affine_form(problem, chain, data["param_prob"]), program, reading)
     program = replace(program, rounded=told_of)
-    places = data["param_prob"].var_id_to_col
-    columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
     return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
@@ -106,10 +105,17 @@ def affine_form(problem: Any, chain: Any, stuffed: Any) -> Canonical | None:
         for reduction in chain.reductions:
             if type(reduction).__name__ == "ConeMatrixStuffing":
                 break
-            problem, _ = reduction.apply(problem)
+            problem, _ = apart(reduction).apply(problem)
     pairs = list(zip(problem.variables(), stuffed.variables, strict=False))
     alike = len(problem.variables()) == len(stuffed.variables) and all(a.shape == b.shape for a, b in pairs)
     return Canonical(problem, {a.id: stuffed.var_id_to_col[b.id] for a, b in pairs}) if alike else None
+
+
+def apart(reduction: Any) -> Any:
+    """A copy of one of CVXPY's reductions, whose notes on the problem stay as the next solve needs them."""
+    fresh = copy(reduction)
+    vars(fresh).update({key: dict(value) for key, value in vars(reduction).items() if isinstance(value, dict)})
+    return fresh
 
 
 WORDS = 200  # characters of an error of CVXPY's
@@ -209,11 +215,22 @@ def flat(value: Any) -> list[np.ndarray]:
     return [np.ravel(value.toarray() if sparse.issparse(value) else np.asarray(value, float))]
 
 
-def columns_of(data: Any, problem: Any, n: int) -> list[str]:
+def places_of(problem: Any, chain: Any, data: Any) -> dict[int, slice]:
+    """The columns of each variable, by its id; CVXPY puts variables without bounds in the place of those with."""
+    places, again = data["param_prob"].var_id_to_col, chain.compose_var_id_map()
+    found = {}
+    for variable in problem.variables():
+        known = [each for each in again.get(variable.id, [variable.id]) if each in places]
+        if len(known) == 1:
+            found[variable.id] = slice(places[known[0]], places[known[0]] + variable.size)
+    return found
+
+
+def columns_of(places: dict[int, slice], problem: Any, n: int) -> list[str]:
     """Names of the compiled variables: the user's, with the entry's number where there are several."""
     names = [""] * n
     for variable in problem.variables():
-        start = data["param_prob"].var_id_to_col.get(variable.id)
+        start = places[variable.id].start if variable.id in places else None
         for k in range(variable.size if start is not None else 0):
             names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
