@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
@@ -11,7 +12,9 @@ from cvxpy.transforms.partial_optimize import partial_optimize
 
 import workbench as wb
 from workbench.errors import MissingCapability
-from workbench.programs.compiled import compiled
+from workbench.programs.compiled import affine_form, by_cvxpy, compiled
+from workbench.programs.program import exact, stored
+from workbench.programs.roundings import compare
 
 x, y, z = cp.Variable(2, name="x"), cp.Variable(name="y"), cp.Variable(3, name="z")
 Q, A = np.array([[1.1, 0.3], [0.3, 0.7]]), np.array([[0.1, 0.2], [0.3, 0.6]])
@@ -265,3 +268,20 @@ def test_each_reading_has_its_own_roundings():
 def test_weights_may_be_exact_as_decimals():
     problem = cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1])
     assert compiled(problem, "decimal").program.rounded == ()
+
+
+def test_a_planted_error_of_one_unit_in_the_last_place_is_seen():
+    """Whatever number of the compiled program is moved to the next float, the comparison misses a value."""
+    rows = [A @ x + y <= 0.7, cp.norm(x - 0.1) <= z[0], 0.3 * z == 0.9, cp.exp(y) <= z[1]]
+    problem = least(cp.quad_form(x, Q) + 0.7 * y + 0.1, *rows)
+    data, chain, _ = by_cvxpy(problem, cp)
+    canonical, program = affine_form(problem, chain, data["param_prob"]), compiled(problem).program
+    assert compare(canonical, exact(program, "float"), stored) == ([], True)
+    for part in ("P", "A", "q", "b"):
+        values = getattr(program.cone, part)
+        numbers = values if part in "qb" else values.data
+        for k in np.flatnonzero(numbers):
+            kept, numbers[k] = numbers[k], np.nextafter(numbers[k], np.inf)
+            assert compare(canonical, exact(program, "float"), stored) == ([], False), (part, k)
+            numbers[k] = kept
+    assert compare(canonical, exact(replace(program, constant=0.2), "float"), stored) == ([], False)
