@@ -81,7 +81,15 @@ def test_what_is_no_json_object_is_refused():
 
 
 def test_brackets_are_counted_outside_of_text_only():
-    for text, depth in (("", 0), ("3", 0), ("{}", 1), ('{"[": [[]]}', 3), ("[][[]]{}", 2), (r'["\"[[["]', 1), ("]][", 0)):
+    for text, depth in (
+        ("", 0),
+        ("3", 0),
+        ("{}", 1),
+        ('{"[": [[]]}', 3),
+        ("[][[]]{}", 2),
+        (r'["\"[[["]', 1),
+        ("]][", 0),
+    ):
         assert nesting(text) == depth, text
     deep = '{"a": ' + "[" * 19 + "]" * 19 + "}"
     assert not refusal(header, deep)
@@ -268,7 +276,14 @@ def test_shapes_of_arrays_that_are_refused():
     for shape, held in (("(2,)", 8), ("(2,)", 24), ("(0,)", 8), ("()", 0), ("(2, 2)", 16), ("(2, 0)", 16)):
         found = refusal(array_of, raw_array(described(shape=shape), b"\0" * held), "a")
         assert found == f"the array a has the shape {shape}, which does not fit its bytes", shape
-    for point, told in ((0xD7FF, ""), (0xD800, "text"), (0xDFFF, "text"), (0xE000, ""), (0x10FFFF, ""), (0x110000, "text")):
+    for point, told in (
+        (0xD7FF, ""),
+        (0xD800, "text"),
+        (0xDFFF, "text"),
+        (0xE000, ""),
+        (0x10FFFF, ""),
+        (0x110000, "text"),
+    ):
         for text in ((point, 65), (65, point)):
             body = b"".join(each.to_bytes(4, "little") for each in text)
             found = refusal(array_of, raw_array(described("'<U2'"), body), "a")
@@ -309,7 +324,9 @@ def test_parts_are_asked_for_by_name_type_and_shape():
 
 
 def test_numbers_of_parts_lie_where_they_are_asked_for():
-    own = fields(a=[1.0, -2.0], b=[3, 5], c=[np.nan, 1.0], d=[1.0, np.inf], e=[0.0, 1.0], n=4, m=1 << 40, f=(1 << 40) + 1)
+    own = fields(
+        a=[1.0, -2.0], b=[3, 5], c=[np.nan, 1.0], d=[1.0, np.inf], e=[0.0, 1.0], n=4, m=1 << 40, f=(1 << 40) + 1
+    )
     assert own.floats("a", 2).tolist() == [1, -2]
     for name in "cd":
         assert refusal(own.floats, name, 2) == f"data_{name} holds a number that is not finite"
