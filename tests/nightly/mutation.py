@@ -111,23 +111,21 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
     "check": "of multiclass|program (optimal|infeasible)",
 }
+DIRECT = {  # what calls a module by itself, and comes first
+    **dict.fromkeys(("archive", "faults"), (FILES,)),
+    **dict.fromkeys(("check", "contracts", "program", "kinds/cuts", "kinds/tangent", "kinds/tree"), (VERDICTS,)),
+}
+ALONE = ("archive", "faults", "check")  # these need no certificates by chance
+OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 
 
 def checked(path: Path) -> Target:
     """The tests of a module of the checker."""
-    name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
-    if path.stem in ("archive", "faults", "check"):
-        tests = (VERDICTS if path.stem == "check" else FILES, PARTS)
-        return Target(tests, ("MOST_*",), plain="workbench.proofs.checker")
-    words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
-    tests = (
-        (PROGRAMS,)
-        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
-        else (CHANCE,)
-    )
-    tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "check") else tests
-    if "/outputs/" in name:
-        tests = (STRUCTURES, *tests)
+    name = path.relative_to(ROOT / "workbench" / "proofs" / "checker").with_suffix("").as_posix()
+    words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
+    tests = DIRECT.get(name, (STRUCTURES,) if name.startswith("outputs/") else ())
+    tests += () if name in ALONE else (PROGRAMS,) if name in OF_PROGRAMS else (CHANCE,)
+    tests += (PROGRAMS,) if name in ("balls", "whole") else ()
     return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 
