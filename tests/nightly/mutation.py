@@ -81,7 +81,7 @@ TARGETS = {
 PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
-VERDICTS = "proofs/checker/test_verdicts"
+VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
     **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
@@ -113,9 +113,12 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
 }
 DIRECT = {  # what calls a module by itself, and comes first
     **dict.fromkeys(("archive", "faults"), (FILES,)),
-    **dict.fromkeys(("check", "contracts", "program", "kinds/cuts", "kinds/tangent", "kinds/tree"), (VERDICTS,)),
+    **dict.fromkeys(("check", "program", "kinds/cuts", "kinds/tree"), (VERDICTS,)),
+    **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    "contracts": (VERDICTS, STRUCTURES),
+    "kinds/tangent": (VERDICTS, ENCLOSURES),
 }
-ALONE = ("archive", "faults", "check")  # these need no certificates by chance
+ALONE = ("archive", "faults", "check", "balls")  # these need no certificates by chance
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 
 
@@ -125,7 +128,7 @@ def checked(path: Path) -> Target:
     words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
     tests = DIRECT.get(name, (STRUCTURES,) if name.startswith("outputs/") else ())
     tests += () if name in ALONE else (PROGRAMS,) if name in OF_PROGRAMS else (CHANCE,)
-    tests += (PROGRAMS,) if name in ("balls", "whole") else ()
+    tests += (PROGRAMS,) if name == "whole" else ()
     return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 
