@@ -165,7 +165,7 @@ class Multiclass:
         self.weights = checked_weights(weights, len(labels))
         self.n_samples, self.n_inputs = self.X.shape
         self.n_features = len(self.classes) * self.n_inputs
-        self.truth = self.labels[:, None]
+        self.truth, self.divisors = self.labels[:, None], np.ones(len(labels))
         self.terms = int(np.diff(self.X.indptr).max()) + 2
         self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()
         self.max_loss: Floats = self.cost[self.labels].max(axis=1)

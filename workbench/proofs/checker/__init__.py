@@ -17,6 +17,7 @@ from workbench.proofs.checker.formulations import (
     costs,
     fixed_cost,
     hard_margin,
+    intercepts,
     self_paced,
     smooth,
     soft_margin,
@@ -27,7 +28,7 @@ from workbench.proofs.checker.outputs import chain, flow, graph, linear, matchin
 
 DEFINITIONS = (
     *(chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
-    *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
+    *(completed, costs, fixed_cost, hard_margin, intercepts, self_paced, smooth, soft_margin),
     *(cuts, program, tangent, searched),
 )
 
