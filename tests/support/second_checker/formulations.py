@@ -11,7 +11,7 @@ import numpy as np
 from .files import Unknown, is_number, need
 from .networks import Flow, Graph, Structured, Tree
 from .reader import Reader
-from .structures import Chain, Linear, Matching, Motif, Multiclass, Sequences, dot, value
+from .structures import Chain, Linear, Matching, Motif, Multiclass, Multilabel, Sequences, dot, value
 
 INF = math.inf
 NAMES = {
@@ -32,6 +32,7 @@ STRUCTURES = {
     "multiclass": Multiclass,
     "chain": Chain,
     "linear": Linear,
+    "multilabel": Multilabel,
     "matching": Matching,
     "motif": Motif,
     "tree": Tree,
@@ -126,7 +127,10 @@ class Program:
             raise Unknown(f"a {self.data.oracle} oracle")
         if self.settings.get("rescaling") != "slack":
             return
-        need(output in ("multiclass", "linear", "chain", "structured"), f"slack is not defined for {output}")
+        need(
+            output in ("multiclass", "linear", "chain", "structured", "multilabel"),
+            f"slack is not defined for {output}",
+        )
         self.kind = "slack"
         if output == "chain":
             cost = self.data.cost
