@@ -84,7 +84,10 @@ CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_par
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
+    **{
+        name: f"of {name}"
+        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
+    },
     "multiclass": "of multiclass",
     "outputs/tree": "of tree",
     "_cuts": "of graph",

@@ -45,7 +45,7 @@ class Registered:
     @classmethod
     def find(cls, name: object, version: object) -> Any:  # a class of the kind
         if not (isinstance(name, str) and type(version) is int and (name, version) in cls.known):
-            raise Unknown(cls.what, name, version, sorted(name for name, _ in cls.known))
+            raise Unknown(cls.what, name, version, sorted({name for name, _ in cls.known}))
         return cls.known[name, version]
 
 
@@ -217,11 +217,13 @@ class Labelled(Structure):
     """A structure whose outputs put one of k labels at each place; place t belongs to row t of X.
 
     k;  labels (N,) the true one of each place;  owner (N,) its sample
+    place_losses(samples) : (P, k) what each label at each place of the samples, in order, adds to ℓ_i
     """
 
     k: int
     labels: Array
     owner: Array
+    place_losses: Callable[[Array], Whole]
 
     def labels_of(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
         """(number in the batch, place, label) at every place of the outputs."""

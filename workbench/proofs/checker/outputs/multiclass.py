@@ -54,8 +54,11 @@ class Multiclass(Labelled):
         found = self.advantages(w, samples) + table
         return Whole(found.values.max(axis=1), found.unit)
 
+    def place_losses(self, samples: Array) -> Whole:
+        return Whole(self.cost.values[self.labels[samples]], self.cost.unit)
+
     def margin(self, w: Whole, samples: Array) -> Whole:
-        return self.augmented(w, samples, Whole(self.cost.values[self.labels[samples]], self.cost.unit))
+        return self.augmented(w, samples, self.place_losses(samples))
 
     def slack(self, w: Whole, samples: Array) -> Whole:
         gains, costs = self.advantages(w, samples), self.cost.values[self.labels[samples]]
