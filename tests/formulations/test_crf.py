@@ -375,7 +375,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault, monkeypatch):
-    """Each changes the source of `_marginals`, or of the sums that it calls; the first test's comparison must notice."""
+    """Each changes the source of `_marginals` or of `_forward_backward`; the first test's comparison must notice."""
     old, new = FAULTS[fault]
     changed = _forward_backward if fault.startswith(("products", "logarithms")) else _marginals
     source = inspect.getsource(changed)

@@ -19,7 +19,8 @@ more additions ≤ 2uM. With the score of the truth, ≤ 2T additions and the sa
 
     |ĥ − h| ≤ 2S + (T + 1)(γ_a M + γ_{K + 4 + κ(3 + log K)}),     a = 8.
 
-The recursion in products, which has its own analysis, keeps to the same bound with a = 16 (outputs/_forward_backward.py).
+The sums over chains in products have their own analysis and keep to this bound with a = 16
+(outputs/_forward_backward.py).
 
 *Gradients.* Numerators and denominators of each quotient have logarithms within |ĥ − h| + γ₈M +
 γ_{K+κ+8} =: ε of the true ones, so every marginal is within a factor e^{±2(T+1)ε} of the true one, and

@@ -1,4 +1,4 @@
-"""Forward and backward sums over all labellings of a batch of sequences, in products or, where these end, in logarithms.
+"""Sums over all labellings of a batch of sequences, forward and backward: in products, else in logarithms.
 
     s_t(b) = ⟨W_b, x_t⟩,   m_t = max_b s_t(b),   M = max_ab A_ab,   e_t(b) = exp(s_t(b) − m_t),   E_ab = exp(A_ab − M)
 
@@ -54,7 +54,7 @@ RANGE = 300.0  # R + 2D, up to which products are used
 class Steps(NamedTuple):
     """A batch of sequences laid out step by step: all first positions, all second ones, …, the longest sequence first.
 
-    The sequences that have a position t are the first `live[t]`, so the rows of step t are those of step t − 1, cut off.
+    The sequences that have a position t come first in the order of lengths, so step t has the first rows of step t − 1.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Sums(NamedTuple):
 
 
 def summed(scores: Floats, A: Floats, steps: Steps, weights: Floats) -> Sums:
-    """The sums of scores s_t(b) − m_t ≤ 0 (N, K) and A − M ≤ 0 (K, K) with weights (N,), by the form that is in range."""
+    """The sums of scores s_t(b) − m_t ≤ 0 (N, K) and A − M ≤ 0 (K, K) with weights (N,), in products where they may."""
     narrow = -scores.min() - 2 * A.min() <= RANGE
     return (in_products if narrow else in_logarithms)(scores, A, steps, weights)
 
