@@ -16,6 +16,7 @@ The rounding errors of either are bounded in objectives/likelihoods.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -24,8 +25,11 @@ import numpy as np
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import Floats, Ints, Kernel, LogPartition
+from workbench.objectives.conditioning import root, shape
 from workbench.objectives.likelihoods import Likelihood, Sizes
 from workbench.outputs._forward_backward import Steps, summed
+
+LinearMap = Callable[[Floats], Floats]  # x ↦ C x, objectives/conditioning.py
 
 
 def score_sizes(rows: Any, W: Floats) -> tuple[Floats, Floats]:
@@ -33,6 +37,19 @@ def score_sizes(rows: Any, W: Floats) -> tuple[Floats, Floats]:
     counts = np.diff(rows.indptr)
     largest = (abs(rows) @ np.abs(W).T).max(axis=1) * (1 + 2 * gamma(counts + 2)) + (counts + 1) * TINY
     return largest, gamma(counts + 2) * largest + (counts + 1) * TINY
+
+
+def of_labels(X: Any, weights: Floats, k: int, mu: float) -> LinearMap | None:
+    """C for θ = [W (k, p), …] and softmax terms of scores W x, at θ = 0 of curvature (k − 1)/k² each."""
+    C = root(X, weights, k, shape(X, weights, mu, (k - 1) / k**2))
+    if C is None:
+        return None
+    p = len(C)
+
+    def change(x: Floats) -> Floats:
+        return np.concatenate([(x[: k * p].reshape(k, p) @ C).ravel(), x[k * p :]])
+
+    return change
 
 
 # ── labels ────────────────────────────────────────────────────────────────────────────────────────
@@ -50,6 +67,9 @@ class Softmax(Likelihood):
         shares /= sums[:, None]
         shares[every, truth] -= 1
         return greatest + np.log(sums) - own, (X.T @ (shares * weights[:, None])).T.ravel()
+
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> LinearMap | None:
+        return of_labels(taken(self.problem.X, samples), weights, len(self.problem.classes), mu)
 
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
         k, m = len(self.problem.classes), len(samples)
@@ -147,11 +167,17 @@ class ForwardBackward(Likelihood):
         values = np.bincount(steps.owners, norms, len(samples))
         return values, np.concatenate([(letters.T @ singles).T.ravel(), pairs.ravel()])
 
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> LinearMap | None:
+        """Of the scores of letters; transitions are left as they are."""
+        batch = self.batch(samples)
+        return of_labels(batch.letters, weights[batch.steps.owners], self.problem.n_classes, mu)
+
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
         chain, k = self.problem, self.problem.n_classes
         at, offsets = chain.positions(samples)
         W, A = chain.split(theta)
-        largest, error = (np.add.reduceat(each, offsets[:-1]) for each in score_sizes(chain.letters[at], W))
+        letters = chain.letters if isinstance(at, slice) else chain.letters[at]
+        largest, error = (np.add.reduceat(each, offsets[:-1]) for each in score_sizes(letters, W))
         steps = np.diff(offsets)
         numbers = largest + steps * (np.abs(A).max() + np.log(k)) + 1
         return Sizes(error, numbers * (1 + gamma(steps + 8)), steps, np.full(len(samples), k), int(steps.sum()) + 8)
