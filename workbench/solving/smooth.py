@@ -12,8 +12,8 @@ F(θ) − F* falls below the rounding of F, u·F, while the gradient still has c
 by central differences of ∇F, steps halved until ‖∇F‖ falls. −∇²F⁻¹∇F descends on ½‖∇F‖² wherever F is
 strongly convex, its derivative there being −‖∇F‖² (Nocedal & Wright 2006, §11.2 and Algorithm 7.1).
 
-Certifying θ takes about as long as F and ∇F. So θ is certified where floats promise the gap, or an interval that is
-SHORTER times shorter than the proven one; and now and then, and at the end, the θ that promises the shortest one.
+Certifying θ takes about as long as F and ∇F. So θ is certified where floats promise the gap; and every few rounds, and
+at the end, the θ that promises the shortest interval.
 
 A checkpoint (recording.py) holds the best θ and the rounds so far; the method that was at work goes on from that θ.
 """
@@ -33,8 +33,7 @@ MOST_PAIRS = 80  # that L-BFGS keeps: on handwritten words a third fewer rounds 
 LEAST_PAIRS = 20
 ROOM = 2**26  # bytes of pairs above the least number
 PATIENCE = 100  # rounds of L-BFGS in which the proven interval must halve
-SHORTER = 8
-STRIDE = 10  # rounds after which some θ is certified, if any promises more than is proven
+STRIDE = 10  # rounds after which a θ is certified that promises more than is proven
 HALVINGS = 20
 PRODUCTS = 400  # Hessian products for one direction, at most
 ACCURACY = 0.01  # of a direction: its residual relative to the gradient
@@ -71,7 +70,7 @@ class Descent:
         self.bounds, self.gap, self.observe = bounds, request.gap, request.observe
         self.clock, self.oracle, self.ended = Clock(request.time_limit, request.max_rounds), Stopwatch(), ""
         self.blurred = False  # whether rounding is most of the gap, so that no method can shrink the gap much
-        self.closest: tuple[float, Floats] = np.inf, bounds.start  # the least length promised, and its θ
+        self.closest: tuple[float, Floats] = np.inf, bounds.start  # the least length promised and not proven, and its θ
         self.state = Progress(bounds.start, bounds.start, masters=["lbfgs"])
         self.checkpoints = Checkpoints(journal, "descent")
 
@@ -104,9 +103,9 @@ class Descent:
         if length < self.closest[0]:
             self.closest = length, theta.copy()
         enough = self.bounds.relative(value, value - length) <= self.gap
-        if enough or not length > (state.upper - state.lower) / SHORTER:
+        if enough:
             self.certify(theta)
-        elif number % STRIDE == 0:
+        elif number % STRIDE == 1:
             self.settle()
         proven = self.bounds.gap(state.upper, state.lower)
         times = seconds, self.oracle.seconds, seconds - self.oracle.seconds
@@ -120,7 +119,7 @@ class Descent:
 
     def certify(self, theta: Floats) -> float:
         """The proven gap after the bounds at θ are known; θ is kept if no θ before had closer bounds."""
-        state = self.state
+        state, self.closest = self.state, (np.inf, theta)
         value, norm = self.bounds.enclosed(theta)
         lower, upper = self.bounds.ends(value, norm)
         if upper - lower < state.upper - state.lower:
@@ -185,6 +184,7 @@ class Descent:
                 return
             theta, slope = ahead, slope_ahead
             self.round(theta)
+            self.settle()
 
     def direction(self, theta: Floats, slope: Floats) -> Floats:
         """−∇²F(θ)⁻¹ slope to ACCURACY, by conjugate gradients."""
