@@ -449,9 +449,9 @@ def test_tests_of_settings():
 
 def test_kinds_are_found_by_name_and_version():
     for kind, what in ((Structure, "output structure"), (Formulation, "formulation"), (Proof, "kind of proof")):
-        names = sorted(name for name, _ in kind.known)
-        assert all(kind.find(name, 1).name == name for name in names)
-        for name, version in (("x", 1), (names[0], 2), (names[0], 1.0), (names[0], True), ([], 1), (None, 1)):
+        names = sorted({name for name, _ in kind.known})
+        assert all(kind.find(*key).name == key[0] for key in kind.known)
+        for name, version in (("x", 1), (names[0], 3), (names[0], 1.0), (names[0], True), ([], 1), (None, 1)):
             error = unknown(kind, name, version)
             assert (error.what, error.name, error.version) == (what, name, version)
             assert str(error).endswith(", ".join(names))
