@@ -88,6 +88,7 @@ RACES = {
     "bitext": Race("hansards", "synthetic-bitext", "soft-margin", None, 0.01, (*OURS, "dlib", "cvxpy")),
     "text": Race("reuters", "synthetic-text", "soft-margin", None, 0.01, (*OURS, *PEERS)),
     "word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
+    "rough-word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0, (*CRF, "python-crfsuite-full")),
     "digit-crf": Race("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),
 }
 
