@@ -83,6 +83,7 @@ CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
+OF_PROGRAM = "proofs/checker/test_program_parts"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
     **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
@@ -132,7 +133,7 @@ def checked(path: Path) -> Target:
     words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
     folders = {"outputs": (MAXIMA, STRUCTURES), "formulations": (FORMULATIONS,)}
     tests = DIRECT.get(name, folders.get(path.parent.name, ()))
-    tests += () if name in ALONE else (PROGRAMS,) if name in OF_PROGRAMS else (CHANCE,)
+    tests += () if name in ALONE else (OF_PROGRAM, PROGRAMS) if name in OF_PROGRAMS else (CHANCE,)
     tests += (PROGRAMS,) if name == "whole" else ()
     tests += (PARTS,) if name in LIMITED else ()
     return Target(tests, ("MOST_*",), plain="workbench.proofs.checker", about=words)
