@@ -83,7 +83,7 @@ CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
-OF_PROGRAM = "proofs/checker/test_program_parts"
+OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
     **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
@@ -121,10 +121,12 @@ DIRECT = {  # what calls a module by itself, and comes first
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
+    **dict.fromkeys(("kinds/tree", "kinds/_boxes", "formulations/self_paced"), (SEARCHES,)),
+    "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
-LIMITED = ("archive", "contracts", "whole", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
+LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
 
 def checked(path: Path) -> Target:
