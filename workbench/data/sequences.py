@@ -71,18 +71,19 @@ def of_text(path: Path, window: int, columns: int | None = None) -> tuple[Any, A
 def of_arrays(path: Path) -> tuple[Any, Any]:
     """Sequences (T, p) and their labels, if there are any."""
     table = checked_names(path, archived.read(path, Asked()))
-    ends, total = np.asarray(arrays_in(path, {ENDS})[ENDS]), table.X.shape[0]
+    X: Any = table.X
+    ends, total = np.asarray(arrays_in(path, {ENDS})[ENDS]), X.shape[0]
     fits = ends.ndim == 1 and len(ends) > 1 and ends.dtype.kind in "iu"
     if not (fits and ends[0] == 0 and ends[-1] == total and (np.diff(ends.astype(np.int64)) > 0).all()):
         raise BadInput(f"{path}: offsets are not where each sequence starts, rising from 0 to {total}; write them so.")
     cuts = [slice(int(start), int(stop)) for start, stop in pairwise(ends)]
-    return [table.X[cut] for cut in cuts], labels_in(path, table, cuts)
+    return [X[cut] for cut in cuts], labels_in(path, table, cuts, total)
 
 
-def labels_in(path: Path, table: Table, cuts: list[slice]) -> list[Any] | None:
+def labels_in(path: Path, table: Table, cuts: list[slice], total: int) -> list[Any] | None:
     if table.y is None:
         return None
-    if table.y.shape != (table.X.shape[0],):
+    if table.y.shape != (total,):
         raise BadInput(f"{path}: {table.label} has shape {table.y.shape}; give one label a position.")
     y = tidied(table.y)
     return [y[cut] for cut in cuts]

@@ -58,5 +58,7 @@ def entries(position: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 
 def of_dicts(sequences: Any) -> bool:
     """Whether sequences are lists of dicts."""
+    if sparse.issparse(sequences) or not hasattr(sequences, "__len__"):
+        return False
     lists = [each for each in sequences if isinstance(each, list | tuple) and each]
     return bool(lists) and isinstance(lists[0][0], Mapping)
