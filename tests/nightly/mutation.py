@@ -11,6 +11,8 @@ A mutant is a module with one change of its syntax tree (`alternatives`):
     rounding        up, down, abs, positive and their like dropped, γ and the oracles' error terms set to 0
     statements      calls, raises, breaks and assignments in place dropped
 
+Left alone are annotations, the text of sentences, and `strict` of zip, which only asserts that our own lists are alike.
+
 It is compiled in memory, in a fork of a process that has imported all packages, and the tests named beside the module
 run in a copy of the checkout until one fails, on the examples that `make test` draws. Ten times the CPU time of the
 sound module, or a crash, also kills. What TARGETS names as `search` proposes and proves nothing, and is left out.
@@ -78,10 +80,14 @@ TARGETS = {
 }
 PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
-CHANCE, PARTS = "proofs/checker/test_by_chance", "proofs/checker/test_parts"
+CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
+VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
+    **{
+        name: f"of {name}"
+        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
+    },
     "multiclass": "of multiclass",
     "outputs/tree": "of tree",
     "_cuts": "of graph",
@@ -106,22 +112,26 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "kinds/cuts": "soft|hard|perceptron|completed|cost",
     "checker/regularizers": "cost|graph|soft",
     **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
-    **dict.fromkeys(("check", "archive", "faults"), "of multiclass|program (optimal|infeasible)"),
+    "check": "of multiclass|program (optimal|infeasible)",
 }
+DIRECT = {  # what calls a module by itself, and comes first
+    **dict.fromkeys(("archive", "faults"), (FILES,)),
+    **dict.fromkeys(("check", "program", "kinds/cuts", "kinds/tree"), (VERDICTS,)),
+    **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    "contracts": (VERDICTS, STRUCTURES),
+    "kinds/tangent": (VERDICTS, ENCLOSURES),
+}
+ALONE = ("archive", "faults", "check", "balls")  # these need no certificates by chance
+OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 
 
 def checked(path: Path) -> Target:
     """The tests of a module of the checker."""
-    name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
-    words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
-    tests = (
-        (PROGRAMS,)
-        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
-        else (CHANCE,)
-    )
-    tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
-    if "/outputs/" in name:
-        tests = (STRUCTURES, *tests)
+    name = path.relative_to(ROOT / "workbench" / "proofs" / "checker").with_suffix("").as_posix()
+    words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
+    tests = DIRECT.get(name, (STRUCTURES,) if name.startswith("outputs/") else ())
+    tests += () if name in ALONE else (PROGRAMS,) if name in OF_PROGRAMS else (CHANCE,)
+    tests += (PROGRAMS,) if name == "whole" else ()
     return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 
@@ -233,7 +243,7 @@ def places(node: ast.AST, scope: str = "") -> Iterator[tuple[Any, Any, ast.AST, 
     if scope.endswith("__repr__"):
         return
     for field, value in ast.iter_fields(node):
-        if field in SKIPPED or isinstance(node, ast.JoinedStr):
+        if field in SKIPPED or isinstance(node, ast.JoinedStr) or getattr(node, "arg", "") == "strict":
             continue
         for key, child in enumerate(value) if isinstance(value, list) else [(field, value)]:
             if isinstance(child, ast.AST):

@@ -7,6 +7,7 @@ from fractions import Fraction
 import cvxpy as cp
 import numpy as np
 import pytest
+from cvxpy.transforms.partial_optimize import partial_optimize
 
 import workbench as wb
 from workbench.programs.compiled import compiled
@@ -19,27 +20,53 @@ def least(objective, *constraints):
     return cp.Problem(cp.Minimize(objective), list(constraints))
 
 
-ROUNDED = {
-    "added": {
-        "coefficients": least(0.3 * x[0] + 0.6 * x[0]),
-        "both sides": least(x[0], 0.3 * x <= -0.6 * x),
-        "constants": least(x[0], x[0] + 0.1 <= -0.7),
-        "entries": least(cp.sum(A @ x)),
-        "an entry and a sum": least(0.3 * x[0] + 0.6 * cp.sum(x)),
-        "a product with a variable twice": least(y, np.array([0.1, 0.7]) @ (z[:2] + z[1:]) <= y),
-        "stacked twice": least(y, np.array([0.1, 0.7]) @ cp.hstack([z[0], z[0]]) <= y),
-        "squares": least(0.1 * cp.sum_squares(x) + 0.2 * cp.sum_squares(x)),
-        "squares of both kinds": least(0.1 * cp.sum(cp.square(x)) + 0.2 * cp.sum_squares(x)),
-    },
-    "product or quotient": {
-        "twice": least(x[0], 0.3 * (0.1 * x[0]) >= 1),
-        "a quadratic form": least(0.1 * cp.quad_form(x, Q)),
-        "over a number": least(cp.quad_over_lin(x, 0.3)),
-        "divided": least(x[0] / 3),
-        "a mean": least(cp.mean(cp.hstack([x, y]))),
-    },
+C, wide = cp.Constant(np.array([[0.1, 0.7], [1.3, 0.9]])), cp.Variable((2, 2), name="wide")
+share = cp.Parameter(value=0.1, name="share")
+COMPILED, FITTED, LONG = "rounded when it is compiled", "an approximation of its own", "a whole number of this size"
+
+NAMED = {
+    "coefficients": least(0.3 * x[0] + 0.6 * x[0]),
+    "both sides": least(x[0], 0.3 * x <= -0.6 * x),
+    "constants": least(x[0], x[0] + 0.1 <= -0.7),
+    "entries": least(cp.sum(A @ x)),
+    "an entry and a sum": least(0.3 * x[0] + 0.6 * cp.sum(x)),
+    "a product with a variable twice": least(y, np.array([0.1, 0.7]) @ (z[:2] + z[1:]) <= y),
+    "stacked twice": least(y, np.array([0.1, 0.7]) @ cp.hstack([z[0], z[0]]) <= y),
+    "squares": least(0.1 * cp.sum_squares(x) + 0.2 * cp.sum_squares(x)),
+    "squares of both kinds": least(0.1 * cp.sum(cp.square(x)) + 0.2 * cp.sum_squares(x)),
+    "twice": least(x[0], 0.3 * (0.1 * x[0]) >= 1),
+    "a quadratic form": least(0.1 * cp.quad_form(x, Q)),
+    "over a number": least(cp.quad_over_lin(x, 0.3)),
+    "divided": least(x[0] / 3),
+    "a mean": least(cp.mean(cp.hstack([x, y]))),
+    "kron": least(y, cp.kron(C, 0.3 * wide) <= y),
+    "kron of a sum": least(y, cp.kron(C, wide + wide.T) <= y, 0.3 * wide + 0.6 * wide.T >= 1),
+    "convolve": least(y, cp.convolve([0.1, 0.7], cp.hstack([x[0], x[0]])) <= y),
+    "exp of a constant": least(y, y >= cp.exp(cp.Constant(1.0))),
+    "sqrt of a constant": least(y, y >= 2 * cp.sqrt(cp.Constant(2.0))),
+    "norm of a constant": least(y, y >= cp.norm(cp.Constant([1.0, 2.0]))),
+    "one atom twice": least(0.1 * cp.exp(y) + 0.2 * cp.exp(y)),
+    "below an atom": least(cp.norm(0.3 * x + 0.6 * x)),
+    "parameters": least(y, y >= 0.3 * (share * x[0]), x >= 1),
+    "a form of constants": least(cp.quad_form(x, 0.1 * cp.Constant(Q)) + y),
 }
-CASES = [(word, name, problem) for word, group in ROUNDED.items() for name, problem in group.items()]
+OTHERS = {
+    FITTED: {
+        "loggamma": least(cp.loggamma(y)),
+        "a constraint": least(y, cp.sum(cp.loggamma(2 * x + 1)) <= y),
+        "log_normcdf": cp.Problem(cp.Maximize(cp.log_normcdf(y) - y)),
+    },
+    LONG: {"whole numbers": least(y, y >= 2**53 + 1), "in arrays": least(y, np.array([1, 2**60 + 1]) @ x <= y)},
+    "by a rational one": {
+        "power": least(cp.power(y, 1 / 3) * -1),
+        "pi": least(cp.power(y, np.pi)),
+        "norm": least(cp.pnorm(x, 2.7)),
+        "weights": cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1]),
+    },
+    "not looked into": {"a partial minimum": least(partial_optimize(least(y, y >= x[0]), [y]), x >= 1)},
+}
+CASES = [(COMPILED, name, problem) for name, problem in NAMED.items()]
+CASES += [(word, name, problem) for word, group in OTHERS.items() for name, problem in group.items()]
 
 
 @pytest.mark.parametrize(("word", "name", "problem"), CASES, ids=[f"{word}: {name}" for word, name, _ in CASES])
@@ -56,7 +83,12 @@ EXACT = {
     "powers of two": least(0.5 * cp.quad_form(x, Q) + cp.quad_over_lin(y, 4)),
     "a product of a sum": least(y, np.array([0.1, 0.7]) @ (z[:2] + x) <= y, np.array([0.1, 0.7]) @ z[1:] >= -1),
     "cones": least(cp.norm(x - 0.1), x[0] + y == 0.3, cp.log_sum_exp(x) <= 0.1),
+    "powers": least(cp.power(y, 1.5) + cp.pnorm(x, 3) + cp.inv_pos(z[0]) - cp.geo_mean(z, [1, 2, 5])),
     "one square": least(0.05 * cp.sum_squares(x) + cp.sum(0.1 * x[0] + x[1])),
+    "whole numbers and constants": least(y, y >= 10**20, y >= cp.abs(cp.Constant(-0.3)), 1e20 * x >= 1e16),
+    "a parameter": least(y, share * y >= 1),
+    "kron": least(y, cp.kron(C, wide) <= y, cp.convolve([0.1, 0.7], x) <= y, cp.trace(C @ wide) <= 1),
+    "shapes": least(y, cp.vstack([x, z[:2]]).T[0] >= cp.hstack([y, y]), cp.diag(x)[1, 1] <= 3, cp.cumsum(z)[:1] <= 0.1),
     "happens to be exact": least(y, y + 0.1 <= 0.3),  # the float 0.3 − 0.1 is the difference of both
 }
 
@@ -110,6 +142,19 @@ def test_the_statement_says_what_was_rounded_and_values_stay():
     x.value = np.array([3.0, 4.0])
     told = wb.prove(least(y, y >= 0.3 * x[0] + 0.6 * x[0], x >= 1))
     assert "0.3 * x[0] + 0.6 * x[0]" in told.statement
-    assert "the sum is rounded" in told.statement
+    assert "rounded when it is compiled" in told.statement
     assert x.value.tolist() == [3.0, 4.0]
     assert "rounded" not in wb.prove(least(y, y >= x[0], x >= 1)).statement
+
+
+def test_each_reading_has_its_own_roundings():
+    """The float 0.3 − 0.1 is the difference of both floats, and no decimal 0.2."""
+    problem = least(y, y + 0.1 >= 0.3)
+    assert wb.prove(problem).program.rounded == ()
+    [told] = wb.prove(problem, reading="decimal").program.rounded
+    assert COMPILED in told
+
+
+def test_weights_may_be_exact_as_decimals():
+    problem = cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1])
+    assert compiled(problem, "decimal").program.rounded == ()

@@ -49,6 +49,7 @@ from workbench.contracts.problems import (
     CompactHinge,
     Conditional,
     Costed,
+    Divided,
     Enumerable,
     Exact,
     ExactLoss,
@@ -79,6 +80,7 @@ from workbench.contracts.problems import (
 )
 from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
+    DEARER,
     MEANS,
     OF_MARGINS,
     OF_MEANS,
@@ -92,6 +94,7 @@ from workbench.contracts.relations import (
 from workbench.contracts.solvers import Mistakes, Solver, State, Trace
 
 __all__ = [
+    "DEARER",
     "MEANS",
     "OF_MARGINS",
     "OF_MEANS",
@@ -111,6 +114,7 @@ __all__ = [
     "CutForm",
     "Cuts",
     "Declared",
+    "Divided",
     "Enumerable",
     "Exact",
     "ExactLoss",

@@ -154,6 +154,14 @@ class Labelled(Protocol):
 
 
 @runtime_checkable
+class Divided(Labelled, Protocol):
+    """A `Labelled` problem whose loss is ℓ_i(y) = Σ_t cost[y_it, y_t] / divisors_i, divisors (n,) whole and ≥ 1."""
+
+    cost: Floats
+    divisors: Floats
+
+
+@runtime_checkable
 class RunnerUp(Protocol):
     """A problem that finds the best output other than the truth (every sample has another output)."""
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -50,24 +51,28 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
     """The function that builds the problem of a data file; formats with a choice of labels have the setting `label`."""
     path = Path(path)
 
-    def plain() -> Multiclass | Linear:
-        return named_problem(path) if path.suffix.lower() == NAMED else table_problem(path, None)
+    def named() -> Multiclass | Linear:
+        return named_problem(path)
 
-    def labelled(label: str | None = None) -> Multiclass:
-        return table_problem(path, label)
+    def plain(class_weight: Literal["balanced"] | None = None) -> Multiclass:
+        return table_problem(path, None, class_weight)
 
-    problem = labelled if path.suffix.lower() in LABELLED else plain
+    def labelled(label: str | None = None, class_weight: Literal["balanced"] | None = None) -> Multiclass:
+        return table_problem(path, label, class_weight)
+
+    suffix = path.suffix.lower()
+    problem = named if suffix == NAMED else labelled if suffix in LABELLED else plain
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
 
-def table_problem(path: Path, label: str | None) -> Multiclass:
+def table_problem(path: Path, label: str | None, class_weight: str | None = None) -> Multiclass:
     """The `Multiclass` problem of a table; `label` names the column or the array of labels."""
     table = read(path, label=label)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
-        found = Multiclass(table.X, table.y)
+        found = Multiclass(table.X, table.y, class_weight=class_weight)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns

@@ -115,7 +115,7 @@ class Flow(Structure):
         unit, found = self.X.unit * w.unit, []
         for i in samples.tolist():
             rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
-            gains = self.X.scores(rows, w.values[None, :])[:, 0] * self.costs.unit
+            gains = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit
             extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
             gains = gains + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
             found.append(self.best(i, rows, gains) - int(gains[self.gold[rows]].sum()))

@@ -68,7 +68,7 @@ class Matching(Structure):
         found, (plus, minus) = [], self.costs.values * augment
         for i in samples.tolist():
             rows, mates = np.arange(self.starts[i], self.starts[i + 1]), self.truth[i, : self.heights[i]]
-            scores = self.X.scores(rows, w.values[None, :])[:, 0] * self.costs.unit + plus * self.X.unit * w.unit
+            scores = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit + plus * self.X.unit * w.unit
             gains, held = scores.reshape(self.heights[i], -1), np.flatnonzero(mates >= 0)
             gains[held, mates[held]] -= (plus + minus) * self.X.unit * w.unit
             found.append((gains, mates))
