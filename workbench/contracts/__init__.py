@@ -41,7 +41,7 @@ from workbench.contracts.formulations import (
     text_alone,
 )
 from workbench.contracts.listings import Listing
-from workbench.contracts.oracles import Kernel, Oracle, Terms
+from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
     BoundedFeatures,
@@ -108,6 +108,7 @@ __all__ = [
     "Compact",
     "CompactHinge",
     "Conditional",
+    "Conditioned",
     "Costed",
     "CutConstraints",
     "CutForm",

@@ -79,7 +79,7 @@ class Structure(Registered):
     weights: Array
     truth: Array
     X: Rows | None = None
-    blocks: int = 0
+    blocks: int
     count_unit: int = 1
     signed: Array | None = None
 
@@ -135,6 +135,15 @@ class Structure(Registered):
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether some true output is known but for a hidden state; its candidates are the outputs of zero loss."""
+        return False
+
+    def revealed(self) -> Structure:
+        """The same with one of the candidates for the truth wherever that is hidden."""
+        return self
+
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""
         found, count = [], 0
@@ -165,7 +174,7 @@ class Structure(Registered):
         """Σ_k mass_k Δ(k) (d,)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(self.dim)
-        if self.X is not None and len(number):
+        if self.X is not None:
             cell, target = np.unique(row * self.blocks + block, return_inverse=True)
             factors = grouped(masses.values[number] * sign.astype(object), target, len(cell))
             used = np.flatnonzero(factors)
@@ -180,9 +189,9 @@ class Structure(Registered):
         """⟨w, Δ_i(y)⟩ (m,)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(len(samples))
-        if self.X is not None and len(number):
+        if self.X is not None:
             rows, at = np.unique(row, return_inverse=True)
-            table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, -1))
+            table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, self.X.columns))
             found = grouped(table[at, block] * sign.astype(object), number, len(samples))
             total += found * (self.unit // self.X.unit)
         if len(owner):
@@ -193,7 +202,7 @@ class Structure(Registered):
         """Δ_i(y), one row each (m, d)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(len(samples) * self.dim)
-        if self.X is not None and len(number):
+        if self.X is not None:
             which, at = self.X.entries(row)
             target = number[which] * self.dim + block[which] * self.X.columns + self.X.indices[at]
             total += grouped(self.X.values[at] * sign[which].astype(object), target, len(total))
