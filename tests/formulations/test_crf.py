@@ -6,6 +6,7 @@ References: SciPy's logsumexp over listed outputs, `decimal` with 50 digits, sci
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import types
 from decimal import Decimal, localcontext
@@ -218,15 +219,14 @@ def precise_chain(chain, w):
         for b in labels:
             share = ahead[t][b] * behind[t][b] / Z - (b == truth[t])
             slope[b] = [total + share * each for total, each in zip(slope[b], letter, strict=True)]
+    edges = list(zip(truth[:-1], truth[1:], strict=True))
     pairs = [
-        sum(
-            ahead[t - 1][a] * E[a][b] * e[t][b] * behind[t][b] / Z - ((a, b) == (truth[t - 1], truth[t])) for t in steps
-        )
+        sum(ahead[t - 1][a] * E[a][b] * e[t][b] * behind[t][b] for t in steps) / Z - edges.count((a, b))
         for a in labels
         for b in labels
     ]
-    own = sum(scores[t][y] for t, y in enumerate(truth)) + sum(Decimal(A[truth[t - 1]][truth[t]]) for t in steps)
-    return Z.ln() - own, sum(slope, []) + pairs
+    own = sum(scores[t][y] for t, y in enumerate(truth)) + sum(Decimal(A[a][b]) for a, b in edges)
+    return Z.ln() - own, [*itertools.chain(*slope), *pairs]
 
 
 @pytest.mark.parametrize("scale", [0.1, 2.0, 20.0, 300.0])
