@@ -219,7 +219,7 @@ def precise_chain(chain, w):
         for b in labels:
             share = ahead[t][b] * behind[t][b] / Z - (b == truth[t])
             slope[b] = [total + share * each for total, each in zip(slope[b], letter, strict=True)]
-    edges = list(zip(truth[:-1], truth[1:], strict=True))
+    edges = list(itertools.pairwise(truth))
     pairs = [
         sum(ahead[t - 1][a] * E[a][b] * e[t][b] * behind[t][b] for t in steps) / Z - edges.count((a, b))
         for a in labels
