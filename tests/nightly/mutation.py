@@ -82,6 +82,8 @@ PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before 
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
+FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
+OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
     **{
@@ -116,23 +118,30 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
 }
 DIRECT = {  # what calls a module by itself, and comes first
     **dict.fromkeys(("archive", "faults"), (FILES,)),
-    **dict.fromkeys(("check", "program", "kinds/cuts", "kinds/tree"), (VERDICTS,)),
+    **dict.fromkeys(("check", "program"), (VERDICTS,)),
     **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
-    "contracts": (VERDICTS, STRUCTURES),
+    "contracts": (VERDICTS, FORMULATIONS, STRUCTURES),
     "kinds/tangent": (VERDICTS, ENCLOSURES),
+    "kinds/cuts": (FORMULATIONS, VERDICTS),
+    "regularizers": (FORMULATIONS,),
+    **dict.fromkeys(("kinds/tree", "kinds/_boxes", "formulations/self_paced"), (SEARCHES,)),
+    "whole": (PARTS, STRUCTURES),
 }
-ALONE = ("archive", "faults", "check", "balls")  # these need no certificates by chance
+ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
+LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
 
 def checked(path: Path) -> Target:
     """The tests of a module of the checker."""
     name = path.relative_to(ROOT / "workbench" / "proofs" / "checker").with_suffix("").as_posix()
     words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
-    tests = DIRECT.get(name, (STRUCTURES,) if name.startswith("outputs/") else ())
-    tests += () if name in ALONE else (PROGRAMS,) if name in OF_PROGRAMS else (CHANCE,)
+    folders = {"outputs": (MAXIMA, STRUCTURES), "formulations": (FORMULATIONS,)}
+    tests = DIRECT.get(name, folders.get(path.parent.name, ()))
+    tests += () if name in ALONE else (OF_PROGRAM, PROGRAMS) if name in OF_PROGRAMS else (CHANCE,)
     tests += (PROGRAMS,) if name == "whole" else ()
-    return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
+    tests += (PARTS,) if name in LIMITED else ()
+    return Target(tests, ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 
 TARGETS |= {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
@@ -10,7 +11,10 @@ import pytest
 from cvxpy.transforms.partial_optimize import partial_optimize
 
 import workbench as wb
-from workbench.programs.compiled import compiled
+from workbench.errors import MissingCapability
+from workbench.programs.compiled import affine_form, by_cvxpy, compiled
+from workbench.programs.program import exact, stored
+from workbench.programs.roundings import compare
 
 x, y, z = cp.Variable(2, name="x"), cp.Variable(name="y"), cp.Variable(3, name="z")
 Q, A = np.array([[1.1, 0.3], [0.3, 0.7]]), np.array([[0.1, 0.2], [0.3, 0.6]])
@@ -98,6 +102,112 @@ def test_what_is_copied_is_not_named(name):
     assert compiled(EXACT[name]).program.rounded == ()
 
 
+short = np.array([[1.0, 0.5], [0.25, 2.0]])
+m = cp.Variable((2, 2), name="m")
+EVERY_ATOM = {  # of short numbers, so that only the atom itself can round; None: refused
+    False: [
+        *(
+            cp.abs(y),
+            cp.max(x),
+            cp.maximum(y, 1),
+            -cp.min(x),
+            -cp.minimum(y, 1),
+            cp.norm1(x),
+            cp.norm_inf(x),
+            cp.cummax(x)[0],
+        ),
+        *(
+            cp.sum_largest(z, 2),
+            -cp.sum_smallest(z, 2),
+            cp.dotsort(x, [0.5, 2]),
+            cp.tv(z),
+            cp.ptp(x),
+            cp.pos(y),
+            cp.neg(y),
+        ),
+        *(
+            cp.scalene(y, 2, 3),
+            cp.cumsum(z)[1],
+            cp.trace(short @ m),
+            cp.diff(z)[0],
+            cp.sum_squares(short @ x),
+            cp.square(y),
+        ),
+        *(
+            cp.quad_form(x, short.T @ short),
+            cp.huber(y, 2),
+            cp.var(x),
+            cp.norm2(x),
+            cp.mixed_norm(m, 2, 1),
+            cp.norm(m, "fro"),
+        ),
+        *(
+            cp.quad_over_lin(x, y),
+            cp.inv_pos(y),
+            -cp.sqrt(y),
+            cp.power(y, 3),
+            cp.pnorm(x, 3),
+            -cp.geo_mean(z),
+            cp.inv_prod(x),
+        ),
+        *(
+            -cp.harmonic_mean(x),
+            cp.exp(y),
+            -cp.log(y),
+            -cp.log1p(y),
+            -cp.entr(y),
+            cp.kl_div(y, x[0]),
+            cp.rel_entr(y, x[0]),
+        ),
+        *(
+            cp.xexp(cp.Variable(nonneg=True)),
+            cp.logistic(y),
+            cp.log_sum_exp(x),
+            cp.cvar(x, 0.5),
+            cp.mean(x),
+            cp.vdot(x, [1, 2]),
+        ),
+        *(
+            cp.norm(short @ x - 1),
+            cp.sum(cp.kron(short, m)),
+            cp.sum(cp.convolve([1, 2], z)),
+            cp.sum(cp.outer(x, [1, 2])),
+        ),
+    ],
+    True: [
+        *(
+            cp.loggamma(y),
+            -cp.log_normcdf(y),
+            cp.norm(cp.hstack([cp.quad_form(x, short.T @ short), 1])),
+            cp.std(x),
+            cp.power(y, 0.1) * -1,
+        ),
+        *(
+            cp.pnorm(x, np.pi),
+            -cp.geo_mean(x, [0.1, 0.7]),
+            y * cp.exp(cp.Constant(1)),
+            y * cp.norm(cp.Constant([1, 1])),
+        ),
+        *(
+            cp.perspective(cp.square(y), cp.Variable(nonneg=True)),
+            cp.suppfunc((k := cp.Variable(2)), [cp.norm(k) <= 1])(x),
+            cp.mean(z),
+        ),
+    ],
+    None: [cp.lambda_max(m), -cp.log_det(m), cp.normNuc(m), cp.sigma_max(m), cp.lambda_sum_largest(m, 1), cp.tr_inv(m)],
+}
+
+
+@pytest.mark.parametrize(("named", "atom"), [(named, atom) for named, group in EVERY_ATOM.items() for atom in group])
+def test_every_atom_is_copied_named_or_refused(named, atom):
+    problem = least(cp.sum(atom), y >= 1, x >= 1, z >= 1)
+    if named is None:
+        with pytest.raises(MissingCapability):
+            compiled(problem)
+    else:
+        assert bool(compiled(problem).program.rounded) == named
+
+
 def drawn(rng, depth):
     """A random affine expression in x and y, and its coefficients of x₁, x₂, y and 1 as fractions."""
     kind = rng.integers(0, 7 if depth else 2)
@@ -158,3 +268,20 @@ def test_each_reading_has_its_own_roundings():
 def test_weights_may_be_exact_as_decimals():
     problem = cp.Problem(cp.Maximize(cp.geo_mean(x, [0.3, 0.7])), [x <= 1])
     assert compiled(problem, "decimal").program.rounded == ()
+
+
+def test_a_planted_error_of_one_unit_in_the_last_place_is_seen():
+    """Whatever number of the compiled program is moved to the next float, the comparison misses a value."""
+    rows = [A @ x + y <= 0.7, cp.norm(x - 0.1) <= z[0], 0.3 * z == 0.9, cp.exp(y) <= z[1]]
+    problem = least(cp.quad_form(x, Q) + 0.7 * y + 0.1, *rows)
+    data, chain, _ = by_cvxpy(problem, cp)
+    canonical, program = affine_form(problem, chain, data["param_prob"]), compiled(problem).program
+    assert compare(canonical, exact(program, "float"), stored) == ([], True)
+    for part in ("P", "A", "q", "b"):
+        values = getattr(program.cone, part)
+        numbers = values if part in "qb" else values.data
+        for k in np.flatnonzero(numbers):
+            kept, numbers[k] = numbers[k], np.nextafter(numbers[k], np.inf)
+            assert compare(canonical, exact(program, "float"), stored) == ([], False), (part, k)
+            numbers[k] = kept
+    assert compare(canonical, exact(replace(program, constant=0.2), "float"), stored) == ([], False)

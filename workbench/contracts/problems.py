@@ -266,11 +266,12 @@ class LinearScores(Protocol):
 class Latent(Protocol):
     """A problem whose samples hide a variable h_i, so that φ is φ(x, y, h); a state is one whole number a sample.
 
-    n_hidden : (n,) the numbers |H_i| of states
+    n_hidden : (n,) the numbers |H_i| of states;  hides : whether the state of some truth is unknown
     An output names a label and a state; outputs of zero loss are the truth in its different states.
     """
 
     n_hidden: Ints
+    hides: bool
 
     def hidden(self, sample: int) -> Ints:
         """H_i, (|H_i|,)."""

@@ -4,6 +4,7 @@
     .csv                          a sample a line, separated by commas, semicolons or tabs (tables/separated.py)
     .npz                          arrays X (n, p), dense or sparse, and y (n,) (tables/archived.py)
     .vw                           `label importance |namespace name:value …` a line (dyads/vowpal.py)
+    .conll, .npz with `offsets`   sequences (sequences.py)
 
 Labels that are all whole numbers become integers. A message says which column of a CSV or array of an npz was read as
 labels (`reading`); the user can choose another by the setting `label`. For `predict` labels may be missing: a file with
@@ -29,10 +30,12 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
+from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.errors import BadInput
+from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 
@@ -47,7 +50,7 @@ SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
 
 
-def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
+def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
     """The function that builds the problem of a data file; formats with a choice of labels have the setting `label`."""
     path = Path(path)
 
@@ -61,7 +64,10 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
         return table_problem(path, label, class_weight)
 
     suffix = path.suffix.lower()
-    problem = named if suffix == NAMED else labelled if suffix in LABELLED else plain
+    if holds_sequences(path):
+        problem: Callable[..., Multiclass | Linear | Chain] = sequence_problem(path)
+    else:
+        problem = named if suffix == NAMED else labelled if suffix in LABELLED else plain
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
@@ -102,7 +108,7 @@ def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None,
     if suffix == NAMED:
         raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(FORMATS)}.")
     if suffix not in FORMATS:
-        raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED))}.")
+        raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
         return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label)))
     except UnicodeDecodeError:

@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from workbench.arithmetic.arrays import checked_weights
 from workbench.errors import BadInput, checked_positive
 from workbench.estimators._certified import Certified
-from workbench.estimators._sequences import Names, of_dicts
 from workbench.estimators.metrics import flat_accuracy_score
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs._named import Names, of_dicts
 from workbench.outputs.chain import Chain
 
 
@@ -38,7 +38,7 @@ class ChainModel(Certified):
         checked_positive(C=self.C)
         if len(X) != len(y):
             raise BadInput(f"There are {len(X)} sequences and {len(y)} label sequences; give one label sequence each.")
-        self.names_ = Names(X) if of_dicts(X) else None
+        self.names_ = Names.of(X) if of_dicts(X) else None
         weights = checked_weights(sample_weight, len(y))
         kept = np.flatnonzero(weights > 0)
         sequences, labels = self.rows(X), [list(row) for row in y]

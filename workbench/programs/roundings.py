@@ -95,8 +95,8 @@ def atoms(expression: Any) -> list[Any]:
 
 
 def summands(expression: Any) -> list[Any]:
-    """The terms of a sum, those below a sign or a constant factor among them: an objective's forms there are copied."""
-    if type(expression).__name__ in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression"):
+    """The terms of an affine expression: an objective's forms there are copied."""
+    if type(expression).__name__ in AFFINE:
         return [each for arg in expression.args for each in summands(arg)]
     return [expression]
 

@@ -58,6 +58,7 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("normalized-cost-learning", ("chain",), NORMAL | {"factoring": "unordered", "counts": "logical-max"}),
     ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "input", "counts": "logical"}),
     ("normalized-cost-learning", ("multiclass",), BASE | {"factoring": "true", "baseline": [0.7, 0.0, 1.5]}),
+    ("fixed-cost", ("multiclass",), FIXED | {"factoring": "predicted", "v": [0.25, 1.5, 0.0]}),
 ]  # fmt: skip
 
 

@@ -27,11 +27,11 @@ from workbench.proofs.checker.contracts import (
     or_none,
 )
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled, one_unit
+from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled
 from workbench.proofs.checker.formulations._free_labels import reach
 from workbench.proofs.checker.formulations._rounding import rounded
-from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
-from workbench.proofs.checker.whole import Array, Whole
+from workbench.proofs.checker.regularizers import CountedCosts, ElasticNet, Free, Regularizer, Simplex, Stacked
+from workbench.proofs.checker.whole import Array, Whole, joined
 
 HINGE = "max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩"
 
@@ -56,7 +56,7 @@ class Costs(Formulation):
 
     @cached_property
     def regularizer(self) -> Stacked:
-        return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box), self.costs))
+        return Stacked(self.sizes, (ElasticNet(*self.penalty), Free(self.box), self.costs))
 
     @cached_property
     def costs(self) -> Regularizer:
@@ -73,9 +73,8 @@ class Costs(Formulation):
     def box(self, upper: Fraction | float) -> Fraction:
         """B for U = min(upper, U₀)."""
         start, most = self.starting()
-        U = max(min(start, Fraction(upper)) if upper < float("inf") else start, Fraction(0))
         dearest = self.K * int(np.bincount(self.structure.owner).max()) * most
-        return reach(self.structure, self.weights, self.total, self.penalty[0], U, dearest)
+        return reach(self.structure, self.weights, self.total, self.penalty[0], min(start, Fraction(upper)), dearest)
 
     def split(self, theta: Whole) -> list[Whole]:
         ends = np.cumsum(self.sizes).tolist()
@@ -83,8 +82,7 @@ class Costs(Formulation):
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         w, b, v = self.errors.pushed(samples, witnesses, beta)
-        parts = one_unit(w, b, v * self.K)
-        return Whole(np.concatenate([part.values for part in parts]), parts[0].unit), Fraction(0)
+        return joined(w, b, v * self.K), Fraction(0)
 
     def highest(self, theta: Whole, samples: Array) -> Whole:
         return self.errors.highest(*self.split(theta), self.K, samples)

@@ -15,11 +15,10 @@ import numpy as np
 from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import Formulation, Labelled, Setting, Structure, one_of
 from workbench.proofs.checker.faults import Malformed
-from workbench.proofs.checker.formulations._errors import one_unit
 from workbench.proofs.checker.formulations._free_labels import reach
 from workbench.proofs.checker.formulations.soft_margin import SoftMargin
-from workbench.proofs.checker.regularizers import Box, SquaredNorm, Stacked
-from workbench.proofs.checker.whole import Array, Whole, grouped
+from workbench.proofs.checker.regularizers import Free, SquaredNorm, Stacked
+from workbench.proofs.checker.whole import Array, Whole, grouped, joined
 
 
 class Intercepts(Formulation):
@@ -41,23 +40,20 @@ class Intercepts(Formulation):
         super().__init__(structure, given)
         self.lam, self.sizes, self.labelled = Fraction(given["lam"]), (structure.dim, structure.k), structure
         self.dim = sum(self.sizes)
-        self.regularizer = Stacked(self.sizes, (SquaredNorm(self.lam), Box(self.box)))
+        self.regularizer = Stacked(self.sizes, (SquaredNorm(self.lam), Free(self.box)))
 
     def box(self, upper: Fraction | float) -> Fraction:
         """B for U = min(upper, M), M the greatest loss of any output of any sample."""
         losses = self.labelled.place_losses(np.arange(self.labelled.n))
         most = Whole(grouped(losses.values.max(axis=1), self.labelled.owner, self.labelled.n), losses.unit).max()
-        U = max(min(most, Fraction(upper)) if upper < float("inf") else most, Fraction(0))
-        return reach(self.labelled, self.weights, self.total, self.lam / 2, U, most)
+        return reach(self.labelled, self.weights, self.total, self.lam / 2, min(most, Fraction(upper)), most)
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         number, place, label = self.labelled.labels_of(samples, witnesses)
         mass, k = beta.values[number], self.labelled.k
         counts = grouped(mass, label, k) - grouped(mass, self.labelled.labels[place], k)
-        w, b = one_unit(self.structure.combined(samples, witnesses, beta), Whole(counts, beta.unit))
-        return Whole(np.concatenate([w.values, b.values]), w.unit), (
-            self.structure.loss(samples, witnesses) * beta
-        ).sum()
+        slope = joined(self.structure.combined(samples, witnesses, beta), Whole(counts, beta.unit))
+        return slope, (self.structure.loss(samples, witnesses) * beta).sum()
 
     def highest(self, theta: Whole, samples: Array) -> Whole:
         d, _ = self.sizes
