@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from functools import cache
 from pathlib import Path
 
@@ -228,6 +229,10 @@ def test_dlib_stops_at_its_budget_and_shows_its_weights():
     w = dlib_structural.observed(problem, form, 3, seen.append)
     assert 2 <= len(seen) <= 3 * problem.n_samples
     np.testing.assert_array_equal(w, seen[-1])
+    aside, began = [], time.process_time()
+    dlib_structural.observed(problem, form, 3, aside=aside.append)
+    assert len(aside) == 3 * problem.n_samples
+    assert 0 < sum(aside) < time.process_time() - began
     separation = dlib_structural.Separation(problem, form, 1)
     for k in range(problem.n_samples):
         separation.separation_oracle(k, np.zeros(problem.n_features))
