@@ -20,7 +20,7 @@ SMALL = {
     "large-speed": {"only": "text-soft,text-hard,tags-simplex", "seconds": 20.0, "small": True},
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
-    "cost-table": {"n": 30, "gap": 0.1, "only": "digits"},
+    "cost-table": {"n": 30, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 3},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "shards": {"n": 20, "lams": "0.1", "counts": "1,2", "gap": 0.05, "slow": 0, "kills": 0, "lies": 1},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},

@@ -407,7 +407,7 @@ bench = registry("benchmark").modules["cost-table"]
 
 def test_the_table_has_all_its_rows():
     problem = wb.load_problem("synthetic-text")(n=60, labels=3)
-    rows = bench.table("text", problem, wb.load_problem("synthetic-text")(n=60, labels=3, split="test"), 0.1, 1e-2)
+    rows = bench.table("text", problem, wb.load_problem("synthetic-text")(n=60, labels=3, split="test"), (0.1,), 1e-2, 3)
     assert len(rows) == 13
     assert max(row["gap"] for row in rows) <= 1e-2
     assert all(row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"] for row in rows)

@@ -24,6 +24,7 @@ dyads/nuclear.py bounds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import exp
 from time import perf_counter, process_time
@@ -202,20 +203,25 @@ class Dyadic:
         """`passes` sweeps in random order; `observe(pass, factors)` after each. Seconds exclude compilation."""
         if passes < 1:
             raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
+        for number, factors in enumerate(self.epochs(dyads, passes, together=not observe), 1):
+            if observe:
+                observe(number, factors)
+        return self
+
+    def epochs(self, dyads: Dyads, passes: int, together: bool = False) -> Iterator[Factors]:
+        """The factors after each of `passes` sweeps from the start, or after all `together`."""
         pairs, state, rng = pairs_of(dyads), self.start(dyads), np.random.default_rng([self.seed, 1])
         self.names = dyads.names
         visit, *helpers = self.prepared(pairs, state)
         orders = [rng.permutation(dyads.n_samples) for _ in range(passes)]
         self.seconds = self.cpu_seconds = 0.0
-        for number, order in enumerate(orders if observe else [np.concatenate(orders)], 1):
+        for order in [np.concatenate(orders)] if together else orders:
             clock, cpu = perf_counter(), process_time()
             visit(*helpers, pairs, order, state)
             self.seconds += perf_counter() - clock
             self.cpu_seconds += process_time() - cpu
             self.factors = self.settled(state, dyads)
-            if observe:
-                observe(number, self.factors)
-        return self
+            yield self.factors
 
     def prepared(self, pairs: Pairs, state: State) -> tuple[Any, ...]:
         """The sweep, its step and the step's two helpers, compiled or not."""

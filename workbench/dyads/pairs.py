@@ -104,12 +104,17 @@ class Dyads:
 
     @classmethod
     def of_examples(
-        cls, examples: Sequence[vowpal.Example], left: str, right: str, linear: Sequence[str] | None = None
+        cls,
+        examples: Sequence[vowpal.Example],
+        left: str,
+        right: str,
+        linear: Sequence[str] | None = None,
+        classes: Sequence[str] = (),
     ) -> Dyads:
         """Lines of the Vowpal Wabbit format with the namespaces `left` and `right` as sides.
 
         Columns come in order of first appearance. linear : namespaces of the linear part, a constant 1 is added; by
-        default both sides and the constant, so nothing is to be written twice.
+        default both sides and the constant, so nothing is to be written twice. classes : labels to admit besides.
 
         Raises `BadInput` for an example without a label or one of the sides, or with a base.
         """
@@ -129,7 +134,8 @@ class Dyads:
             names = [*(f"{space} {name}" for space, _, found in spaces for name in found or [""]), ONE]
         labels, weights = np.array([each.label for each in examples]), np.array([each.importance for each in examples])
         (left_side, left_names), (right_side, right_names) = sides
-        given = {"left_names": left_names, "right_names": right_names, "linear_names": names}
+        known = np.unique(np.array([*labels, *classes]))
+        given = {"classes": known, "left_names": left_names, "right_names": right_names, "linear_names": names}
         return cls(left_side, right_side, labels, extra, weights, **given)
 
     def examples(self, left: str = "left", right: str = "right") -> list[vowpal.Example]:
@@ -204,6 +210,19 @@ class Dyads:
         sides = ((self.left, self.left_names), (self.right, self.right_names))
         return Names(*(Columns(side.shape[1], names) for side, names in sides), linear, self.classes)
 
+    def linear_columns(self) -> list[str]:
+        """A name for each linear feature."""
+        if not self.of_both:
+            names, count = self.linear_names, self.linear.shape[1]
+            return [f"x[{j}]" for j in range(count)] if names is None else list(map(str, names))
+        sides = (("left", self.left, self.left_names), ("right", self.right, self.right_names))
+        found = [
+            f"{side} {each}"
+            for side, part, names in sides
+            for each in (range(part.shape[1]) if names is None else names)
+        ]
+        return [*found, ONE]
+
     def take(self, index: Any) -> Dyads:
         """Some of the pairs, in the order of `index`; names, classes and features stay what they are."""
         part = object.__new__(Dyads)
@@ -211,6 +230,12 @@ class Dyads:
         for name in ("labels", "importance", "left", "right", "linear"):
             setattr(part, name, getattr(self, name)[index])
         part.n_samples = len(part.labels)
+        return part
+
+    def against(self, label: int) -> Dyads:
+        """The same pairs in two classes: 0, all others, and 1, the class of index `label`."""
+        part = self.take(slice(None))
+        part.labels, part.classes = (self.labels == label).astype(np.int64), np.arange(2)
         return part
 
     def scores(self, factors: Factors) -> Floats:

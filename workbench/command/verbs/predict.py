@@ -2,8 +2,9 @@
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
 indices count from 0 or 1 as in the file that the weights were learned from. For any structure DATA may also be a
-PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Prints one
-output a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
+PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Pairs are
+matched by the names of their sides; a name that was not learned is refused. Prints one output a line.
+If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
@@ -29,11 +30,15 @@ from workbench.registries import build, is_path, parse_settings
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem DATA.")
 @json_option
 def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    from workbench.outputs.dyads import DyadicPairs
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
 
     path = certificate_path(result)
     certificate, _ = load(path)
+    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".vw"):
+        known = ",".join(map(str, certificate.problem.classes.tolist()))
+        return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
         return of_table(certificate, data, as_json)
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
@@ -60,7 +65,7 @@ def of_table(certificate: Any, data: str, as_json: bool) -> int:
     return 0
 
 
-def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool, shown: str = "") -> int:
     """Predict and print the outputs of a problem of the certificate's kind, in the problem's own words."""
     import numpy as np
 
@@ -68,7 +73,7 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
 
     source = load_problem(data)
     with terminal.stdout_kept():
-        problem = problem_of(build(source, parse_settings(settings, source)[0]), data)
+        problem = placed(certificate, problem_of(build(source, parse_settings(settings, source)[0]), data))
         theta = weights_for(certificate, problem, data)
         every = np.arange(problem.n_samples)
         form = certificate.formulation
@@ -80,8 +85,16 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
         terminal.emit({"n_samples": len(named), "predictions": named, "loss": loss})
     else:
         click.echo("\n".join(named))
-        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {data}", err=True)
+        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {shown or data}", err=True)
     return 0
+
+
+def placed(certificate: Any, problem: Any) -> Any:
+    """Pairs with the columns of those learned, matched by name; any other problem as it is."""
+    from workbench.outputs.dyads import DyadicPairs
+
+    both = isinstance(problem, DyadicPairs) and isinstance(certificate.problem, DyadicPairs)
+    return problem.like(certificate.problem) if both else problem
 
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:

@@ -17,18 +17,20 @@ from workbench.proofs.checker.formulations import (
     costs,
     fixed_cost,
     hard_margin,
+    nuclear_dyadic,
     self_paced,
     smooth,
     soft_margin,
 )
-from workbench.proofs.checker.kinds import cuts, program, tangent
+from workbench.proofs.checker.kinds import cuts, program, slopes, tangent
 from workbench.proofs.checker.kinds import tree as searched
 from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass, structured, tree
+from workbench.proofs.checker.outputs import dyads as pairs
 
 DEFINITIONS = (
-    *(chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
-    *(completed, costs, fixed_cost, hard_margin, self_paced, smooth, soft_margin),
-    *(cuts, program, tangent, searched),
+    *(pairs, chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
+    *(completed, costs, fixed_cost, hard_margin, nuclear_dyadic, self_paced, smooth, soft_margin),
+    *(cuts, program, slopes, tangent, searched),
 )
 
 __all__ = [
