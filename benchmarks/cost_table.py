@@ -9,7 +9,7 @@ Costs are K = 1 an error in the SVM and in (10). On the simplex they share K, so
 classes there: 1 an error on average (K only rescales λ₂: docs/mathematics.md §5).
 
 λ₂ is chosen for each row alike: of the values in `grid` the one with the highest accuracy on a held-out quarter of the
-samples, learned from the rest to the gap INNER; of equals the largest. One value, as by default, leaves nothing to choose.
+samples, learned from the rest to the gap INNER; of equals the largest. One value, the default, leaves no choice.
 
 `adagrad-alternating` is the method that the source's author ran (learners/adagrad_alternating.py), with `passes` passes
 from the same λ₂; `upper` is its F(w, b, v) and `lower` the certified minimum over (w, b) at its own v.

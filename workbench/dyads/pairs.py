@@ -309,6 +309,13 @@ def simulated(
     0.3. Tasks have a true class, and raters weigh hidden sides of a task differently, which no sum of rater and
     task terms can say.
     """
+    return simulated_chances(tasks, per_task, raters, classes, rank, seed)[0]
+
+
+def simulated_chances(
+    tasks: int = 10_000, per_task: int = 5, raters: int = 300, classes: int = 4, rank: int = 1, seed: int = 0
+) -> tuple[Dyads, Floats]:
+    """The pairs of `simulated`, and the chances (n, classes) of their labels: the softmax of utility/0.3."""
     if not 1 <= per_task <= raters or tasks < 1 or classes < 2 or rank < 0:
         raise BadInput(f"{per_task} of {raters} raters for each of {tasks} tasks in {classes} classes cannot be.")
     rng = np.random.default_rng(seed)
@@ -317,6 +324,8 @@ def simulated(
     seen = 1.5 * rng.normal(size=(tasks, classes)) + 0.5 * rng.normal(size=classes)
     hidden, weight = rng.normal(size=(tasks, rank)), rng.normal(size=(raters, rank))
     swing = (hidden[task] * weight[rater]).sum(axis=1)[:, None] * np.linspace(-1, 1, classes)
-    utility = seen[task] + swing + 0.3 * rng.gumbel(size=(len(task), classes))
+    mean = seen[task] + swing
+    utility = mean + 0.3 * rng.gumbel(size=(len(task), classes))
     names = {"classes": np.arange(classes), "left_names": np.arange(raters), "right_names": np.arange(tasks)}
-    return Dyads(rater, task, utility.argmax(axis=1), **names)
+    chances = np.exp((mean - mean.max(axis=1, keepdims=True)) / 0.3)
+    return Dyads(rater, task, utility.argmax(axis=1), **names), chances / chances.sum(axis=1, keepdims=True)
