@@ -14,13 +14,15 @@ METHODS = {"generative": "joint likelihood", "crf": "conditional", "margin": "ma
 TITLES = {"words": "words (chains)", "letters": "their letters alone", "digits": "digits", "stories": "stories (R8)"}
 
 
-def measure(n: int = 400, folds: int = 2, gap: float = 1e-3) -> dict[str, np.ndarray]:
+def measure(
+    n: int = 400, folds: int = 2, gap: float = 1e-3, only: str = "words,letters,digits,stories"
+) -> dict[str, np.ndarray]:
     """One row per problem and number of samples, n at most (`cutbench bench continuum` has them all).
 
     problem, size;  generated : 1 for made-up data
     generative, crf, margin, perceptron : mean errors;  …_interval : two standard errors
     """
-    *_, record = wb.registry("benchmark").get("continuum")(folds=folds, most=n, gap=gap)
+    *_, record = wb.registry("benchmark").get("continuum")(folds=folds, most=n, gap=gap, only=only)
     table = record["table"]
     return {key: np.array([line[key] for line in table]) for key in table[0] if key != "winner"}
 

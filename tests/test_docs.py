@@ -273,7 +273,7 @@ def test_the_examples_pass_the_tests_of_their_folders_and_run(house):
     """One process: most of the time goes into imports."""
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
-    chosen = "multilabel or elastic or optimum-path or registered or fixture or (NEWTON and conditions) or Calm"
+    chosen = "tags or elastic or optimum-path or registered or fixture or (NEWTON and conditions) or Calm"
     slow = "pinned or log_is_cut or other_data or are_whole or chain-elastic or [1- or [2- or [3-"
     names = ("formulations/test_conformance", "test_layers", "test_registry", "command/test_figures")
     files = [f"tests/{name}.py" for name in (*names, "backends/test_backends", "solving/test_run")]

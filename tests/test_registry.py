@@ -61,8 +61,8 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 LATENT = ("latent-ssvm", "self-paced-latent")
-COMPLETE = ("chain", "dyads", "flow", "graph", "matching", "multiclass", "structured", "tree")
-UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "structured", "tree")
+COMPLETE = ("chain", "dyads", "flow", "graph", "matching", "multiclass", "multilabel", "structured", "tree")
+UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree")
 SIGNED = ("graph",)  # their r is λ/2 ‖w‖² on a cone
 MISFITS = {  # outputs that do not fit a formulation at all, and why
     **dict.fromkeys(itertools.product(SIGNED, REFUSALS.keys() - {"soft-margin"}), "of any sign"),

@@ -309,14 +309,18 @@ def compatibility() -> list[Pair]:
     """Every output structure (its `tiny` instance) with every formulation and solver at default settings."""
     import numpy as np
 
+    found = [fitting(output, kind.tiny(np.random.default_rng(0))) for output, kind in registry("output").items()]
+    return [pair for pairs in found for pair in pairs]
+
+
+def fitting(output: str, problem: Any) -> list[Pair]:
+    """One problem, called `output`, with every formulation and solver at default settings."""
     pairs, solvers = [], {name: solver() for name, solver in registry("solver").items()}
-    for output, structure in registry("output").items():
-        problem = structure.tiny(np.random.default_rng(0))
-        for name, kind in registry("formulation").items():
-            formulation = kind()
-            why = misfit(formulation, problem)
-            takes = {} if why else {each: solver.misfit(formulation, problem) for each, solver in solvers.items()}
-            pairs.append(Pair(output, name, why, takes))
+    for name, kind in registry("formulation").items():
+        formulation = kind()
+        why = misfit(formulation, problem)
+        takes = {} if why else {each: solver.misfit(formulation, problem) for each, solver in solvers.items()}
+        pairs.append(Pair(output, name, why, takes))
     return pairs
 
 

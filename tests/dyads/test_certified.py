@@ -57,8 +57,7 @@ def test_schurs_test_bounds_the_norm_without_a_dense_matrix():
         assert true <= schur(S) <= (1 + 1e-3) * np.linalg.norm(abs(S).toarray(), 2)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize(("classes", "loss"), [(2, "squared"), (3, "hinge")])
 def test_the_interval_holds_every_model_and_the_checker_proves_it(classes, loss, tmp_path):
     data, rng = problem(3, classes), np.random.default_rng(3)
     form = wb.NuclearDyadic(lam=0.05, loss=loss)
@@ -99,7 +98,7 @@ def test_forged_slopes_prove_nothing(fault, tmp_path):
 
 
 def test_a_closed_interval_is_a_global_optimum_in_one_dimension():
-    """Random starts of the learner end at or above what is proven; some end above it by more than the gap."""
+    """The learner reaches the proven optimum of a problem that is not convex, and never falls below it."""
     data, form = problem(6), wb.NuclearDyadic(lam=0.1)
     best = wb.solve(form, data, gap=1e-4)
     assert best.status == "optimal"

@@ -12,9 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import workbench as wb
+from workbench.data.loading import load_problem
 from workbench.estimators import CostLearningSVC, MulticlassSVC, SelfPacedSVC
 
 ESTIMATORS = [
@@ -57,6 +59,63 @@ def test_costs_in_margins_and_intercepts():
     shifted = X + 100.0  # intercepts without a price make up for any shift
     one, two = MulticlassSVC().fit(X, y), MulticlassSVC().fit(shifted, y)
     assert one.upper_ == pytest.approx(two.upper_, rel=1e-6)
+
+
+@pytest.mark.parametrize("given", ["balanced", {"red": 3.0, "blue": 0.5}])
+def test_class_weights_are_those_of_scikit_learn_everywhere(given, tmp_path):
+    X, y = blobs()
+    X, y = X[y != "red"][:30], y[y != "red"][:30]
+    X, y = np.concatenate([X, blobs(seed=1)[0][:9:3]]), np.concatenate([y, ["red"] * 3])
+    s = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    factors = compute_sample_weight(given, y)
+    np.testing.assert_allclose(wb.Multiclass(X, y, weights=s, class_weight=given).weights, s * factors)
+    one = MulticlassSVC(class_weight=given).fit(X, y, sample_weight=s)
+    other = MulticlassSVC().fit(X, y, sample_weight=s * factors)
+    assert one.upper_ == pytest.approx(other.upper_, rel=1e-8)
+    if given == "balanced":
+        np.savez(tmp_path / "data.npz", X=X, y=y)
+        source = load_problem(str(tmp_path / "data.npz"))
+        np.testing.assert_allclose(source(class_weight="balanced").weights, factors)
+        assert (source().weights == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("heavy", "class_weight is 'heavy'; give balanced"),
+        ({"violet": 1.0}, "The class 'violet' in class_weight is none of the data"),
+        ({"red": -1.0}, "The weight of class 'red' is -1.0"),
+        ({"red": np.nan}, "The weight of class 'red' is nan"),
+        (dict.fromkeys(("red", "green", "blue"), 0.0), "not all zero"),
+    ],
+)
+def test_bad_class_weights_are_one_sentence(given, sentence):
+    X, y = blobs()
+    with pytest.raises(wb.BadInput, match=sentence):
+        wb.Multiclass(X, y, class_weight=given)
+
+
+def test_tables_of_pandas_keep_their_names_and_refuse_others():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = blobs()
+    frame, names = pandas.DataFrame(X, columns=list("abcd"), index=range(100, 160)), pandas.Series(y, name="colour")
+    frame["d"] = frame["d"].astype("float32")
+    plain, model = MulticlassSVC().fit(frame.to_numpy(), y), MulticlassSVC().fit(frame, names)
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict(frame), plain.predict(frame.to_numpy()))
+    np.testing.assert_array_equal(
+        MulticlassSVC().fit(frame, names.astype("category"), sample_weight=pandas.Series(np.ones(60))).coef_,
+        model.coef_,
+    )
+    thin = frame.round().astype(pandas.SparseDtype(float, 0.0))
+    np.testing.assert_allclose(
+        MulticlassSVC().fit(thin, names).coef_, MulticlassSVC().fit(frame.round(), names).coef_, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        MulticlassSVC().fit(frame.assign(d="x"), names)
 
 
 def test_sparse_pipelines_grids_clones_and_pickles():

@@ -40,6 +40,28 @@ def test_dicts_arrays_and_sparse_arrays_are_the_same(model):
     assert fits[0].predict(unseen)[0][0] in "BIO"
 
 
+def test_sequences_of_pandas_are_sequences():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    _, tables, labels = words()
+    frames, series = [pandas.DataFrame(each) for each in tables], [pandas.Series(each) for each in labels]
+    plain, model = ChainSVC().fit(tables, labels), ChainSVC().fit(pandas.Series(frames), pandas.Series(series))
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    assert model.predict(frames) == plain.predict(tables)
+
+
+def test_intercepts_of_labels_have_no_price():
+    _, tables, labels = words()
+    plain, free = ChainSVC(C=0.1).fit(tables, labels), ChainSVC(C=0.1, fit_intercept=True).fit(tables, labels)
+    moved = ChainSVC(C=0.1, fit_intercept=True).fit([each + 7.0 for each in tables], labels)
+    assert not plain.intercept_.any()
+    assert free.intercept_.any()
+    assert free.upper_ == pytest.approx(moved.upper_, rel=1e-4)
+    assert free.upper_ <= plain.upper_
+    assert free.predict(tables) == moved.predict([each + 7.0 for each in tables])
+    with pytest.raises(wb.BadInput, match="intercepts need rescaling=margin"):
+        ChainSVC(rescaling="slack", fit_intercept=True).fit(tables, labels)
+
+
 def test_the_optimum_is_that_of_solve():
     _, tables, labels = words()
     for model, form in ((ChainSVC, wb.SoftMargin), (ChainCRF, wb.CRF)):

@@ -20,7 +20,7 @@ import workbench as wb
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Marginals
 from workbench.objectives.likelihoods import ULPS, Enumerated
-from workbench.outputs import _marginals
+from workbench.outputs import _forward_backward, _marginals
 from workbench.proofs.bounds import Evidence
 from workbench.proofs.door import bounds_for
 from workbench.registries import misfit
@@ -94,14 +94,55 @@ def test_batches_add_up_and_do_not_depend_on_their_order(seed):
         assert np.linalg.norm(gradient - sum(c * s for c, (_, s) in zip(weights, single, strict=True))) <= 2 * blur
 
 
-def test_long_chains_are_cut_into_batches_without_effect(monkeypatch):
-    problem = wb.load_problem("synthetic-chain")(n=12, labels=4, length=9)
-    terms, everyone = problem.marginals(), np.arange(12)
-    w = np.random.default_rng(1).normal(size=problem.n_features)
-    whole = terms.evaluate(w, everyone, np.ones(12))
-    monkeypatch.setattr(_marginals, "CHUNK", 1)
-    for one, other in zip(whole, terms.evaluate(w, everyone, np.ones(12)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+@pytest.fixture(params=["products", "logarithms"])
+def form(request, monkeypatch):
+    """Either form of the sums over chains, whatever the range of the scores, or products within theirs."""
+    if request.param == "logarithms":
+        monkeypatch.setattr(_forward_backward, "RANGE", -1.0)
+    return request.param
+
+
+def test_either_form_is_that_of_the_enumeration(form):
+    for seed in range(0, 60, 2):
+        problem, w, _ = instance(seed, "chain")
+        assert faulty(problem.marginals(), problem, w) == 0, seed
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0, 40.0])
+def test_on_long_chains_the_two_forms_are_within_their_errors(scale, monkeypatch):
+    problem = wb.load_problem("synthetic-chain")(n=12, labels=4, length=60)
+    terms, everyone, c = problem.marginals(), np.arange(12), np.linspace(0, 1, 12)
+    w = scale * np.random.default_rng(1).normal(size=problem.n_features)
+    products, slope = terms.evaluate(w, everyone, c)
+    monkeypatch.setattr(_forward_backward, "RANGE", -1.0)
+    logarithms, other = terms.evaluate(w, everyone, c)
+    error, blur = terms.errors(w, everyone, c)
+    assert (np.abs(products - logarithms) <= 2 * error).all()
+    assert np.linalg.norm(slope - other) <= 2 * blur
+    assert (products >= 0).all()
+
+
+@pytest.mark.parametrize("spread", [290.0, 310.0, 700.0, 5000.0])
+def test_the_form_changes_before_a_product_underflows(spread):
+    """Two labels, the worse of which is worth e^−spread less at each position; log Z is known in closed form."""
+    chain = wb.Chain([np.ones((5, 1))], [[0, 1, 0, 1, 1]], classes=[0, 1])
+    w = np.concatenate([[0.0, -spread], np.zeros(4)])
+    (value,), slope = chain.marginals().evaluate(w, np.array([0]), np.ones(1))
+    assert value == pytest.approx(3 * spread + 5 * math.log1p(math.exp(-spread)), rel=1e-14)
+    assert slope[:2] == pytest.approx([3.0, -3.0], abs=1e-12)
+
+
+def test_steps_hold_every_position_once_and_lead_back():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 7, rng.integers(1, 6)))])
+        steps = _forward_backward.Steps.of(offsets)
+        assert sorted(steps.order) == list(range(offsets[-1]))
+        assert (offsets[steps.owners] <= steps.order).all()
+        assert (steps.order < offsets[steps.owners + 1]).all()
+        first = len(offsets) - 1
+        assert (steps.order[steps.before] == steps.order[first:] - 1).all()
+        assert (steps.owners[steps.before] == steps.owners[first:]).all()
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -139,7 +180,7 @@ def precise(problem, w, i):
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-8, 1.0, 30.0, 1e4, 1e12])
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_the_error_bounds_hold_against_fifty_digits(output, scale):
+def test_the_error_bounds_hold_against_fifty_digits(output, scale, form):
     """Values and gradients of batch, kernel and list; and the bounds are of rounding's own size."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -311,11 +352,18 @@ def test_a_faulty_lambda_is_one_sentence(lam):
 # ── planted faults ────────────────────────────────────────────────────────────────────────────────
 
 FAULTS = {
-    "sign of the truth's marginal": ("shares[np.arange(len(truth)), truth] -= 1", "... truth] += 1"),
-    "no edges in the score of the truth": ("own[later] += A[", "own[later] += 0 * A["),
-    "no edges in the gradient": ("pairs += (weights", "pairs += 0 * (weights"),
-    "edges transposed": ("joint = alpha[:live, :, None] + A\n", "joint = alpha[:live, :, None] + A.T\n"),
-    "weights forgotten on edges": ("(weights[:live] @ joint", "((0 * weights[:live] + 1) @ joint"),
+    "sign of the truth's marginal": ("singles[every, truth] -= 1", "singles[every, truth] += 1"),
+    "no edges in the score of the truth": ("norms[later] -= A[", "norms[later] -= 0 * A["),
+    "a step's sequences are another step's": ("truth[before], truth[later]", "truth[later], truth[before]"),
+    "weights of another sequence": ("weights[steps.owners]", "weights[steps.owners[::-1]]"),
+    "products: no edges in the gradient": ("pairs * E", "0 * pairs * E"),
+    "products: edges transposed": ("np.matmul(alpha[last], E,", "np.matmul(alpha[last], E.T,"),
+    "products: edges transposed on the way back": ("np.ascontiguousarray(E.T)", "np.ascontiguousarray(E)"),
+    "products: weights forgotten on edges": ("(e[now] * weights[now, None])", "e[now]"),
+    "products: not divided": ("e /= sums[:, None]", "e /= 1.0"),
+    "logarithms: edges transposed": ("log_sum_exp(alpha[last] + A[:, b])", "log_sum_exp(alpha[last] + A[b])"),
+    "logarithms: weights forgotten on edges": ("+= weights[now] @ joint", "+= joint.sum(axis=0)"),
+    "logarithms: scores forgotten": ("alpha[now] += arrivals[now]", "alpha[now] = arrivals[now]"),
     "sign in the kernel": ("(1.0 if b == label else 0.0)", "(-1.0 if b == label else 0.0)"),
     "no edges in the kernel's score": ("own += A[truth", "own += 0.0 * A[truth"),
     "no edges in the kernel's gradient": ("+= scale * pair[t, a, b]", "+= 0.0 * pair[t, a, b]"),
@@ -326,23 +374,28 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(fault):
-    """Each changes the source of `_marginals`; the comparison of the first test must notice."""
+def test_a_planted_fault_is_found(fault, monkeypatch):
+    """Each changes the source of `_marginals` or of `_forward_backward`; the first test's comparison must notice."""
     old, new = FAULTS[fault]
-    new = old.replace("-= 1", "+= 1") if new.startswith("...") else new
-    source = inspect.getsource(_marginals)
+    changed = _forward_backward if fault.startswith(("products", "logarithms")) else _marginals
+    source = inspect.getsource(changed)
     assert source.count(old) == 1, f"the source no longer holds {old!r}"
-    mutant = types.ModuleType("mutant")
+    mutant = types.ModuleType(changed.__name__)
     exec(compile(source.replace(old, new), "mutant", "exec"), mutant.__dict__)
-    labels = fault.startswith("labels")
+    labels, wrong = fault.startswith("labels"), mutant if changed is _marginals else _marginals
+    if fault.startswith("logarithms"):
+        mutant.RANGE = -1.0
     found = 0
     for seed in range(10):
         problem, w, rng = instance(seed, "multiclass" if labels else "chain")
-        terms = (mutant.Softmax if labels else mutant.ForwardBackward)(problem)
-        found += faulty(terms, problem, w)
         c, everyone = rng.random(problem.n_samples), np.arange(problem.n_samples)
         right = problem.marginals().evaluate(w, everyone, c)[1]
-        found += not np.allclose(terms.evaluate(w, everyone, c)[1], right)
+        with monkeypatch.context() as changing:
+            if changed is _forward_backward:
+                changing.setattr(_marginals, "summed", mutant.summed)
+            terms = (wrong.Softmax if labels else wrong.ForwardBackward)(problem)
+            found += faulty(terms, problem, w)
+            found += not np.allclose(terms.evaluate(w, everyone, c)[1], right)
     assert found
 
 

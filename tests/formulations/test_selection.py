@@ -154,9 +154,9 @@ def test_any_weights_bound_every_point_of_their_box(seed):
     terms = CappedTerms(bounds)
     points = rng.normal(size=(8, terms.dim)) * rng.choice([0.01, 0.3, 3.0], size=(8, 1))
     cutoff = max(bounds.upper(w) for w in points)
-    low, high = bounds.start_box(cutoff)
+    box = bounds.start_box(cutoff)
     weights = rng.exponential(size=(1, len(terms.cuts.offsets))) * (rng.random(len(terms.cuts.offsets)) < 0.3)
-    value, low, high = bounds.checked(weights * terms.cuts.costs.mean(), low, high, np.array([cutoff]))
+    value, (low, high, *_) = bounds.checked(weights * terms.cuts.costs.mean(), box, np.array([cutoff]))
     for w in points:
         at = terms.values(w)
         assert bounds.upper(w) == pytest.approx(terms.objective(w, at), rel=1e-12)
@@ -174,11 +174,12 @@ def test_a_node_is_its_convex_program(seed):
     problem = OUTPUTS["multiclass"].tiny(rng)
     bounds = CappedBounds(SelfPaced(C=8.0, K=2.0), problem)
     terms = CappedTerms(bounds)
-    low, high = (each[0].copy() for each in bounds.start_box(bounds.upper(bounds.start)))
+    box = bounds.start_box(bounds.upper(bounds.start)).node(0).copy()
+    low, high = box.low, box.high
     chosen = rng.random(terms.count)
     low[chosen < 0.2] = np.maximum(low, terms.cuts.caps)[chosen < 0.2]
     high[chosen > 0.8] = np.minimum(high, terms.cuts.caps)[chosen > 0.8]
-    value, _, _ = terms.finish(low, high, np.zeros(len(terms.cuts.offsets)))
+    value, _, _ = terms.finish(terms.view(box), np.zeros(len(terms.cuts.offsets)))
     w, t = cp.Variable(terms.dim), cp.Variable(terms.count)
     first, last = np.minimum(low, terms.cuts.caps), np.minimum(high, terms.cuts.caps)
     chord = first + cp.multiply((last - first) / np.maximum(high - low, 1e-300), t - low)

@@ -88,6 +88,27 @@ def test_budgets_double_until_the_seconds_would_not_do(monkeypatch):
     assert [spent for spent, _ in track.laps] == asked
 
 
+def test_the_smallest_budgets_that_reach_a_gap_are_found_to_fifteen_percent(monkeypatch):
+    """On a clock of ours; the gap of a fit is 10/budget."""
+    clock, asked = [0.0], []
+
+    def slow(problem, formulation, budget, rng):
+        asked.append(budget)
+        clock[0] += budget
+        return np.full(12, float(budget))
+
+    bounds = Bounds(FORM, points())
+    monkeypatch.setattr(racing.time, "process_time", lambda: clock[0])
+    monkeypatch.setattr(bounds, "upper", lambda w: 10 / w[0])
+    monkeypatch.setattr(bounds, "gap", lambda upper, lower: upper)
+    track = Track(bounds, 0.0, 1e-2, 1e9)
+    racing.fits(slow)(FORM, points(), track)
+    assert 100 <= track.reached(1e-1) <= 115
+    assert 1000 <= track.reached(1e-2) <= 1150
+    assert len(asked) <= 11 + 2 * 4
+    assert [spent for spent, _ in track.laps] == sorted(asked)
+
+
 def test_a_learner_that_ends_by_itself_is_not_asked_for_ever():
     track = Track(Bounds(FORM, points()), -np.inf, 0.0, 1e9)
     racing.fits(lambda problem, formulation, budget, rng: np.full(12, min(budget, 8.0)))(FORM, points(), track)

@@ -37,6 +37,7 @@ def problem(name: str):
 ROWS = [
     ("soft-margin", {}, ("multiclass", "chain", "matching", "linear")),
     ("soft-margin", {"rescaling": "slack"}, ("multiclass",)),
+    ("soft-margin", {"intercept": True}, ("multiclass", "chain")),
     ("hard-margin", {}, ("separable",)),
     ("perceptron", {}, ("separable",)),
     ("crf", {}, ("multiclass", "chain")),

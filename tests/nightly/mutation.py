@@ -11,6 +11,8 @@ A mutant is a module with one change of its syntax tree (`alternatives`):
     rounding        up, down, abs, positive and their like dropped, γ and the oracles' error terms set to 0
     statements      calls, raises, breaks and assignments in place dropped
 
+Left alone are annotations, the text of sentences, and `strict` of zip, which only asserts that our own lists are alike.
+
 It is compiled in memory, in a fork of a process that has imported all packages, and the tests named beside the module
 run in a copy of the checkout until one fails, on the examples that `make test` draws. Ten times the CPU time of the
 sound module, or a crash, also kills. What TARGETS names as `search` proposes and proves nothing, and is left out.
@@ -78,10 +80,16 @@ TARGETS = {
 }
 PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
-CHANCE, PARTS = "proofs/checker/test_by_chance", "proofs/checker/test_parts"
+CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
+VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
+FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
+OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "structured")},
+    **{
+        name: f"of {name}"
+        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
+    },
     "multiclass": "of multiclass",
     "outputs/tree": "of tree",
     "_cuts": "of graph",
@@ -106,23 +114,34 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "kinds/cuts": "soft|hard|perceptron|completed|cost",
     "checker/regularizers": "cost|graph|soft",
     **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
-    **dict.fromkeys(("check", "archive", "faults"), "of multiclass|program (optimal|infeasible)"),
+    "check": "of multiclass|program (optimal|infeasible)",
 }
+DIRECT = {  # what calls a module by itself, and comes first
+    **dict.fromkeys(("archive", "faults"), (FILES,)),
+    **dict.fromkeys(("check", "program"), (VERDICTS,)),
+    **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    "contracts": (VERDICTS, FORMULATIONS, STRUCTURES),
+    "kinds/tangent": (VERDICTS, ENCLOSURES),
+    "kinds/cuts": (FORMULATIONS, VERDICTS),
+    "regularizers": (FORMULATIONS,),
+    **dict.fromkeys(("kinds/tree", "kinds/_boxes", "formulations/self_paced"), (SEARCHES,)),
+    "whole": (PARTS, STRUCTURES),
+}
+ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
+OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
+LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
 
 def checked(path: Path) -> Target:
     """The tests of a module of the checker."""
-    name = path.relative_to(ROOT / "workbench").with_suffix("").as_posix()
-    words = next((words for end, words in ABOUT.items() if name.endswith(f"/{end}")), "")
-    tests = (
-        (PROGRAMS,)
-        if path.stem in ("programs", "cones", "convexity", "_vectors") or name.endswith("kinds/program")
-        else (CHANCE,)
-    )
-    tests = (*tests, PROGRAMS) if path.stem in ("balls", "whole", "archive", "check") else tests
-    if "/outputs/" in name:
-        tests = (STRUCTURES, *tests)
-    return Target((*tests, PARTS), ("MOST_*",), plain="workbench.proofs.checker", about=words)
+    name = path.relative_to(ROOT / "workbench" / "proofs" / "checker").with_suffix("").as_posix()
+    words = next((words for end, words in ABOUT.items() if f"proofs/checker/{name}".endswith(f"/{end}")), "")
+    folders = {"outputs": (MAXIMA, STRUCTURES), "formulations": (FORMULATIONS,)}
+    tests = DIRECT.get(name, folders.get(path.parent.name, ()))
+    tests += () if name in ALONE else (OF_PROGRAM, PROGRAMS) if name in OF_PROGRAMS else (CHANCE,)
+    tests += (PROGRAMS,) if name == "whole" else ()
+    tests += (PARTS,) if name in LIMITED else ()
+    return Target(tests, ("MOST_*",), plain="workbench.proofs.checker", about=words)
 
 
 TARGETS |= {
@@ -233,7 +252,7 @@ def places(node: ast.AST, scope: str = "") -> Iterator[tuple[Any, Any, ast.AST, 
     if scope.endswith("__repr__"):
         return
     for field, value in ast.iter_fields(node):
-        if field in SKIPPED or isinstance(node, ast.JoinedStr):
+        if field in SKIPPED or isinstance(node, ast.JoinedStr) or getattr(node, "arg", "") == "strict":
             continue
         for key, child in enumerate(value) if isinstance(value, list) else [(field, value)]:
             if isinstance(child, ast.AST):

@@ -155,6 +155,34 @@ def test_a_reader_that_errs_is_caught(part, tmp_path, monkeypatch):
         program_in(tmp_path / "a.lp")
 
 
+HUGE = "Minimize\n obj: x + y\nSubject To\n c1: x + y >= {}\n c2: x - y <= 3\nBounds\n {} <= x <= 4\n y <= {}\nEnd\n"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "names"),
+    [
+        (("1", "-9", "1e19"), None),
+        (("-1e22", "-9", "5"), "c1"),
+        (("1", "-1e25", "1e20"), "x, y"),
+        (("1", "-inf", "inf"), None),
+    ],
+)
+def test_bounds_that_are_too_large_to_count_are_named(numbers, names, tmp_path):
+    (tmp_path / "a.lp").write_text(HUGE.format(*numbers))
+    told = program_in(tmp_path / "a.lp")[0].rounded
+    assert [sentence.partition(":")[0] for sentence in told] == ([f"the bound of {names}"] if names else [])
+
+
+def test_bounds_that_are_too_large_to_count_are_named_in_other_formats(tmp_path):
+    (tmp_path / "a.mps").write_text(ADDED.format("BOUNDS\n UP bnd x 1e21"))
+    assert "the bound of x: taken as none" in program_in(tmp_path / "a.mps")[0].rounded[0]
+    parts = {"P": np.eye(2), "q": np.ones((2, 1)), "r": 0.0, "A": np.eye(2)}
+    savemat(tmp_path / "a.mat", parts | {"l": [[-1e20], [0.0]], "u": [[1e20], [1e25]]})
+    assert program_in(tmp_path / "a.mat")[0].rounded == (
+        "the bound of row 2: taken as none, as all of 1e+20 and beyond",
+    )
+
+
 def test_what_floats_cannot_hold_is_said(tmp_path):
     (tmp_path / "a.mps").write_text(ADDED.format("RANGES\n r low 0.2").replace("low 1\n r same", "low 0.1\n r same"))
     assert "the range of low" in program_in(tmp_path / "a.mps")[0].rounded[0]

@@ -267,27 +267,27 @@ def test_a_matching_with_a_witness_far_out_is_one_sentence(witness, tmp_path):
 
 
 @pytest.fixture
-def multilabel(monkeypatch):
+def tags(monkeypatch):
     """The class of CONTRIBUTING's recipe, in the registry as if its file stood in the folder."""
     text = next(
-        p for p in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")] if "class Multilabel" in p.read_text()
+        p for p in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")] if "class Tags" in p.read_text()
     )
-    source = next(piece for piece in text.read_text().split("```python\n") if "class Multilabel" in piece).split("```")[
+    source = next(piece for piece in text.read_text().split("```python\n") if "class Tags" in piece).split("```")[
         0
     ]
-    scope = {"__name__": "multilabel"}
-    exec(compile(source, "multilabel.py", "exec"), scope)
-    monkeypatch.setitem(registry("output").objects, "multilabel", scope["Multilabel"])
-    return scope["Multilabel"]
+    scope = {"__name__": "tags"}
+    exec(compile(source, "tags.py", "exec"), scope)
+    monkeypatch.setitem(registry("output").objects, "tags", scope["Tags"])
+    return scope["Tags"]
 
 
-def test_a_structure_of_ones_own_is_conditional(multilabel, monkeypatch, tmp_path):
-    problem = multilabel(np.array([[1.0, 0.5], [-1.0, 0.3], [0.2, -1.0]]), np.array([[1, 0], [0, 1], [1, 1]]))
+def test_a_structure_of_ones_own_is_conditional(tags, monkeypatch, tmp_path):
+    problem = tags(np.array([[1.0, 0.5], [-1.0, 0.3], [0.2, -1.0]]), np.array([[1, 0], [0, 1], [1, 1]]))
     certificate = wb.solve(wb.SoftMargin(lam=0.5), problem).certificate
     path = certificate.save(tmp_path / "c")
     result = verify(path)
     assert not result["proven"]
-    assert any("Multilabel" in sentence for sentence in result["conditional_on"])
+    assert any("Tags" in sentence for sentence in result["conditional_on"])
     assert not result["refuted"]
     assert certificate.lower <= result["upper"]
     for extra, code in (([], 1), (["--allow-conditional"], 0)):
@@ -299,11 +299,11 @@ def test_a_structure_of_ones_own_is_conditional(multilabel, monkeypatch, tmp_pat
         false[0] = witness
         with pytest.raises(wb.BadInput, match="is no output of sample"):
             verify(replace(certificate, witnesses=false).save(tmp_path / "false"))
-    monkeypatch.delitem(registry("output").objects, "multilabel")
-    with pytest.raises(wb.BadInput, match="multilabel"):
+    monkeypatch.delitem(registry("output").objects, "tags")
+    with pytest.raises(wb.BadInput, match="tags"):
         verify(path)
     assert verify(path, problem=problem)["conditional_on"] == result["conditional_on"]
-    monkeypatch.setitem(registry("output").objects, "multilabel", multilabel)
+    monkeypatch.setitem(registry("output").objects, "tags", tags)
     path = replace(certificate, lower=certificate.upper * 0.9 + 0.1, upper=1.0, gap=1.0).save(tmp_path / "refuted")
     assert CliRunner().invoke(cli, ["verify", str(path), "--allow-conditional"]).exit_code == 1
 

@@ -145,7 +145,7 @@ def test_another_digest_is_not_proven(saved):
 @pytest.mark.parametrize("part", ["proof", "formulation", "problem"])
 def test_unknown_names_and_versions_are_conditional_and_no_versions_malformed(saved, part):
     key = {"proof": "kind", "formulation": "name", "problem": "output"}[part]
-    for change in ({"version": 2}, {key: "another"}):
+    for change in ({"version": 3}, {key: "another"}):
         with pytest.raises(Unknown):
             saved.headed(**{part: saved.header[part] | change}).verdict()
     for version in (0, True, 1.0, "1", None):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,30 @@ def checked_weights(weights: ArrayLike | None, n: int) -> Floats:
     if checked.max() > LARGEST:
         raise BadInput(f"A sample weight is as large as {checked.max():.1e}; only ratios matter, divide them all.")
     return checked
+
+
+def class_weights(given: Any, labels: Ints, classes: NDArray) -> Floats:
+    """(n,) what each sample's class adds to its weight as a factor; labels (n,) are indices into `classes`.
+
+    given : None, 1 for all; "balanced", n/(k n_y) for a class of n_y of the n samples, of k that occur; or
+        {class: factor ≥ 0}, 1 for the classes that it lacks
+    """
+    if given is None:
+        return np.ones(len(labels))
+    counts = np.bincount(labels, minlength=len(classes))
+    if isinstance(given, str) and given == "balanced":
+        return len(labels) / (np.count_nonzero(counts) * counts[labels])
+    if not isinstance(given, Mapping):
+        raise BadInput(f"class_weight is {given!r}; give balanced, or in Python a dict of one factor for each class.")
+    known = {name: k for k, name in enumerate(classes.tolist())}
+    factors = np.ones(len(classes))
+    for name, factor in given.items():
+        if name not in known:
+            raise BadInput(f"The class {name!r} in class_weight is none of the data; leave it out.")
+        if isinstance(factor, bool) or not isinstance(factor, Real) or not 0 <= factor < np.inf:
+            raise BadInput(f"The weight of class {name!r} is {factor!r}; give a finite number from 0 on.")
+        factors[known[name]] = factor
+    return factors[labels]
 
 
 def checked_learned(w: ArrayLike, d: int) -> Floats:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from math import inf
 
-from workbench.backends.second_reading import Facts, Unclear, endless
+from workbench.backends.second_reading import Facts, Unclear
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~|][A-Za-z0-9_!\"#$%&(),;?@'`{}~|.]*"
@@ -186,7 +186,7 @@ def row(tokens: Tokens, facts: Facts) -> None:
     side, value = SIDES.get(tokens.take("sign")), tokens.value()
     if side is None:
         raise Unclear("a constraint has no comparison")
-    facts.rows.append((endless(-inf if side == "<" else value), endless(inf if side == ">" else value)))
+    facts.rows.append((-inf if side == "<" else value, inf if side == ">" else value))
 
 
 def bound(tokens: Tokens, facts: Facts) -> None:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from workbench.backends.lp_text import lp_facts
 from workbench.backends.mps_text import mps_facts
-from workbench.backends.second_reading import Facts, Unclear, compare, overlong
+from workbench.backends.second_reading import Facts, Unclear, compare, cut_off, overlong
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 
@@ -77,7 +77,7 @@ def read_model(path: Path) -> Model:
     found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
     facts = facts_of(path)
     compare(path, found, facts)
-    return found._replace(rounded=tuple(facts.rounded))
+    return found._replace(rounded=(*facts.rounded, *cut_off(rows, facts)))
 
 
 def text_of(path: Path) -> str:

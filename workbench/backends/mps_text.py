@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf
 
-from workbench.backends.second_reading import Facts, Unclear, endless
+from workbench.backends.second_reading import Facts, Unclear
 
 SECTIONS = [
     "NAME",
@@ -184,4 +184,4 @@ def finish(table: Table) -> None:
             lower, upper = (other, b) if down else (b, other)
             if Decimal(repr(b)) + (-1 if down else 1) * abs(Decimal(repr(r))) != Decimal(repr(other)):
                 facts.rounded.append(f"the range of {name}: its other end is rounded to {other!r}")
-        facts.rows.append((endless(lower), endless(upper)))
+        facts.rows.append((lower, upper))

@@ -22,6 +22,7 @@ from scipy import sparse
 from workbench.errors import BadInput
 
 LONG = re.compile(r"(?<![\w.])(?:\d{16,}|(?=[\d.]{17,})\d*\.\d*)(?:[eE][+-]?\d+)?(?![\w.])")  # 16 digits and more
+SOME = 5  # names in a sentence
 ENDLESS = 1e20  # bounds of this size and beyond are none, for HiGHS as for the collections
 
 
@@ -64,6 +65,24 @@ def overlong(text: str) -> list[str]:
     return [f"{words[0]}: rounded to {float(words[0])!r}, the digits that a float holds{more}"] if words else []
 
 
+def cut_off(names: list[str], facts: Facts) -> list[str]:
+    """A sentence on finite bounds and ends of rows (of these names) that are taken as none because of their size."""
+    told = [*facts.bounds.items(), *zip(names, facts.rows, strict=True)]
+    return without_end([name for name, ends in told if any(map(too_large, ends))])
+
+
+def too_large(value: float | None) -> bool:
+    return value is not None and ENDLESS <= abs(value) < inf
+
+
+def without_end(names: list[str]) -> list[str]:
+    """The sentence, where there are such names."""
+    more = f" and of {len(names) - SOME} more" * (len(names) > SOME)
+    return [f"the bound of {', '.join(names[:SOME])}{more}: taken as none, as all of {ENDLESS:g} and beyond"] * bool(
+        names
+    )
+
+
 def endless(value: float) -> float:
     return value if abs(value) < ENDLESS else inf if value > 0 else -inf
 
@@ -99,7 +118,7 @@ def differs(model: Any, facts: Facts) -> str:
         "entry": (told, facts.entries),
         "product": (bent, facts.products),
         "bounds of": (dict(zip(columns, ends(model.lower, model.upper), strict=True)), bounds(facts)),
-        "ends of row": (dict(enumerate(ends(model.row_lower, model.row_upper))), dict(enumerate(facts.rows))),
+        "ends of row": (dict(enumerate(ends(model.row_lower, model.row_upper))), dict(enumerate(told_ends(facts)))),
     }
     for what, (theirs, ours) in pairs.items():
         for key in {**theirs, **ours}:
@@ -110,6 +129,10 @@ def differs(model: Any, facts: Facts) -> str:
 
 def bounds(facts: Facts) -> dict[str, tuple[float, float]]:
     return {name: facts.bound(name) for name in facts.names}
+
+
+def told_ends(facts: Facts) -> list[tuple[float, float]]:
+    return [(endless(lower), endless(upper)) for lower, upper in facts.rows]
 
 
 def ends(lower: np.ndarray, upper: np.ndarray) -> list[tuple[float, float]]:

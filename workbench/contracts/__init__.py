@@ -42,7 +42,7 @@ from workbench.contracts.formulations import (
     text_alone,
 )
 from workbench.contracts.listings import Listing
-from workbench.contracts.oracles import Kernel, Oracle, Terms
+from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
     BoundedFeatures,
@@ -50,6 +50,7 @@ from workbench.contracts.problems import (
     CompactHinge,
     Conditional,
     Costed,
+    Divided,
     Enumerable,
     Exact,
     ExactLoss,
@@ -81,6 +82,7 @@ from workbench.contracts.problems import (
 )
 from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
+    DEARER,
     MEANS,
     OF_MARGINS,
     OF_MEANS,
@@ -94,6 +96,7 @@ from workbench.contracts.relations import (
 from workbench.contracts.solvers import Mistakes, Solver, State, Trace
 
 __all__ = [
+    "DEARER",
     "MEANS",
     "OF_MARGINS",
     "OF_MEANS",
@@ -107,11 +110,13 @@ __all__ = [
     "Compact",
     "CompactHinge",
     "Conditional",
+    "Conditioned",
     "Costed",
     "CutConstraints",
     "CutForm",
     "Cuts",
     "Declared",
+    "Divided",
     "Enumerable",
     "Exact",
     "ExactLoss",

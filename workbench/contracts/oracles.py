@@ -91,6 +91,15 @@ class Oracle(Protocol):
 
 
 @runtime_checkable
+class Conditioned(Protocol):
+    """Terms that know coordinates in which their sum is nearer to a sphere (objectives/conditioning.py)."""
+
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> Callable[[Floats], Floats] | None:
+        """x ↦ C x (p,), C symmetric and positive definite, for μ/2 ‖θ‖² + Σ_k weights_k h_k; None for C = I."""
+        ...
+
+
+@runtime_checkable
 class Terms(Protocol):
     """The terms h_i of a smooth formulation, convex and differentiable, and their gradients.
 

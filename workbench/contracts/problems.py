@@ -154,6 +154,14 @@ class Labelled(Protocol):
 
 
 @runtime_checkable
+class Divided(Labelled, Protocol):
+    """A `Labelled` problem whose loss is ℓ_i(y) = Σ_t cost[y_it, y_t] / divisors_i, divisors (n,) whole and ≥ 1."""
+
+    cost: Floats
+    divisors: Floats
+
+
+@runtime_checkable
 class RunnerUp(Protocol):
     """A problem that finds the best output other than the truth (every sample has another output)."""
 
@@ -258,11 +266,12 @@ class LinearScores(Protocol):
 class Latent(Protocol):
     """A problem whose samples hide a variable h_i, so that φ is φ(x, y, h); a state is one whole number a sample.
 
-    n_hidden : (n,) the numbers |H_i| of states
+    n_hidden : (n,) the numbers |H_i| of states;  hides : whether the state of some truth is unknown
     An output names a label and a state; outputs of zero loss are the truth in its different states.
     """
 
     n_hidden: Ints
+    hides: bool
 
     def hidden(self, sample: int) -> Ints:
         """H_i, (|H_i|,)."""

@@ -13,11 +13,12 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Change(NamedTuple):
-    """The powers of c: those of the settings by name, q of the value F*, and p of the weights w."""
+    """The powers of c: those of the settings by name, q of the value F*, p of the weights w, and that of a block b."""
 
     settings: Mapping[str, float] = {}
     value: float = 0.0
     weights: float = 0.0
+    intercepts: float = 0.0
 
 
 Row = dict[str, Change | None]

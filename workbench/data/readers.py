@@ -4,6 +4,7 @@
     .csv                          a sample a line, separated by commas, semicolons or tabs (tables/separated.py)
     .npz                          arrays X (n, p), dense or sparse, and y (n,) (tables/archived.py)
     .vw                           `label importance |namespace name:value …` a line (dyads/vowpal.py)
+    .conll, .npz with `offsets`   sequences (sequences.py)
 
 Labels that are all whole numbers become integers. A message says which column of a CSV or array of an npz was read as
 labels (`reading`); the user can choose another by the setting `label`. For `predict` labels may be missing: a file with
@@ -23,15 +24,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
+from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.errors import BadInput
+from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 
@@ -46,28 +50,35 @@ SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
 
 
-def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear]:
+def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
     """The function that builds the problem of a data file; formats with a choice of labels have the setting `label`."""
     path = Path(path)
 
-    def plain() -> Multiclass | Linear:
-        return named_problem(path) if path.suffix.lower() == NAMED else table_problem(path, None)
+    def named() -> Multiclass | Linear:
+        return named_problem(path)
 
-    def labelled(label: str | None = None) -> Multiclass:
-        return table_problem(path, label)
+    def plain(class_weight: Literal["balanced"] | None = None) -> Multiclass:
+        return table_problem(path, None, class_weight)
 
-    problem = labelled if path.suffix.lower() in LABELLED else plain
+    def labelled(label: str | None = None, class_weight: Literal["balanced"] | None = None) -> Multiclass:
+        return table_problem(path, label, class_weight)
+
+    suffix = path.suffix.lower()
+    if holds_sequences(path):
+        problem: Callable[..., Multiclass | Linear | Chain] = sequence_problem(path)
+    else:
+        problem = named if suffix == NAMED else labelled if suffix in LABELLED else plain
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
 
-def table_problem(path: Path, label: str | None) -> Multiclass:
+def table_problem(path: Path, label: str | None, class_weight: str | None = None) -> Multiclass:
     """The `Multiclass` problem of a table; `label` names the column or the array of labels."""
     table = read(path, label=label)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
-        found = Multiclass(table.X, table.y)
+        found = Multiclass(table.X, table.y, class_weight=class_weight)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
@@ -97,7 +108,7 @@ def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None,
     if suffix == NAMED:
         raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(FORMATS)}.")
     if suffix not in FORMATS:
-        raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED))}.")
+        raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
         return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label)))
     except UnicodeDecodeError:

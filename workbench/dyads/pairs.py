@@ -9,8 +9,8 @@ The dyadic model scores label c with k latent dimensions, A_c (f_left, k), B_c (
     p_c(i) = ⟨a, b⟩ + ⟨a, 1⟩ + ⟨1, b⟩ + ⟨w_c, x_i⟩ = ⟨a + 1, b + 1⟩ − k + ⟨w_c, x_i⟩,     a = A_cᵀ l_i,  b = B_cᵀ r_i
 
 k = 0 is the linear model (docs/mathematics.md §7). Two classes need one score, which is positive for the second class.
-Dyads are no output structure for `solve`, because the score is not linear in the parameters. dyads/dyadic.py learns
-the model, dyads/nuclear.py bounds its risk from below.
+The score is not linear in the parameters, so no cut bounds the risk; dyads/dual.py does, dyads/dyadic.py learns the
+model. outputs/dyads.py makes pairs a problem for `solve`.
 """
 
 from __future__ import annotations

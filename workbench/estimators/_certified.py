@@ -12,10 +12,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from workbench.arithmetic.arrays import class_weights
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.solving.solve import solve
@@ -76,7 +76,7 @@ class Tabular(ClassifierMixin, Certified):
         if len(self.classes_) < 2:
             raise BadInput(f"The data hold only one class, {self.classes_[0]}; give samples of at least two classes.")
         if getattr(self, "class_weight", None) is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+            weights = weights * class_weights(self.class_weight, labels, self.classes_)
         return merged(X, labels, weights)
 
     def decision_function(self, X: Any) -> Floats:

@@ -21,15 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 from workbench.arithmetic.arrays import checked_weights
 from workbench.errors import BadInput, checked_positive
 from workbench.estimators._certified import Certified
-from workbench.estimators._sequences import Names, of_dicts
 from workbench.estimators.metrics import flat_accuracy_score
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.outputs._named import Names, of_dicts
 from workbench.outputs.chain import Chain
 
 
 class ChainModel(Certified):
-    """What both share. After `fit`: classes_, coef_ (k, p), transitions_ (k, k), feature_names_ if X are dicts."""
+    """What both share. After `fit`: classes_, coef_ (k, p), transitions_ (k, k), intercept_ (k,), feature_names_."""
 
     C: float
 
@@ -38,14 +38,15 @@ class ChainModel(Certified):
         checked_positive(C=self.C)
         if len(X) != len(y):
             raise BadInput(f"There are {len(X)} sequences and {len(y)} label sequences; give one label sequence each.")
-        self.names_ = Names(X) if of_dicts(X) else None
+        self.names_ = Names.of(X) if of_dicts(X) else None
         weights = checked_weights(sample_weight, len(y))
         kept = np.flatnonzero(weights > 0)
         sequences, labels = self.rows(X), [list(row) for row in y]
         problem = Chain([sequences[i] for i in kept], [labels[i] for i in kept], weights=weights[kept], **more)
-        w = self.solved(self.formulation(1 / (self.C * weights.sum())), problem)["w"]
+        parts = self.solved(self.formulation(1 / (self.C * weights.sum())), problem)
         self.classes_, self.chain_ = problem.classes, problem
-        self.coef_, self.transitions_ = problem.split(w)
+        self.coef_, self.transitions_ = problem.split(parts["w"])
+        self.intercept_ = parts.get("b", np.zeros(len(problem.classes)))
         return self
 
     def formulation(self, lam: float) -> Any:
@@ -65,7 +66,7 @@ class ChainModel(Certified):
         """The labels of each sequence."""
         check_is_fitted(self)
         w = np.concatenate([self.coef_.ravel(), self.transitions_.ravel()])
-        return [row.tolist() for row in self.chain_.predict(w, self.rows(X))] if len(X) else []
+        return [row.tolist() for row in self.chain_.predict(w, self.rows(X), self.intercept_)] if len(X) else []
 
     def predict_single(self, sequence: Any) -> list[Any]:
         """The labels of one sequence."""
@@ -85,6 +86,7 @@ class ChainSVC(ChainModel):
     loss : "hamming", wrong labels counted, or "hamming-normalised", their share
     rescaling : "margin" or "slack"
     cost : (k, k) cost of each label for another in place of 0/1
+    fit_intercept : whether each label has an intercept, which is not penalised; rescaling="margin" only
     gap, time_limit, max_rounds : as of `MulticlassSVC`
     """
 
@@ -95,16 +97,17 @@ class ChainSVC(ChainModel):
         loss: str = "hamming",
         rescaling: str = "margin",
         cost: ArrayLike | None = None,
+        fit_intercept: bool = False,
         gap: float = 1e-6,
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
-        self.C, self.loss, self.rescaling, self.cost = C, loss, rescaling, cost
+        self.C, self.loss, self.rescaling, self.cost, self.fit_intercept = C, loss, rescaling, cost, fit_intercept
         self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
 
     def formulation(self, lam: float) -> SoftMargin:
         """The formulation of these settings with this λ."""
-        return SoftMargin(lam=lam, rescaling=self.rescaling)
+        return SoftMargin(lam=lam, rescaling=self.rescaling, intercept=self.fit_intercept)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainSVC:
         """Solve for sequences X with label sequences y."""

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.arithmetic.arrays import checked_cost
 from workbench.errors import BadInput, checked_positive
 from workbench.estimators._certified import Tabular, with_constant
-from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
 
@@ -58,11 +56,7 @@ class MulticlassSVC(Tabular):
         k, free = len(self.classes_), self.fit_intercept and self.rescaling == "margin"
         X = with_constant(X) if self.fit_intercept and not free else X
         problem = Multiclass(X, labels, self.cost, weights, np.arange(k))
-        if free:
-            costs = checked_cost(self.cost, k)[~np.eye(k, dtype=bool)]
-            form: Any = FixedCostLearning(lam2=0.5 / self.C, factoring="ordered", v=tuple(costs.tolist()))
-        else:
-            form = SoftMargin(lam=1 / (self.C * weights.sum()), rescaling=self.rescaling)
+        form = SoftMargin(lam=1 / (self.C * weights.sum()), rescaling=self.rescaling, intercept=free)
         parts = self.solved(form, problem)
         W, p = parts["w"].reshape(k, -1), self.n_features_in_
         self.coef_, self.intercept_ = W[:, :p], parts["b"] if free else W[:, p:].sum(axis=1)

@@ -28,7 +28,6 @@ The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -46,6 +45,7 @@ from workbench.objectives.factorings import (
     label_counts,
     reachable,
 )
+from workbench.objectives.intercepts import free_labels
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
 Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
@@ -95,17 +95,10 @@ class CostLearning(CostSettings):
 
     def box(self, problem: Any) -> Box:
         """The box of the docstring for b; U is F(0, 0, v) to begin with."""
-        counts = label_counts(problem)
-        if (counts == 0).all():
-            raise BadInput("All sample weights are 0; give at least one a positive weight.")
-        number, places = problem.places(np.arange(problem.n_samples))
-        holds = np.zeros((problem.n_samples, len(problem.classes)))
-        holds[number, problem.labels[places]] = 1
-        shares = self.prices(problem).weights @ holds
-        longest, size = float(np.bincount(number).max()), float(problem.magnitude.max())
+        number, _ = problem.places(np.arange(problem.n_samples))
         at_start, most = self.start(problem)
-        root = 4 * math.sqrt(1 / self.lam2) * size
-        return Box(float(self.K * longest * most), float(1 / shares[shares > 0].min()), root, at_start)
+        dearest = float(self.K * np.bincount(number).max() * most)
+        return free_labels(problem, self.prices(problem), self.lam2, dearest, at_start)
 
     def start(self, problem: Any) -> tuple[float, float]:
         """A bound on F(0, 0, v) at one v, and one on max v at an optimum."""

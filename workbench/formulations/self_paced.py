@@ -14,6 +14,10 @@ s_i the sample weights, 1 unless given. F is not convex. It is solved exactly, b
     min ½‖w‖² + Σ_i t_i + κ_i (1 − v_i)    s.t.  t_i ≥ c_i (ℓ_i(y) − ⟨w, ψ_i(y)⟩) − M_i (1 − v_i),  t ≥ 0,  v ∈ {0, 1}ⁿ,
 
 M_i = c_i (max ℓ_i + ρ max ‖ψ_i‖) and ρ = √(2F(0)), since ½‖w*‖² ≤ F(0).
+
+Where samples hide a state h (`Latent`), ξ_i is that of `latent-ssvm`, ξ_i(w) = min over h of the convex hinge at h, and
+F is minimised over states and selections jointly, the source's equation (2) for the slack. The search chooses states
+as it chooses samples. Declared, the program is `LatentSSVM.mixed_program` with the charges κ_i.
 """
 
 from __future__ import annotations
@@ -27,13 +31,16 @@ import numpy as np
 
 from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Row
 from workbench.errors import BadInput, MissingCapability
-from workbench.objectives.oracles import MarginRescaling
+from workbench.formulations.latent_ssvm import LatentSSVM
+from workbench.objectives.oracles import HiddenMargin, MarginRescaling, hides
 from workbench.objectives.regularizers import SquaredNorm
 
 
 @dataclass(frozen=True)
 class SelfPaced:
-    """Soft margins on selected samples: slack costs `C` = C > 0, leaving a sample out 1/`K`, K > 0."""
+    """Soft margins on selected samples, hidden states at their best: slack costs `C` = C > 0, leaving a sample out
+    1/`K`, K > 0.
+    """
 
     C: float = 10.0
     K: float = 1.0
@@ -61,7 +68,7 @@ class SelfPaced:
         if not isinstance(problem, Enumerable):
             name = type(problem).__name__
             raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")
-        return MarginRescaling(problem)
+        return HiddenMargin(problem) if hides(problem) else MarginRescaling(problem)
 
     def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:
         shares = [Fraction(each) for each in problem.weights.tolist()]
@@ -69,12 +76,22 @@ class SelfPaced:
         return [Fraction(self.C) * each / total for each in shares], [each / Fraction(self.K) for each in shares]
 
     def every(self, problem: Any, samples: Ints) -> tuple[Ints, Ints]:
+        oracle = self.oracle(problem)
+        if isinstance(oracle, HiddenMargin):
+            return oracle.every(samples)
         outputs = [problem.outputs(i) for i in samples.tolist()]
         return np.repeat(samples, [len(each) for each in outputs]), np.concatenate(outputs)
 
     def mixed_program(self, problem: Any) -> tuple[Any, Any, Any]:
         import cvxpy as cp
 
+        if hides(problem):
+            mixed = LatentSSVM(self.C).mixed_program(problem, self.K)
+            return (
+                mixed.program,
+                mixed.w,
+                (mixed.samples == np.arange(problem.n_samples)[:, None]).astype(float) @ mixed.u,
+            )
         c, kappa = (np.array(list(map(float, each))) for each in self.charges(problem))
         samples, outputs = self.every(problem, np.arange(problem.n_samples))
         slopes, offsets = self.oracle(problem).rows(samples, outputs)

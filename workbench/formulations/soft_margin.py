@@ -5,7 +5,10 @@
     margin rescaling   h_i(w) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩
     slack rescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)
 
-over w_j ≥ 0 for the weights that a problem calls `signed` (graphs of associative pairs), all other w free.
+over w_j ≥ 0 for the weights that a problem calls `signed` (graphs of associative pairs), all other w free. With
+`intercept`, for margin rescaling of labels at places, also over a number b_y for each label, which nothing penalises:
+
+    h_i(w, b) = max_y ℓ_i(y) − ⟨w, ψ_i(y)⟩ + ⟨b, l(y) − l(y_i)⟩          l(y) the counts of labels in y
 
 λ = 1/(Cn) maps to ½‖w‖² + C Σ h_i. Two declarations: `cuts` (lazy constraints from the argmax
 oracle) and `compact` (the outputs' own polynomial-size program, an independent route).
@@ -13,33 +16,55 @@ oracle) and `compact` (the outputs' own polynomial-size program, an independent 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import OF_MARGINS, OF_SLACKS, Compact, Row, Signed
-from workbench.errors import MissingCapability
+from workbench.contracts import DEARER, OF_MARGINS, OF_SLACKS, Blocks, Compact, Row, Signed
+from workbench.errors import BadInput, MissingCapability
 from workbench.formulations._ridge import Ridge
+from workbench.objectives.intercepts import free_labels, with_intercepts
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
-from workbench.objectives.regularizers import SignedNorm, SquaredNorm, norm_of
+from workbench.objectives.regularizers import SignedNorm, SquaredNorm, Stacked, norm_of
 
 
 @dataclass(frozen=True)
 class SoftMargin(Ridge):
-    """Soft-margin structural SVM with regularisation `lam` = λ > 0."""
+    """Soft-margin structural SVM with regularisation `lam` = λ > 0; `intercept` adds a free number to each label."""
 
     rescaling: Literal["margin", "slack"] = "margin"
     declare: Literal["cuts", "compact"] = "cuts"
+    intercept: bool = field(default=False, metadata={"version": 2})
 
-    def regularizer(self, problem: Any) -> SquaredNorm | SignedNorm:
-        return norm_of(problem, self.lam)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.intercept and (self.rescaling, self.declare) != ("margin", "cuts"):
+            raise BadInput(
+                f"intercept=true with rescaling={self.rescaling} and declare={self.declare} is not there; intercepts "
+                "need rescaling=margin and declare=cuts."
+            )
+
+    def blocks(self, problem: Any) -> Blocks:
+        w = super().blocks(problem)
+        return Blocks(**w, b=(len(problem.classes),)) if self.intercept else w
+
+    def regularizer(self, problem: Any) -> SquaredNorm | SignedNorm | Stacked:
+        if not self.intercept:
+            return norm_of(problem, self.lam)
+        most = float(problem.max_loss.max())
+        box = free_labels(problem, self.prices(problem), self.lam / 2, most, most)
+        return Stacked(self.oracle(problem).sizes[:2], (SquaredNorm(self.lam), box))
 
     def oracle(self, problem: Any) -> MarginRescaling:
+        if self.intercept:
+            return with_intercepts(problem)
         return (SlackRescaling if self.rescaling == "slack" else MarginRescaling)(problem, cone=True)
 
     def relations(self) -> Row:
         """How its optimum moves with the data (contracts/relations.py)."""
+        if self.intercept:
+            return OF_MARGINS | {"loss": DEARER._replace(intercepts=1.0)}
         return OF_SLACKS if self.rescaling == "slack" else OF_MARGINS
 
     def program(self, problem: Any, cuts: Any) -> Any:
@@ -47,6 +72,9 @@ class SoftMargin(Ridge):
 
         w, xi = cp.Variable(problem.n_features), cp.Variable(cuts.groups)
         objective = cp.Minimize(self.lam / 2 * cp.sum_squares(w) + cuts.prices @ xi)
+        if self.intercept:
+            b = cp.Variable(len(problem.classes))
+            return cp.Problem(objective, [cp.sum(b) == 0, *cuts([w, b], xi)])
         return cp.Problem(objective, [*signs(problem, w), *cuts([w], xi)])
 
     def compact_program(self, problem: Any) -> Any:

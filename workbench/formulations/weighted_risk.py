@@ -17,6 +17,7 @@ r = p − y. *Squared*: r̂ is within e = S + 2u(|p̂| + |y|) of r, its square's
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import OF_MEANS, Floats, Ints, Kernel, LinearScores, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations._ridge import Ridge
+from workbench.objectives.conditioning import root, shape
 from workbench.objectives.likelihoods import KAPPA, ULPS
 from workbench.objectives.oracles import MarginRescaling
 
@@ -103,6 +105,12 @@ class RiskTerms:
         added = gamma(len(samples) + 4) * np.abs(slopes)
         gradient = float(weights @ (self.lengths[samples] * (slope + added)))
         return value * (1 + 1e-9) + TINY, gradient * (1 + 1e-9) + TINY
+
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> Callable[[Floats], Floats] | None:
+        """Of the squared loss, coordinates in which one step of Newton's method is one of descent."""
+        X = self.problem.X[samples]
+        C = root(X, weights, 1, 1 / mu if self.loss == "squared" else shape(X, weights, mu, 0.25))
+        return None if C is None else C.__matmul__
 
     def norms(self) -> Floats:
         """(n,) bounds on ‖∇h_i(θ)‖ over all θ; the squared loss has none."""

@@ -8,10 +8,11 @@ over, in the problem's own terms,
 and, in order, the first that holds:
 
     failed          crashed, values missing, of another shape, or not finite
-    not comparable  nothing is proven on the side that is needed
     not converged   (feasibility) the last values violate a constraint by more than the tolerance
-    agrees          |relative excess| ≤ max(tolerance, 3 × the reference's gap)
-    not converged   otherwise; with a history of checkpoints the sentence says how fast it falls, or that it settled
+    not converged   (feasibility) f(x) lies below L by more than the tolerance, relative to the same size
+    agrees          f(x) lies within the tolerance of L, or of U where the interval is no wider than the tolerance
+    not comparable  f(x) lies within the tolerance of U, and the interval is too wide, or open, to say more
+    not converged   f(x) lies above U; with a history of checkpoints the sentence says how fast f falls, or settles
 
 There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
 why a flat history alone proves nothing). A formulation that is its CVXPY text alone is judged by the same rules
@@ -21,15 +22,19 @@ why a flat history alone proves nothing). A formulation that is its CVXPY text a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.contracts import Floats
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import settling, stands
 from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
+from workbench.programs.compiled import compiled
 from workbench.programs.prove import prove
 from workbench.proofs.exact import nearest
 
@@ -46,7 +51,10 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     if isinstance(learned, Exception):
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
+    compiled(problem)  # raises what `prove` raises, before any values are looked at
     steps = checkpoints(learned)
+    if fault := out_of_order([passes for passes, _ in steps]):
+        return Verdict(FAILED, np.inf, fault, rule="weights")
     for _, values in steps:
         if fault := unusable(values, problem):
             return Verdict(FAILED, np.inf, fault, rule="weights")
@@ -56,50 +64,80 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     finally:
         for variable, value in kept:
             variable.save_value(value)
-    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
-    lower, upper = (None if end is None else proof.program.sign * nearest(end) for end in ends)
-    if lower is None:
+    if (proof.lower, proof.upper) == (None, None):
         sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
         return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")
-    size = max(abs(lower), abs(upper if upper is not None else lower), 1.0)
-    return judged(seen, lower, size, proof.gap, tolerance, proof.program.sign)
+    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
+    infinite = (-np.inf, np.inf)
+    lower, upper = (
+        none if end is None else proof.program.sign * nearest(end) for end, none in zip(ends, infinite, strict=True)
+    )
+    size = max([1.0, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
+    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance)
 
 
 def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
     """Judge weights θ for a formulation that is its CVXPY text alone; F(θ) = ∞ counts as a violation."""
     values = [reference.value(each.theta) for each in reports]
     seen = [(each.passes, e, 0.0 if np.isfinite(e) else np.inf) for each, e in zip(reports, values, strict=True)]
-    return judged(seen, reference.lower, reference.size, reference.gap, tolerance)
+    return judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
 
 
-def checkpoints(learned: Any) -> list[tuple[float, Any]]:  # a user's values
+def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
     """(passes, values), one or several."""
     several = isinstance(learned, Sequence) and not isinstance(learned, str) and len(learned)
     if several and all(isinstance(each, tuple) and len(each) == 2 for each in learned):
-        return [(float(passes), values) for passes, values in learned]
+        return list(learned)
     return [(1.0, learned)]
 
 
-def named(values: Any, problem: cp.Problem) -> dict[Any, Any]:  # a user's values, and keys
-    """Values by variable; those that are missing are left out."""
+def out_of_order(passes: list[Any]) -> str | None:  # a user's values
+    """Why these passes are no history, in a sentence."""
+    real = [isinstance(each, Real) and 0 < each < np.inf for each in passes]
+    if not all(real):
+        return f"The passes of checkpoint {real.index(False) + 1} are no positive number; give (passes, values)."
+    if any(later <= earlier for earlier, later in pairwise(passes)):
+        return "The passes of the checkpoints do not increase; give them in the order of the run."
+    return None
+
+
+def named(values: Any, problem: cp.Problem) -> dict[int, Any]:  # a user's values, and keys
+    """Values by the variable's id; keys that are no variable stay as they are."""
     variables = problem.variables()
     if not isinstance(values, Mapping):
-        return {variables[0]: values} if len(variables) == 1 else {}
-    by_name = {variable.name(): variable for variable in variables}
-    return {by_name.get(key, key) if isinstance(key, str) else key: value for key, value in values.items()}
+        return {variables[0].id: values} if len(variables) == 1 else {}
+    by_name = {variable.name(): variable.id for variable in variables}
+
+    def key_of(key: Any) -> Any:  # a user's key
+        own = [variable.id for variable in variables if variable is key]
+        return own[0] if own else by_name.get(key, key) if isinstance(key, str) else (key,)
+
+    return {key_of(key): each for key, each in values.items()}
+
+
+def written_out(value: Any) -> Any:  # a user's values
+    return value.toarray() if sparse.issparse(value) else value
 
 
 def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     """Why these values cannot be judged, in a sentence."""
-    keyed = named(values, problem)
-    given = {key.id: value for key, value in keyed.items() if hasattr(key, "id")}  # a user's key may be anything
+    given = named(values, problem)
+    twice = [v.name() for v in problem.variables() if sum(v.name() == each.name() for each in problem.variables()) > 1]
+    if twice and isinstance(values, Mapping) and any(key in twice for key in values if isinstance(key, str)):
+        return f"Several variables are called {twice[0]}; give values by the variables themselves."
+    if strange := [key for key in given if key not in {variable.id for variable in problem.variables()}]:
+        return f"The key {strange[0]!s:.60} is no variable of the problem; give {{variable: values}}."
     for variable in problem.variables():
-        if variable.id not in given:
+        if given.get(variable.id) is None:
             return f"The values of {variable.name()} are missing; give {{variable: values}} for each variable."
+        value = given[variable.id]
         try:
-            found = np.asarray(given[variable.id], float)
-        except (TypeError, ValueError):
+            found = np.asarray(written_out(value))
+            found = found if found.dtype.kind == "c" else found.astype(float)
+        except (TypeError, ValueError, OverflowError):
             return f"The values of {variable.name()} are not numbers."
+        if found.dtype.kind == "c":
+            return f"The values of {variable.name()} are complex; give real numbers."
         if found.shape != variable.shape:
             return f"The values of {variable.name()} have shape {found.shape}, not {variable.shape}."
         if not np.isfinite(found).all():
@@ -109,40 +147,78 @@ def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
 
 def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float]:  # a user's values
     """(objective as of a minimisation, largest violation of a constraint) at the values."""
-    for variable, value in named(values, problem).items():
-        variable.save_value(np.asarray(value, float))
-    objective = problem.objective.value
-    missed = [float(np.max(constraint.violation(), initial=0.0)) for constraint in problem.constraints]
-    missed += [float(np.max(np.abs(v.value - v.project(v.value)), initial=0.0)) for v in problem.variables()]
+    given = named(values, problem)
+    for variable in problem.variables():
+        value = given[variable.id]
+        variable.save_value(np.asarray(written_out(value), float))
+    with np.errstate(all="ignore"):  # outside of a domain, or beyond floats; told by the sentence
+        objective = problem.objective.value
+        missed = [np.max(constraint.violation(), initial=0.0) for constraint in problem.constraints]
+        missed += [np.max(np.abs(v.value - v.project(v.value)), initial=0.0) for v in problem.variables()]
     value = np.inf if objective is None else sign * float(np.squeeze(objective))
-    return value if np.isfinite(value) else np.inf, max([0.0, *missed])
+    largest = max([0.0, *(float(each) if each == each else np.inf for each in missed)])
+    return value if np.isfinite(value) else np.inf, largest
 
 
-def judged(
-    seen: list[tuple[float, float, float]], lower: float, size: float, gap: float, tolerance: float, sign: int = 1
-) -> Verdict:
-    """The verdict on (passes, objective, violation) of checkpoints; the reference's `gap` is relative to `size`."""
+class Ends(NamedTuple):
+    """lower ≤ p* ≤ upper as of a minimisation, ±∞ where nothing is proven; what differences are divided by."""
+
+    lower: float
+    upper: float
+    size: float
+    sign: int = 1
+
+    @property
+    def worse(self) -> str:
+        """Where worse objectives lie in the user's sense."""
+        return "above" if self.sign > 0 else "below"
+
+    @property
+    def better(self) -> str:
+        return "below" if self.sign > 0 else "above"
+
+    @property
+    def told(self) -> str:
+        """The interval in the user's sense."""
+        low, high = sorted((self.sign * self.lower, self.sign * self.upper))
+        parts = [f"at least {low:.9g}"] * bool(np.isfinite(low)) + [f"at most {high:.9g}"] * bool(np.isfinite(high))
+        return " and ".join(parts)
+
+
+def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float) -> Verdict:
+    """The verdict on (passes, objective, violation) of checkpoints."""
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
-    excesses: Floats = objectives - lower
-    excess, threshold = float(excesses[-1]) / size, max(tolerance, 3 * min(gap, 1.0))
-    evidence = {"objective": sign * float(objectives[-1]), "threshold": threshold}
-    evidence |= {"reference_lower": lower, "reference_gap": gap, "violation": float(violations[-1])}
-    far = f"its objective is {excess:.1e} (relative) above the proven optimum"
+    base = ends.lower if np.isfinite(ends.lower) else ends.upper
+    excesses: Floats = objectives - base
+    excess, over = float(excesses[-1]) / ends.size, float(objectives[-1] - ends.upper) / ends.size
+    gap = (ends.upper - ends.lower) / ends.size
+    threshold = tolerance + gap if gap <= tolerance else tolerance
+    evidence = {"objective": ends.sign * float(objectives[-1]), "threshold": threshold}
+    evidence |= {"reference_lower": ends.lower, "reference_gap": gap, "violation": float(violations[-1])}
+
+    def verdict(word: str, told: str, rule: str) -> Verdict:
+        return Verdict(word, excess, f"{told[0].upper()}{told[1:]}.", evidence, rule)
+
     if violations[-1] > tolerance:
         by = f"by {violations[-1]:.1e}" if np.isfinite(violations[-1]) else "that its objective depends on"
-        sentence = f"Its values violate a constraint {by}."
-        return Verdict(NOT_CONVERGED, excess, sentence, evidence, "feasibility")
-    if abs(excess) <= threshold:
-        return Verdict(AGREES, excess, f"{far[0].upper()}{far[1:]}, within {threshold:.1e}.", evidence, "optimum")
-    if excess < 0:
-        told = f"its objective is {-excess:.1e} (relative) below the proven optimum, so its values are infeasible"
-        return Verdict(NOT_CONVERGED, excess, f"{told[0].upper()}{told[1:]}.", evidence, "feasibility")
+        return verdict(NOT_CONVERGED, f"its values violate a constraint {by}", "feasibility")
+    if objectives[-1] < ends.lower and -excess > threshold:
+        told = f"its objective is {-excess:.1e} (relative) {ends.better} the proven optimum"
+        return verdict(NOT_CONVERGED, f"{told}, so its values are infeasible", "feasibility")
+    far = f"its objective is {max(excess, 0.0):.1e} (relative) {ends.worse} the proven optimum"
+    if np.isfinite(ends.lower) and excess <= threshold:
+        return verdict(AGREES, f"{far}, within {threshold:.1e}", "optimum")
+    if over <= tolerance:
+        told = f"the optimum is proven to be {ends.told}, and its objective {evidence['objective']:.9g} cannot be told"
+        return verdict(NOT_COMPARABLE, f"{told} from an optimum within {tolerance:.1e} (relative)", "reference")
+    if gap > tolerance:
+        far = f"its objective is {over:.1e} (relative) {ends.worse} the proven end {ends.sign * ends.upper:.9g}"
     if len(passes) < 2:
-        told = f"{far}; one answer has no history, give those of growing budgets"
+        return verdict(NOT_CONVERGED, f"{far}; one answer has no history, give those of growing budgets", "history")
+    curve = settling(passes, np.maximum(excesses, 0.0), threshold * ends.size)
+    evidence |= {"limit": curve.limit, "power": curve.power}
+    if curve.settled or stands(passes, excesses):
+        told = "and has settled there; no clean run of ours exists for a user's program to compare with"
     else:
-        curve = settling(passes, np.maximum(excesses, 0.0), threshold * size)
-        evidence |= {"limit": curve.limit, "power": curve.power}
-        still = curve.settled or stands(passes, excesses)
-        told = f"{far} and has settled there" if still else f"{far} and falls like passes^-{curve.power:.2g}"
-        told += "; no clean run of ours exists for a user's program to compare with" if still else "; run it longer"
-    return Verdict(NOT_CONVERGED, excess, f"{told[0].upper()}{told[1:]}.", evidence, "history")
+        told = f"and falls like passes^-{curve.power:.2g}; run it longer"
+    return verdict(NOT_CONVERGED, f"{far} {told}", "history")

@@ -22,7 +22,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import CutForm, Factored, Floats, Majorized, Problem, Search, SmoothForm, TextForm, text_alone
-from workbench.errors import Contradiction, NotSeparable
+from workbench.errors import BadInput, Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds, bounds_for
 
@@ -115,6 +115,8 @@ def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:
     if isinstance(thing, NotSeparable):
         empty = np.zeros(0)
         return Reference(thing.formulation, thing.problem, empty, np.inf, np.inf, np.inf, missing=str(thing), ray=thing)
+    if not isinstance(thing, Certified):
+        raise BadInput(f"A solution or a cp.Problem is wanted to compare with, not {type(thing).__name__}; give one.")
     missing = ALTERNATION if isinstance(thing.formulation, Majorized) else ""
     if not missing and (thing.gap is None or not np.isfinite(thing.gap)):
         missing = NO_GAP

@@ -183,6 +183,8 @@ def moved(reference: Reference, changed: Changed, change: Change) -> Reference:
     parts = blocks.split(reference.theta)
     parts = {name: changed.moves.get(name, np.copy)(part.ravel()) for name, part in parts.items()}
     parts["w"] = parts["w"] * c**change.weights
+    if "b" in parts:
+        parts["b"] = parts["b"] * c**change.intercepts
     if "b" in changed.moves and "v" in parts:
         parts["v"] = np.full(parts["v"].shape, np.nan)
     return Reference(

@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import Floats, Trace, text_alone
-from workbench.errors import NotSeparable
+from workbench.errors import BadInput, NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.formulations.latent_ssvm import LatentSSVM
 from workbench.formulations.self_paced_latent import SelfPacedLatent
@@ -86,9 +87,11 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
-    where its lower bound lies above its upper one. For a cp.Problem in its place, a user's own convex program, the
-    values of its variables are judged (judging/programs.py).
+    where its lower bound lies above its upper one, `BadInput` for a tolerance below 0 or not finite. For a cp.Problem
+    in its place, a user's own convex program, the values of its variables are judged (judging/programs.py).
     """
+    if not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
+        raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
     if hasattr(solution, "is_dcp"):  # a cp.Problem; CVXPY has no types and takes a second to import
         from workbench.judging.programs import crosscheck_program
 

@@ -3,6 +3,7 @@
     latent-ssvm         state: hidden h      convex program F(·; h)                      next: h at its best (CCCP)
     self-paced-latent   state: pace          the same over the samples that are kept     next: Algorithms 1 and 2
     self-paced          state: v ∈ {0, 1}ⁿ   ½‖w‖² + Σ v_i c_i ξ_i                       next: v_i = 1[c_i ξ_i < κ_i]
+                        and h, where samples hide states: as above, and h at its best
 
 The programs are not solved: `inner` passes of dual-block (solvers/dual_block.py) go to one state, then the state moves,
 or, if it would stay, the same ascent goes on. A state that stays for `patience` times `inner` passes ends a start; the
@@ -26,10 +27,11 @@ import numpy as np
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Floats, Ints
 from workbench.errors import MissingCapability, checked_whole
-from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM
+from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM, drawn, imputed
 from workbench.formulations.self_paced import SelfPaced
 from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.objectives.criteria import slack
+from workbench.objectives.oracles import hides
 from workbench.solvers.dual_block import DualBlock
 
 
@@ -53,27 +55,35 @@ class Way:
 
 
 class Selecting(Way):
-    """The alternation of `self-paced`, whose state is the selection v (n,)."""
+    """The alternation of `self-paced`, whose state is v (n,), then the hidden states (n,) if there are any."""
 
     def __init__(self, formulation: Any, problem: Any):
         super().__init__(formulation, problem)
         self.caps = np.array([float(each) for each in formulation.charges(problem)[1]])
         self.everyone: Ints = np.arange(problem.n_samples)
+        self.hidden = hides(problem)
 
     def start(self, number: int) -> Floats:
-        """All samples, then random halves."""
+        """All samples, then random halves; hidden states at their best for random weights."""
+        states = drawn(self.problem, 0, number) if self.hidden else ()
         if number == 0:
-            return np.ones(self.problem.n_samples)
+            return np.append(np.ones(self.problem.n_samples), states)
         kept = np.random.default_rng(number).permutation(self.everyone) % 2 == 0
-        return np.where(self.problem.weights > 0, kept, 1.0)
+        return np.append(np.where(self.problem.weights > 0, kept, 1.0), states)
 
     def surrogate(self, state: Floats) -> CompletedSSVM:
-        return CompletedSSVM(self.form.C, None, tuple(state.astype(int).tolist()))
+        kept, states = np.split(state.astype(int), [self.problem.n_samples])
+        return CompletedSSVM(self.form.C, tuple(states.tolist()) if self.hidden else None, tuple(kept.tolist()))
 
     def step(self, theta: Floats, state: Floats) -> Floats:
-        """v, or the state as it is where nobody would be kept: the best w is then 0, where the learner began."""
+        """The next state, or the state as it is where nobody would be kept: the best w is then 0, where the learner
+        began.
+        """
         kept = slack(self.form, self.problem, theta, self.everyone) < self.caps
-        return np.where(self.problem.weights > 0, kept, 1.0) if (kept & (self.problem.weights > 0)).any() else state
+        if not (kept & (self.problem.weights > 0)).any():
+            return state
+        states = imputed(self.problem, theta, state[len(kept) :].astype(np.int64)) if self.hidden else ()
+        return np.append(np.where(self.problem.weights > 0, kept, 1.0), states)
 
     def value(self, theta: Floats) -> float:
         terms = slack(self.form, self.problem, theta, self.everyone)

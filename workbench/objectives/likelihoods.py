@@ -17,7 +17,10 @@ unamplified. Its own: rounding the K arguments ≤ uM; their differences d_a to 
 e^{d_a}/Σe^d, ≤ u·log K (an entropy); exp ≤ κu; the sum ≤ γ_K, one u for what underflows; log ≤ κu log K; two
 more additions ≤ 2uM. With the score of the truth, ≤ 2T additions and the same S, all in all
 
-    |ĥ − h| ≤ 2S + (T + 1)(γ₈ M + γ_{K + 4 + κ(3 + log K)}).
+    |ĥ − h| ≤ 2S + (T + 1)(γ_a M + γ_{K + 4 + κ(3 + log K)}),     a = 8.
+
+The sums over chains in products have their own analysis and keep to this bound with a = 16
+(outputs/_forward_backward.py).
 
 *Gradients.* Numerators and denominators of each quotient have logarithms within |ĥ − h| + γ₈M +
 γ_{K+κ+8} =: ε of the true ones, so every marginal is within a factor e^{±2(T+1)ε} of the true one, and
@@ -62,6 +65,7 @@ class Likelihood(ABC):
 
     kind = "exact"
     width = 0  # nothing to remember but θ itself
+    roundings = 8  # a in the bound below on values, at least 8
     assumption = f"exp and log assumed correct to {ULPS} units in the last place"
 
     def __init__(self, problem: Any):
@@ -95,7 +99,7 @@ class Likelihood(ABC):
     def errors(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, float]:
         """Bounds on the rounding errors of `evaluate`: in each value (m,), in the gradient's Euclidean norm."""
         scores, numbers, steps, fan, additions = self.sizes(theta, samples)
-        own = gamma(8) * numbers + gamma(fan + 4 + KAPPA * (3 + np.log(fan)))
+        own = gamma(self.roundings) * numbers + gamma(fan + 4 + KAPPA * (3 + np.log(fan)))
         value = 2 * scores + (steps + 1) * own
         epsilon = value + gamma(8) * numbers + gamma(fan + KAPPA + 8)
         with np.errstate(over="ignore"):

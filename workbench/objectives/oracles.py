@@ -4,6 +4,7 @@
     SlackRescaling    h_i(w) = max_y ℓ_i(y) (1 − ⟨w, ψ_i(y)⟩)       a = −ℓ_i(y) ψ_i(y), o = ℓ_i(y)
     UnitMargin        h_i(w) = max_y 1[y ≠ y_i] − ⟨w, ψ_i(y)⟩       a = −ψ_i(y),        o = 1[y ≠ y_i]
     Decoding          h_i(w) = max_y −⟨w, ψ_i(y)⟩                   a = −ψ_i(y),        o = 0
+    HiddenMargin      h_i(w) = min_h max_z Δ_z − ⟨w, Φ_h − Φ_z⟩     a = Φ_z − Φ_h,      o = Δ_z       not convex
 
 with ψ_i(y) = φ(x_i, y_i) − φ(x_i, y) (docs/mathematics.md §0, §2).
 """
@@ -27,6 +28,7 @@ from workbench.contracts import (
     Ints,
     Kernel,
     Kernelled,
+    Latent,
     Listable,
     Listing,
     Missing,
@@ -124,6 +126,46 @@ class MarginRescaling:
         if not isinstance(self.problem, Listable):
             return None
         return self.problem.listing(1 - np.eye(len(self.problem.cost)), self.problem.cost)
+
+
+@dataclass(frozen=True)
+class HiddenMargin(MarginRescaling):
+    """The hinge of a problem that hides states, ξ_i(w) = min over h of the convex max_z Δ_z − ⟨w, Φ_h − Φ_z⟩, or 0.
+
+    A witness (2·width,) is a rival z and the truth (y_i, h) in one of its states, hence a cut of that h's hinge.
+    """
+
+    @property
+    def width(self) -> int:
+        return 2 * self.problem.width
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        known = self.problem.completed(self.problem.impute(theta))
+        return np.hstack([known.argmax(theta, samples, augment=True), known.truth[samples]])
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        rivals, truths = np.hsplit(witnesses, 2)
+        slopes = self.problem.features(samples, rivals) - self.problem.features(samples, truths)
+        return sparse.csr_array(slopes), self.problem.loss(samples, rivals)
+
+    def every(self, samples: Ints) -> tuple[Ints, Ints]:
+        """All witnesses, state by state of each sample: samples (R,) and witnesses (R, 2·width)."""
+        found = []
+        for i in samples.tolist():
+            outputs = self.problem.outputs(i)
+            free = self.problem.loss(np.full(len(outputs), i), outputs) == 0
+            rivals, truths = outputs[~free], outputs[free]
+            found.append(np.hstack([np.tile(rivals, (len(truths), 1)), np.repeat(truths, len(rivals), axis=0)]))
+        return np.repeat(samples, [len(each) for each in found]), np.concatenate(found)
+
+    def exact(self) -> ExactHidden | None:
+        return ExactHidden(self.problem) if isinstance(self.problem, Exact) else None
+
+    def kernel(self) -> Kernel:
+        return called_kernel(self)
+
+    def listing(self) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -288,6 +330,23 @@ class ExactUnit(ExactMargin):
 
     def free(self, theta: Ratios, samples: Ints) -> Ratios:
         return Ratios(np.zeros(len(samples), object), 1)
+
+
+@dataclass(frozen=True)
+class ExactHidden:
+    """`HiddenMargin` in rational arithmetic: ξ_i(w; h) at the states h that floats find best, so never below ξ_i(w)."""
+
+    problem: Any
+
+    def highest(self, theta: Ratios, samples: Ints) -> Ratios:
+        point = np.array([float(each) for each in theta.fractions()])
+        known = self.problem.completed(self.problem.impute(point))
+        return ExactMargin(known.exact()).highest(theta, samples)
+
+
+def hides(problem: Problem) -> bool:
+    """Whether samples hide states, so that the truth is not known as an output."""
+    return isinstance(problem, Latent) and problem.hides
 
 
 def exact_loss(problem: Problem) -> bool:

@@ -4,33 +4,32 @@
     ForwardBackward  α_1(b) = θ_1(b),   α_t(b) = θ_t(b) + log Σ_a exp(α_{t−1}(a) + A_ab),
                      log Z = log Σ_b exp α_T(b),  θ_t(b) = ⟨W_b, x_t⟩                             O(T K²)
 
-Forward in logarithms: no score overflows, and underflow loses only negligible terms. Backward in probabilities:
-with the shares s_t(a | b) = exp(α_{t−1}(a) + A_ab)/Σ_a′ exp(α_{t−1}(a′) + A_a′b), known from the forward
-pass,
+Each is written twice. In NumPy over a whole batch, the recursion of chains in `_forward_backward.py`; and as the
+kernel's loop over one sample, in numba's subset, which for chains goes forward in logarithms and back in
+probabilities: with the shares s_t(a | b) = exp(α_{t−1}(a) + A_ab)/Σ_a′ exp(α_{t−1}(a′) + A_a′b),
 
-    q_T(b) = exp(α_T(b) − log Z),     q_t(a, b) = s_t(a | b) q_t(b),     q_{t−1}(a) = Σ_b q_t(a, b):
+    q_T(b) = exp(α_T(b) − log Z),     q_t(a, b) = s_t(a | b) q_t(b),     q_{t−1}(a) = Σ_b q_t(a, b),
 
-derivatives of the nested log-sum-exps by the chain rule, all of them in [0, 1], and no second
-exponential. The classical messages β_t appear nowhere (Rabiner 1989 has both passes in products).
-
-Each is written twice: in NumPy over a whole batch, sequences longest first, and as the kernel's loop over
-one sample, in numba's subset; on words both take about the same time, so the batch needs no compiling.
+derivatives of the nested log-sum-exps by the chain rule, all of them in [0, 1], and no second exponential.
 The rounding errors of either are bounded in objectives/likelihoods.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import Floats, Ints, Kernel, LogPartition
+from workbench.objectives.conditioning import root, shape
 from workbench.objectives.likelihoods import Likelihood, Sizes
+from workbench.outputs._forward_backward import Steps, summed
 
-CHUNK = 4_000_000  # shares that a batch may hold at once
+LinearMap = Callable[[Floats], Floats]  # x ↦ C x, objectives/conditioning.py
 
 
 def score_sizes(rows: Any, W: Floats) -> tuple[Floats, Floats]:
@@ -38,6 +37,19 @@ def score_sizes(rows: Any, W: Floats) -> tuple[Floats, Floats]:
     counts = np.diff(rows.indptr)
     largest = (abs(rows) @ np.abs(W).T).max(axis=1) * (1 + 2 * gamma(counts + 2)) + (counts + 1) * TINY
     return largest, gamma(counts + 2) * largest + (counts + 1) * TINY
+
+
+def of_labels(X: Any, weights: Floats, k: int, mu: float) -> LinearMap | None:
+    """C for θ = [W (k, p), …] and softmax terms of scores W x, at θ = 0 of curvature (k − 1)/k² each."""
+    C = root(X, weights, k, shape(X, weights, mu, (k - 1) / k**2))
+    if C is None:
+        return None
+    p = len(C)
+
+    def change(x: Floats) -> Floats:
+        return np.concatenate([(x[: k * p].reshape(k, p) @ C).ravel(), x[k * p :]])
+
+    return change
 
 
 # ── labels ────────────────────────────────────────────────────────────────────────────────────────
@@ -55,6 +67,9 @@ class Softmax(Likelihood):
         shares /= sums[:, None]
         shares[every, truth] -= 1
         return greatest + np.log(sums) - own, (X.T @ (shares * weights[:, None])).T.ravel()
+
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> LinearMap | None:
+        return of_labels(taken(self.problem.X, samples), weights, len(self.problem.classes), mu)
 
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
         k, m = len(self.problem.classes), len(samples)
@@ -106,31 +121,63 @@ def add_softmax(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> No
 # ── chains ────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Batch(NamedTuple):
+    """Sequences step by step: letters (N, p), labels (N,), and for each position after a first one the row before."""
+
+    samples: Ints
+    steps: Steps
+    letters: Any
+    truth: Ints
+    before: Ints
+
+
 class ForwardBackward(Likelihood):
     """The likelihood of a `Chain`: a linear-chain conditional random field."""
 
+    roundings = 16  # per number of the recursion: _forward_backward.py
+
+    def __init__(self, problem: Any):
+        super().__init__(problem)
+        self.last: Batch | None = None
+
+    def batch(self, samples: Ints) -> Batch:
+        """The positions of a batch, step by step; the last answer is remembered."""
+        if self.last is None or not np.array_equal(self.last.samples, samples):
+            at, offsets = self.problem.positions(samples)
+            steps = Steps.of(offsets)
+            rows = np.arange(len(self.problem.labels))[at][steps.order]
+            letters = self.problem.letters[rows]
+            self.last = Batch(samples.copy(), steps, letters, self.problem.labels[rows], steps.before)
+        return self.last
+
     def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
-        chain = self.problem
-        at, offsets = chain.positions(samples)
-        W, A = chain.split(theta)
-        letters, truth, weight = chain.letters[at], chain.labels[at], np.repeat(weights, np.diff(offsets))
-        scores = np.ascontiguousarray(letters @ W.T)
-        partition, shares, pairs = sum_product(scores, A, offsets, weights)
-        later = np.ones(len(truth), bool)
-        later[offsets[:-1]] = False
-        later = np.flatnonzero(later)
-        own = scores[np.arange(len(truth)), truth]
-        own[later] += A[truth[later - 1], truth[later]]
-        shares[np.arange(len(truth)), truth] -= 1
-        np.subtract.at(pairs, (truth[later - 1], truth[later]), weight[later])
-        unary = (letters.T @ (shares * weight[:, None])).T
-        return partition - np.add.reduceat(own, offsets[:-1]), np.concatenate([unary.ravel(), pairs.ravel()])
+        _, steps, letters, truth, before = self.batch(samples)
+        W, A = self.problem.split(theta)
+        scores = letters @ W.T
+        scores -= scores.max(axis=1, keepdims=True)
+        A -= A.max()
+        weight, every, later = weights[steps.owners], np.arange(len(truth)), np.arange(len(samples), len(truth))
+        edges = truth[before], truth[later]
+        norms, singles, pairs = summed(scores, A, steps, weight)
+        norms -= scores[every, truth]
+        norms[later] -= A[edges]
+        singles[every, truth] -= 1
+        singles *= weight[:, None]
+        np.subtract.at(pairs, edges, weight[later])
+        values = np.bincount(steps.owners, norms, len(samples))
+        return values, np.concatenate([(letters.T @ singles).T.ravel(), pairs.ravel()])
+
+    def conditioner(self, samples: Ints, weights: Floats, mu: float) -> LinearMap | None:
+        """Of the scores of letters; transitions are left as they are."""
+        batch = self.batch(samples)
+        return of_labels(batch.letters, weights[batch.steps.owners], self.problem.n_classes, mu)
 
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
         chain, k = self.problem, self.problem.n_classes
         at, offsets = chain.positions(samples)
         W, A = chain.split(theta)
-        largest, error = (np.add.reduceat(each, offsets[:-1]) for each in score_sizes(chain.letters[at], W))
+        letters = chain.letters if isinstance(at, slice) else chain.letters[at]
+        largest, error = (np.add.reduceat(each, offsets[:-1]) for each in score_sizes(letters, W))
         steps = np.diff(offsets)
         numbers = largest + steps * (np.abs(A).max() + np.log(k)) + 1
         return Sizes(error, numbers * (1 + gamma(steps + 8)), steps, np.full(len(samples), k), int(steps.sum()) + 8)
@@ -158,54 +205,6 @@ class ForwardBackward(Likelihood):
             onward = cp.log_sum_exp(follow @ A + message[repeat], axis=1)
             constraints.append(message[inner] >= scores[inner] + cp.reshape(onward, (len(inner), k), order="C"))
         return LogPartition(cp.log_sum_exp(message[first], axis=1), constraints)
-
-
-def sum_product(scores: Floats, A: Floats, offsets: Ints, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """log Z (m,), the label marginals q_t(b) (N, K), and Σ_i weights_i Σ_t q_t(a, b) (K, K).
-
-    scores (N, K), A (K, K), offsets (m + 1,) where each sequence of the batch starts.
-    """
-    lengths, k = np.diff(offsets), scores.shape[1]
-    partition, marginals, pairs = np.empty(len(lengths)), np.empty_like(scores), np.zeros((k, k))
-    order = np.argsort(-lengths, kind="stable")
-    while len(order):
-        take = max(1, CHUNK // int(lengths[order[0]] * k * k))
-        now, order = order[:take], order[take:]
-        partition[now] = sweep(scores, A, offsets[now], lengths[now], weights[now], marginals, pairs)
-    return partition, marginals, pairs
-
-
-def sweep(
-    scores: Floats, A: Floats, starts: Ints, lengths: Ints, weights: Floats, marginals: Floats, pairs: Floats
-) -> Floats:
-    """log Z of sequences that stand longest first; fills their `marginals` and adds to `pairs`.
-
-    Those alive at position t are the first `live` ones.
-    """
-    alpha, shares = scores[starts], []
-    for t in range(1, int(lengths[0])):
-        live = int(np.searchsorted(-lengths, -t, side="left"))
-        joint = alpha[:live, :, None] + A
-        greatest = joint.max(axis=1)
-        joint -= greatest[:, None, :]
-        np.exp(joint, out=joint)
-        sums = joint.sum(axis=1)
-        joint /= sums[:, None, :]
-        shares.append(joint)
-        alpha[:live] = scores[starts[:live] + t] + (greatest + np.log(sums))
-    greatest = alpha.max(axis=1)
-    q = np.exp(alpha - greatest[:, None])
-    sums = q.sum(axis=1)
-    q /= sums[:, None]
-    for t in range(len(shares), 0, -1):
-        joint = shares.pop()
-        live = len(joint)
-        marginals[starts[:live] + t] = q[:live]
-        joint *= q[:live, None, :]
-        pairs += (weights[:live] @ joint.reshape(live, -1)).reshape(pairs.shape)
-        q[:live] = joint.sum(axis=2)
-    marginals[starts] = q
-    return greatest + np.log(sums)
 
 
 def sequence_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

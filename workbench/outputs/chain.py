@@ -39,6 +39,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _messages, _slack_chain, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._marginals import ForwardBackward
+from workbench.outputs._named import Names, of_dicts
 from workbench.outputs._parts import summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
@@ -59,7 +60,8 @@ class Chain:
 
     Parameters
     ----------
-    sequences : list of (T_i, p) arrays or scipy.sparse matrices, finite, T_i ≥ 1
+    sequences : list of (T_i, p) arrays or scipy.sparse matrices, finite, T_i ≥ 1; or of lists of dicts, one a position,
+        {name: number or text}, whose names `columns` keeps
     labels : list of (T_i,) labels of any sortable kind; a string stands for its characters.
         `classes` holds the distinct ones in order
     loss : "hamming-normalised", Σ_t cost / T_i, or "hamming", Σ_t cost
@@ -80,6 +82,7 @@ class Chain:
 
     name = "chain"
     oracle_kind = "exact"
+    columns: list[str] | None = None  # the names of the features, of sequences of dicts
 
     def __init__(
         self,
@@ -90,6 +93,9 @@ class Chain:
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ):
+        if of_dicts(sequences):
+            names = Names.of(sequences)
+            self.columns, sequences = names.names, [names.rows(each) for each in sequences]
         self.letters, self.offsets = checked_sequences(sequences)
         self.lengths: Ints = np.diff(self.offsets)
         self.classes, self.labels = checked_labels(labels, self.lengths, classes)
@@ -294,6 +300,8 @@ class Chain:
 
     def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
         """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to labels'."""
+        if self.columns is not None and of_dicts(sequences):
+            sequences = [Names(self.columns).rows(each) for each in sequences]
         letters, offsets = checked_sequences(sequences)
         if letters.shape[1] != self.n_inputs:
             raise BadInput(
@@ -328,8 +336,9 @@ class Chain:
         return f'labels "{"".join(names)}"' if all(len(c) == 1 for c in names) else f"labels {' '.join(names)}"
 
     def weight_names(self) -> list[str]:
-        """LABEL: x[j] for the inputs, LABEL→NEXT for neighbouring pairs."""
-        inputs = [f"{label}: x[{j}]" for label in self.classes for j in range(self.n_inputs)]
+        """LABEL: x[j], or the name of the feature, for the inputs; LABEL→NEXT for neighbouring pairs."""
+        columns = self.columns or [f"x[{j}]" for j in range(self.n_inputs)]
+        inputs = [f"{label}: {column}" for label in self.classes for column in columns]
         return inputs + [f"{label}→{after}" for label in self.classes for after in self.classes]
 
     def marginals(self) -> ForwardBackward:

@@ -267,6 +267,10 @@ class Motif:
     # ── hidden positions ──────────────────────────────────────────────────────────────────────────
 
     @property
+    def hides(self) -> bool:
+        return bool(((self.labels == 1) & (self.truth[:, 1] == NONE)).any())
+
+    @property
     def n_hidden(self) -> Ints:
         return np.where(self.labels == 1, self.n_windows, 1)
 

@@ -6,6 +6,7 @@ cost matrix with zero diagonal; the argmax is a scan over k labels, so everythin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from workbench.arithmetic.arrays import (
     checked_inputs,
     checked_learned,
     checked_weights,
+    class_weights,
     compiled_rows,
     kept_rows,
     missing_labels,
@@ -127,6 +129,7 @@ class Multiclass:
     cost : (k, k) with cost[true, predicted] ≥ 0 and a zero diagonal; default 0/1
     weights : (n,) sample weights ≥ 0, not all zero; default 1
     classes : labels to admit besides those seen in y
+    class_weight : None, "balanced", or {class: factor}; the factors multiply the weights of the samples of a class
 
     Raises
     ------
@@ -147,6 +150,7 @@ class Multiclass:
         cost: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
     ):
         self.X = checked_inputs(X)
         labels = named_labels(y)
@@ -162,10 +166,11 @@ class Multiclass:
             raise BadInput(f"Label {min(unknown)!r} is not among the given classes; add it to `classes`.")
         self.labels: Ints = np.searchsorted(self.classes, labels).astype(np.int64)
         self.cost = checked_cost(cost, len(self.classes))
-        self.weights = checked_weights(weights, len(labels))
+        factors = class_weights(class_weight, self.labels, self.classes)
+        self.weights = checked_weights(factors * checked_weights(weights, len(labels)), len(labels))
         self.n_samples, self.n_inputs = self.X.shape
         self.n_features = len(self.classes) * self.n_inputs
-        self.truth = self.labels[:, None]
+        self.truth, self.divisors = self.labels[:, None], np.ones(len(labels))
         self.terms = int(np.diff(self.X.indptr).max()) + 2
         self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()
         self.max_loss: Floats = self.cost[self.labels].max(axis=1)

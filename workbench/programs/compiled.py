@@ -1,8 +1,6 @@
 """A cp.Problem as the program that is proven: compiled once by CVXPY, with its rows traced to the user's constraints.
 
-What is proven is the compiled program. CVXPY copies affine constraints, norms, sums of squares, quadratic forms and
-exponential atoms exactly; it rounds sums and products of numbers while it compiles, and approximates powers by
-rational ones. `rounded` says so wherever it can have happened (roundings.py).
+What is proven is the compiled program. `rounded` says what CVXPY rounded or approximated on the way (roundings.py).
 
 Rows find their constraints through CVXPY's own way back: the numbers 1 … m of the rows are handed over as dual values,
 so that each constraint's dual value holds the numbers of its rows. Rows of no constraint are auxiliary.
@@ -10,6 +8,9 @@ so that each constraint's dual value holds the numbers of its rows. Rows of no c
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.program import Program, printed, program_of
-from workbench.programs.roundings import roundings, shortened
+from workbench.programs.roundings import Canonical, atoms, roots, roundings, shortened
 
 
 class Compiled(NamedTuple):
@@ -41,12 +42,15 @@ class Compiled(NamedTuple):
                 variable.save_value(part if variable.shape else part[()])
 
 
-def compiled(problem: Any) -> Compiled:
-    """The program that CVXPY compiles, or `BadInput`, `MissingCapability` with what stands in the way."""
+def compiled(problem: Any, reading: str = "float") -> Compiled:
+    """The program that CVXPY compiles, or `BadInput`, `MissingCapability` with what stands in the way.
+
+    What was rounded on the way is told of the numbers as `reading` takes them.
+    """
     import cvxpy as cp
 
-    refuse(problem, cp)
-    data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+    check_problem(problem)
+    data, chain, inverse = by_cvxpy(problem, cp)
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
         raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
     dims = data["dims"]
@@ -58,26 +62,77 @@ def compiled(problem: Any) -> Compiled:
         )
     q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
     P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
-    sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
+    sign, columns = -1 if isinstance(problem.objective, cp.Maximize) else 1, places_of(problem, chain, data)
     told = numbered_rows(chain, inverse, n, len(b))
     owners = owners_of(problem, told, len(b))
-    names = [label(problem.constraints[k], k) if k >= 0 else "" for k in owners.tolist()]
+    own = labels(problem)
+    names = [own[k] if k >= 0 else "" for k in owners.tolist()]
     keep = ~(np.isposinf(b) & (np.arange(len(b)) >= dims.zero) & (np.arange(len(b)) < dims.zero + dims.nonneg))
     program = program_of(
         sparse.csr_array(P), q, sparse.csr_array(data["A"]), b, dims.zero, dims.nonneg, tuple(dims.soc), dims.exp,
         constant=float(data["param_prob"].apply_parameters(quad_obj="P" in data)[-3]),
-        sign=sign, rows=names, columns=columns_of(data, problem, n), rounded=roundings(problem), name="the problem",
+        sign=sign, rows=names, columns=columns_of(columns, problem, n), name="the problem",
     )  # fmt: skip
-    places = data["param_prob"].var_id_to_col
-    columns = {v.id: slice(places[v.id], places[v.id] + v.size) for v in problem.variables() if v.id in places}
+    told_of = roundings(problem, affine_form(problem, chain, data["param_prob"]), program, reading)
+    program = replace(program, rounded=told_of)
     return Compiled(program, owners[keep], columns, start_of(problem, told, columns, n, keep))
 
 
-REBUILT = ("symmetric", "diag", "hermitian", "complex", "imag")  # attributes whose variables CVXPY replaces by others
+def by_cvxpy(problem: Any, cp: Any) -> Any:
+    """CVXPY's data, chain and inverse data; whatever CVXPY raises as one sentence.
+
+    CVXPY's advice on speed and approximations is passed over: what is approximated is told by `rounded`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return problem.get_problem_data(cp.CLARABEL, solver_opts={})
+        except Exception as error:  # CVXPY raises many kinds of errors for what its canonicalizers do not take
+            words = " ".join(str(error).split())[:WORDS].rstrip(".") or without_words(problem, error)
+            raise BadInput(f"CVXPY cannot compile the problem: {words}; rewrite that part.") from error
 
 
-def refuse(problem: Any, cp: Any) -> None:
+def without_words(problem: Any, error: Exception) -> str:
+    """What an error that says nothing is likely to be about."""
+    split = [atom for root in roots(problem) for atom in atoms(root) if type(atom).__name__ in ("real", "imag", "conj")]
+    return f"{split[0]} stands among real variables only" if split else type(error).__name__
+
+
+def affine_form(problem: Any, chain: Any, stuffed: Any) -> Canonical | None:
+    """The problem as CVXPY has it before its numbers are computed; None if its variables are not those compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same advice as before
+        for reduction in chain.reductions:
+            if type(reduction).__name__ == "ConeMatrixStuffing":
+                break
+            problem, _ = apart(reduction).apply(problem)
+    pairs = list(zip(problem.variables(), stuffed.variables, strict=False))
+    alike = len(problem.variables()) == len(stuffed.variables) and all(a.shape == b.shape for a, b in pairs)
+    return Canonical(problem, {a.id: stuffed.var_id_to_col[b.id] for a, b in pairs}) if alike else None
+
+
+def apart(reduction: Any) -> Any:
+    """A copy of one of CVXPY's reductions, whose notes on the problem stay as the next solve needs them."""
+    fresh = copy(reduction)
+    vars(fresh).update({key: dict(value) for key, value in vars(reduction).items() if isinstance(value, dict)})
+    return fresh
+
+
+WORDS = 200  # characters of an error of CVXPY's
+REBUILT = (
+    "symmetric",
+    "diag",
+    "hermitian",
+    "complex",
+    "imag",
+    "sparsity",
+)  # attributes whose variables CVXPY replaces by others
+
+
+def check_problem(problem: Any) -> None:
     """One sentence for problems that cannot be proven."""
+    import cvxpy as cp
+
     if not isinstance(problem, cp.Problem):
         raise BadInput(
             f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
@@ -100,9 +155,10 @@ def refuse(problem: Any, cp: Any) -> None:
         raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")
 
 
-def label(constraint: Any, number: int) -> str:
-    """The user's label of a constraint, else its expression."""
-    return printed(constraint.label or shortened(str(constraint)) or f"constraint {number + 1}")
+def labels(problem: Any) -> list[str]:
+    """For each constraint the user's label, else its expression; where several are the same, with its number."""
+    found = [printed(each.label or shortened(str(each)) or "constraint") for each in problem.constraints]
+    return [f"{name} (constraint {k + 1})" if found.count(name) > 1 else name for k, name in enumerate(found)]
 
 
 def numbered_rows(chain: Any, inverse: Any, n: int, m: int) -> dict[int, Any]:
@@ -159,11 +215,22 @@ def flat(value: Any) -> list[np.ndarray]:
     return [np.ravel(value.toarray() if sparse.issparse(value) else np.asarray(value, float))]
 
 
-def columns_of(data: Any, problem: Any, n: int) -> list[str]:
+def places_of(problem: Any, chain: Any, data: Any) -> dict[int, slice]:
+    """The columns of each variable, by its id; CVXPY puts variables without bounds in the place of those with."""
+    places, again = data["param_prob"].var_id_to_col, chain.compose_var_id_map()
+    found = {}
+    for variable in problem.variables():
+        known = [each for each in again.get(variable.id, [variable.id]) if each in places]
+        if len(known) == 1:
+            found[variable.id] = slice(places[known[0]], places[known[0]] + variable.size)
+    return found
+
+
+def columns_of(places: dict[int, slice], problem: Any, n: int) -> list[str]:
     """Names of the compiled variables: the user's, with the entry's number where there are several."""
     names = [""] * n
     for variable in problem.variables():
-        start = data["param_prob"].var_id_to_col.get(variable.id)
+        start = places[variable.id].start if variable.id in places else None
         for k in range(variable.size if start is not None else 0):
             names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]

@@ -1,33 +1,51 @@
 """`infeasible`: the user's own constraints that contradict one another, no fewer of which do, and what would mend them.
 
-First the program is proven infeasible; the constraints whose rows the proof uses are suspects. Then each is left out
-in turn (a deletion filter): where the others are still proven infeasible it is dropped for good, and the suspects
-shrink to those that the new proof uses; where the others have a proven point it is necessary. Bounds that belong to
-variables are never left out. The change that would make linear rows feasible is the least Σ|change| of right-hand
-sides, an exact linear program.
+What a program asks for are its constraints and the domains of its atoms: log t in an objective asks for t > 0, as the
+requirement log t ≥ s with a new s. First all are proven infeasible together; those whose rows the proof uses are
+suspects. Then each is left out in turn (a deletion filter): where the others are still proven infeasible it is dropped
+for good, and the suspects shrink to those that the new proof uses; where the others have a proven point it is
+necessary. At last a constraint that is necessary for the domains of its atoms alone gives way to these. Bounds that
+belong to variables are never left out. The change that would make linear rows feasible is the least Σ|change| of
+right-hand sides, an exact linear program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.errors import BadInput
-from workbench.programs.compiled import Compiled, compiled, label
+from workbench.programs.compiled import Compiled, compiled, labels
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
-from workbench.programs.prove import FEW, Proof, prove_program
+from workbench.programs.prove import FEW, Proof, prove_program, rounded_before
 from workbench.programs.rays import relaxed
+from workbench.programs.roundings import atoms, curved, parts, shortened
+
+FINITE = {  # atoms that are finite everywhere
+    *("abs", "max", "maximum", "min", "minimum", "cummax", "norm1", "norm_inf", "sum_largest", "dotsort", "QuadForm"),
+    *("exp", "logistic", "log_sum_exp", "huber"),
+}
+
+
+class Demand(NamedTuple):
+    """A constraint of the user's, or the domain of an atom as a constraint; `atoms` are those below a constraint."""
+
+    constraint: Any
+    name: str
+    atoms: tuple[Any, ...] = ()
 
 
 @dataclass
 class Conflict:
     """Constraints that contradict one another.
 
-    names : their labels or expressions;  constraints : the constraints themselves (of a file: none)
+    names : their labels or expressions, and "the domain of … in …" for what an atom asks for
+    constraints : the constraints themselves, a domain as log t ≥ s or the like (of a file: none)
     multipliers : for each, the sum of |multipliers| of its rows in the proof
     irreducible : whether each is proven necessary, so that the others together have a solution
     changes : by how much right-hand sides would change, for each constraint; empty where rows are not linear
@@ -40,50 +58,106 @@ class Conflict:
     proof: Proof = field(repr=False)
     changes: dict[str, Fraction] = field(default_factory=dict)
 
+    @property
+    def rounded(self) -> tuple[str, ...]:
+        """What was rounded before the contradiction was proven, in sentences."""
+        return self.proof.program.rounded
+
     def __str__(self) -> str:
-        if not self.names:
-            return "The bounds of the variables contradict one another."
         fewer = ", and no fewer of them do" if self.irreducible and len(self.names) > 1 else ""
         verb = "contradict one another" if len(self.names) > 1 else "has no solution within the variables' bounds"
         names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
-        found = f"{', '.join(names)} {verb}{fewer}."
+        found = f"{', '.join(names)} {verb}{fewer}." if names else "The bounds of the variables contradict one another."
         if self.changes:
             told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
             found += f" Least change of right-hand sides that mends them: {', '.join(told)}."
-        return found
+        return found + rounded_before(self.proof.program)
 
 
 def infeasible(problem: Any, reading: str = "float", backend: str | None = None) -> Conflict | None:
-    """Why a cp.Problem (or `Program`) has no solution, or None where it is proven to have one, or nothing is proven.
+    """Why a cp.Problem (or `Program`) has no solution, or None where it is proven to have one.
 
     Raises what `prove` raises; `BadInput` where neither a contradiction nor a point could be proven.
     """
     if isinstance(problem, Program):
         return of_rows(problem, reading, backend)
-    whole = compiled(problem)
-    proof = prove_program(whole.program, reading, backend)
+    compiled(problem, reading)  # raises what `prove` raises
+    asked = demands(problem)
+
+    def proven(chosen: list[Demand]) -> tuple[Compiled, Proof]:
+        part = compiled(subproblem(problem, chosen), reading)
+        return part, prove_program(part.program, reading, backend)
+
+    whole, proof = proven(asked)
     if proof.kind != INFEASIBLE:
         return settled(proof)
-    kept, certain = used(whole, proof), True
-    tried: set[int] = set()
-    while rest := [k for k in kept if k not in tried]:
-        one = rest[0]
-        tried.add(one)
-        others = [k for k in kept if k != one]
-        part = compiled(subproblem(problem, others))
-        found = prove_program(part.program, reading, backend)
-        if has_point(found):
-            continue
-        if found.kind != INFEASIBLE:
-            certain = False
-            continue
-        kept = [others[k] for k in used(part, found)]
-    constraints = [problem.constraints[k] for k in kept]
-    final = compiled(subproblem(problem, kept))
-    proof = prove_program(final.program, reading, backend)
+    kept, certain = filtered([asked[k] for k in used(whole, proof)], proven)
+    for each in [each for each in kept if each.atoms]:
+        weaker = [other for other in kept if other is not each] + inner(each)
+        part, found = proven(weaker)
+        if found.kind == INFEASIBLE:
+            kept, sure = filtered([weaker[k] for k in used(part, found)], proven)
+            certain = certain and sure
+    final, proof = proven(kept)
     shares = multipliers(final, proof, len(kept))
-    names = [label(problem.constraints[k], k) for k in kept]
-    return Conflict(names, constraints, shares, certain, proof, changes_of(final.program, reading))
+    names = [each.name for each in kept]
+    changes = changes_of(final, names, reading)
+    return Conflict(names, [each.constraint for each in kept], shares, certain, proof, changes)
+
+
+def filtered(kept: list[Demand], proven: Callable[[list[Demand]], tuple[Compiled, Proof]]) -> tuple[list[Demand], bool]:
+    """Those of contradicting demands that are necessary, and whether each is proven to be.
+
+    What nothing is proven about is asked about again when there are fewer others.
+    """
+    needed, open_ones = list[Demand](), list[Demand]()
+    while rest := [each for each in kept if not among(each, needed + open_ones)]:
+        others = [each for each in kept if each is not rest[0]]
+        part, found = proven(others)
+        if found.kind == INFEASIBLE:
+            kept, open_ones = [others[k] for k in used(part, found)], []
+        elif has_point(found):
+            needed.append(rest[0])
+        else:
+            open_ones.append(rest[0])
+    return kept, not open_ones
+
+
+def among(one: Demand, several: list[Demand]) -> bool:
+    return any(one is each for each in several)
+
+
+# ── what a program asks for ───────────────────────────────────────────────────────────────────────────
+
+
+def demands(problem: Any) -> list[Demand]:
+    """The constraints, and what the atoms of the objective ask for, the outer ones first."""
+    found = []
+    for constraint, name in zip(problem.constraints, labels(problem), strict=True):
+        below = [atom for part in parts(constraint) for atom in curved_atoms(part)]
+        found.append(Demand(constraint, name, tuple(below)))
+    return found + domains(curved_atoms(problem.objective.args[0]), "the objective")
+
+
+def inner(demand: Demand) -> list[Demand]:
+    return domains(list(demand.atoms), demand.name)
+
+
+def domains(atoms_of: list[Any], place: str) -> list[Demand]:
+    """For each atom the constraint that its value is finite."""
+    import cvxpy as cp
+
+    found = []
+    for atom in atoms_of:
+        finite = cp.Variable(atom.shape)
+        asked = atom <= finite if atom.is_convex() else atom >= finite
+        found.append(Demand(asked, f"the domain of {shortened(str(atom))} in {place}"))
+    return found
+
+
+def curved_atoms(expression: Any) -> list[Any]:
+    """The atoms of an expression that may be infinite somewhere, the outer ones first."""
+    return [atom for atom in atoms(expression) if curved(atom) and type(atom).__name__ not in FINITE]
 
 
 def settled(proof: Proof) -> None:
@@ -110,11 +184,11 @@ def auxiliary(whole: Compiled, support: np.ndarray) -> set[int]:
     return {int(k) for k in whole.owners if k >= 0} if behind else set()
 
 
-def subproblem(problem: Any, chosen: list[int]) -> Any:
+def subproblem(problem: Any, chosen: list[Demand]) -> Any:
     import cvxpy as cp
 
     zero = 0 * sum(cp.sum(variable) for variable in problem.variables())
-    return cp.Problem(cp.Minimize(zero), [problem.constraints[k] for k in chosen])
+    return cp.Problem(cp.Minimize(zero), [each.constraint for each in chosen])
 
 
 def multipliers(whole: Compiled, proof: Proof, count: int) -> list[Fraction]:
@@ -127,14 +201,32 @@ def multipliers(whole: Compiled, proof: Proof, count: int) -> list[Fraction]:
     return shares
 
 
-def changes_of(program: Program, reading: str) -> dict[str, Fraction]:
-    """The least change of right-hand sides, by name; nothing where rows are not linear or none was found."""
-    found = relaxed(exact(program, reading)) if program.linear else None
+def changes_of(whole: Compiled, names: list[str], reading: str) -> dict[str, Fraction]:
+    """The least change of right-hand sides, by name; nothing where rows are not linear or none was found.
+
+    Rows of CVXPY's own, such as −t ≤ x ≤ t of a norm, have no right-hand side that anybody could change.
+    """
+    told = [names[k] if k >= 0 else bound_name(whole, row) for row, k in enumerate(whole.owners.tolist())]
+    return least_changes(whole.program, told, reading)
+
+
+def bound_name(whole: Compiled, row: int) -> str:
+    """Of a row that bounds an entry of a user's variable; "" of any other."""
+    entries = whole.program.cone.A[[row], :].tocoo()
+    owned = [k for part in whole.columns.values() for k in range(part.start, part.stop)]
+    return (
+        f"the bound of {whole.program.columns[entries.col[0]]}" if entries.nnz == 1 and entries.col[0] in owned else ""
+    )
+
+
+def least_changes(program: Program, names: list[str], reading: str) -> dict[str, Fraction]:
+    """Changes of rows that have a name."""
+    may = np.flatnonzero([bool(name) for name in names])
+    found = relaxed(exact(program, reading), may) if program.linear else None
     changes: dict[str, Fraction] = {}
     for k, value in enumerate(found.changes.whole.tolist() if found else []):
         if value:
-            name = program.rows[k] or "a variable's own bound"
-            changes[name] = changes.get(name, Fraction(0)) + Fraction(abs(value), found.changes.unit)
+            changes[names[k]] = changes.get(names[k], Fraction(0)) + Fraction(abs(value), found.changes.unit)
     return changes
 
 
@@ -146,5 +238,6 @@ def of_rows(program: Program, reading: str, backend: str | None) -> Conflict | N
     whole, unit = proof.claim.y
     support = list(proof.rows) or [k for k, value in enumerate(whole) if value]
     shares = [Fraction(abs(whole[k]), unit) for k in support]
-    names = [program.rows[k] or f"row {k + 1}" for k in support]
-    return Conflict(names, [], shares, bool(proof.rows), proof, changes_of(program, reading))
+    names = [name or f"row {k + 1}" for k, name in enumerate(program.rows)]
+    told = [names[k] for k in support]
+    return Conflict(told, [], shares, bool(proof.rows), proof, least_changes(program, names, reading))

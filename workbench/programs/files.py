@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.backends.model_files import read_model
+from workbench.backends.second_reading import without_end
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.programs.program import Program, program_of
@@ -96,9 +97,13 @@ def of_mat(path: Path) -> Program:
         constant = float(real(parts, "r").item())
     except (KeyError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
         raise BadInput(f"{path} is no .mat file with P, q, r, A, l and u ({error}); write these into it.") from None
+    beyond = np.flatnonzero(
+        ((np.abs(lower) > NONE) & np.isfinite(lower)) | ((np.abs(upper) > NONE) & np.isfinite(upper))
+    )
+    told = tuple(without_end([f"row {k + 1}" for k in beyond.tolist()]))
     lower, upper = np.where(lower <= -NONE, -np.inf, lower), np.where(upper >= NONE, np.inf, upper)
     names = [f"row {k + 1}" for k in range(len(lower))]
-    return two_sided(P, q, A, lower, upper, names, constant=constant, name=path.name)
+    return two_sided(P, q, A, lower, upper, names, constant=constant, name=path.name, rounded=told)
 
 
 def of_npz(path: Path) -> Program:

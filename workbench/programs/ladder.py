@@ -11,8 +11,10 @@ A program with interior points on a side has a proven end there that is off by a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +31,7 @@ from workbench.programs.rays import row
 RUNGS = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 TOLERANCE = 1e-11
 FAINT = 1e-6  # of the largest entry of a ray
+PLAIN = 1000  # largest denominator of a simple ray
 FIRST, LATER = ("CLARABEL", "PIQP"), ("ECOS", "HIGHS", "DAQP", "SCS", "OSQP")
 
 
@@ -115,6 +118,17 @@ def conic_farkas(e: Exact, cone: ConeProgram, ray: Floats, epsilon: float) -> Ra
     system = stacked([[e.A.T], [row(e.b)]], [n, 1], [m])
     right = joined([nothing(n), Ratios(np.array([-1], object), 1)])
     return completed(system, right, y, room(cone, y) + 1e-300)
+
+
+def simple(ray: Floats) -> Ratios:
+    """The ray with its largest entry 1 and all others the nearest fractions of small denominators.
+
+    On the boundary of a second-order cone such a ray can be right where every correction would leave the cone.
+    """
+    largest = np.abs(ray).max(initial=0.0) or 1.0
+    near = [Fraction(value).limit_denominator(PLAIN) for value in (ray / largest).tolist()]
+    unit = math.lcm(*(each.denominator for each in near))
+    return Ratios(np.array([*(int(each * unit) for each in near), None], object)[:-1], unit)
 
 
 def conic_descent(e: Exact, cone: ConeProgram, ray: Floats) -> Ratios | None:

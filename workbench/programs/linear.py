@@ -12,6 +12,8 @@ is solved next, in units that make the faults large (Gleixner, Steffy and Wolter
     minimise  Δ_d (rᵀδ + yᵀσ)   subject to   A δ + σ = 0,   σ ≥ −Δ_p s   (= in equalities)
 
 It has the bases of the original, and is the original at x = 0, y = 0, Δ = 1.
+
+Where entries lie beyond the range of the simplex method, rows and columns are first multiplied by powers of two.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from workbench.backends.simplex import Simplex
 from workbench.contracts import Ints
 
 ROUNDS, ZOOM = 8, 60  # corrections, and bits by which the units may grow in each
+EVENED = 4  # sweeps over rows and columns
 SECONDS = 5.0  # of the simplex method in a correction
 OPTIMAL, INFEASIBLE, UNBOUNDED = "optimal", "infeasible", "unbounded"
 CLAIMS = {"Infeasible": INFEASIBLE, "Unbounded": UNBOUNDED, "Primal infeasible or unbounded": UNBOUNDED}
@@ -44,8 +47,22 @@ class Vertex(NamedTuple):
 def vertex(q: Ratios, A: Matrix, b: Ratios, zero: int) -> Vertex:
     """An exact optimal vertex with its multipliers, or why there is none here."""
     simplex = Simplex(A.floats(), zero)
+    if simplex.usable:
+        return of_bases(simplex, q, A, b)
+    rows, columns = equilibrated(A)
+    entries = powered(Ratios(A.whole, A.unit), rows[A.rows] + columns[A.columns])
+    A, q, b = A._replace(whole=entries.whole, unit=entries.unit), powered(q, columns), powered(b, rows)
+    simplex, large = Simplex(A.floats(), zero), [max(exponents(part), default=0) for part in (q, b)]
     if not simplex.usable:
         return Vertex("coefficients beyond the range of the simplex method")
+    found = of_bases(simplex, powered(q, -large[0]), A, powered(b, -large[1]))
+    if found.x is None or found.y is None:
+        return found
+    return found._replace(x=powered(found.x, columns + large[1]), y=powered(found.y, rows + large[0]))
+
+
+def of_bases(simplex: Simplex, q: Ratios, A: Matrix, b: Ratios) -> Vertex:
+    """From the first basis that the simplex method proposes, with its corrections."""
     first = simplex.solve(floats(q), np.zeros(A.shape[0]), floats(-b))
     if first[1] is None:
         return Vertex(CLAIMS.get(first[0], first[0]))
@@ -102,6 +119,36 @@ def zoom(fault: Fraction, last: int) -> int:
 
 def scaled(values: Ratios, power: int) -> Ratios:
     return Ratios(values.whole << power, values.unit) if power else values
+
+
+# ── units ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def equilibrated(A: Matrix) -> tuple[Ints, Ints]:
+    """Exponents of powers of two for rows and columns that bring the entries' sizes towards 1."""
+    size, powers = exponents(Ratios(A.whole, A.unit)), [np.zeros(each, np.int64) for each in A.shape]
+    for _ in range(EVENED):
+        for axis, places in enumerate((A.rows, A.columns)):
+            now = size + powers[0][A.rows] + powers[1][A.columns]
+            high, low = np.full(A.shape[axis], -(10**6)), np.full(A.shape[axis], 10**6)
+            np.maximum.at(high, places, now)
+            np.minimum.at(low, places, now)
+            powers[axis] -= np.where(high < low, 0, (high + low) // 2)
+    return powers[0], powers[1]
+
+
+def exponents(values: Ratios) -> Ints:
+    """About log₂ of each value's size, 0 for 0."""
+    bits, unit = (abs(each).bit_length() for each in values.whole.tolist()), values.unit.bit_length()
+    return np.array([each - unit if each else 0 for each in bits], np.int64)
+
+
+def powered(values: Ratios, powers: Ints | int) -> Ratios:
+    """Each value times its power of two."""
+    powers = np.broadcast_to(np.asarray(powers, np.int64), values.whole.shape)
+    low = min(int(powers.min(initial=0)), 0)
+    shifts = [value << power for value, power in zip(values.whole.tolist(), (powers - low).tolist(), strict=True)]
+    return Ratios(np.array([*shifts, None], object)[:-1], values.unit << -low)
 
 
 def nothing(size: int) -> Ratios:

@@ -91,8 +91,7 @@ class Proof:
     @property
     def statement(self) -> str:
         """What is proven, in words, and which numbers were rounded before the program came to be."""
-        rounded = [*self.program.rounded[:SOME], *(["and more"] if len(self.program.rounded) > SOME else [])]
-        return self.conclusion + (f" Rounded before the proof: {'; '.join(rounded)}." if rounded else "")
+        return self.conclusion + rounded_before(self.program)
 
     @property
     def conclusion(self) -> str:
@@ -108,7 +107,8 @@ class Proof:
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
             shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
-            because = f": {', '.join(shown_names)} contradict one another" if self.names else ""
+            verb = "contradict one another" if len(self.names) > 1 else "cannot hold"
+            because = f": {', '.join(shown_names)} {verb}" if self.names else ""
             return f"No point satisfies the constraints of {about}{because}."
         if self.kind == UNBOUNDED:
             return f"The objective of {about} improves without end along a ray of feasible points."
@@ -121,6 +121,12 @@ class Proof:
         from workbench.programs.certificate import save
 
         return save(self, stem)
+
+
+def rounded_before(program: Program) -> str:
+    """What was rounded before the proof, as a sentence behind another one; "" if nothing was."""
+    told = [*program.rounded[:SOME], *(["and more"] if len(program.rounded) > SOME else [])]
+    return f" Rounded before the proof: {'; '.join(told)}." if told else ""
 
 
 def shown(value: Fraction | None) -> str:
@@ -319,15 +325,15 @@ class Search:
         cone = self.program.cone
         for name, answer in ladder.answers(cone, self.backend, self.left):
             self.by = name
-            for rung in ladder.RUNGS if np.isfinite(answer.z).all() and cone.b @ answer.z < 0 else ():
+            towards = np.isfinite(answer.z).all() and cone.b @ answer.z < 0
+            if towards and (proof := self.concluded(INFEASIBLE, y=ladder.simple(answer.z))):
+                return proof
+            for rung in ladder.RUNGS if towards else ():
                 y = ladder.conic_farkas(self.e, cone, answer.z, rung)
                 if proof := self.concluded(INFEASIBLE, y=y):
                     return proof
-            if (
-                np.isfinite(answer.x).all()
-                and cone.q @ answer.x < 0
-                and (d := ladder.conic_descent(self.e, cone, answer.x))
-            ):
+            falls = np.isfinite(answer.x).all() and cone.q @ answer.x < 0
+            if falls and (d := ladder.conic_descent(self.e, cone, answer.x)):
                 x = self.climbed(lambda rung: (self.upper_point(ladder.phase_one(cone), rung),), "x")
                 if proof := self.concluded(UNBOUNDED, d=d, **x):
                     return proof
@@ -435,9 +441,9 @@ def prove(problem: Any, reading: str = "float", backend: str | None = None, time
     """
     if time_limit is not None and not 0 < time_limit < np.inf:
         raise BadInput(f"time_limit is {time_limit!r}; give a positive number of seconds, such as 60.")
-    if not isinstance(problem, Program):
-        from workbench.programs.compiled import compiled
+    if isinstance(problem, Program):
+        return prove_program(problem, reading, backend, time_limit)
+    from workbench.programs.compiled import compiled
 
-        problem, _, _, start = compiled(problem)
-        return prove_program(problem, reading, backend, time_limit, None if backend else start)
-    return prove_program(problem, reading, backend, time_limit)
+    program, _, _, start = compiled(problem, reading)
+    return prove_program(program, reading, backend, time_limit, None if backend else start)

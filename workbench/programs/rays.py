@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.arithmetic.matrices import Matrix, independent, solved, stacked
 from workbench.arithmetic.rationals import Ratios, joined, ratios
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Ints
 from workbench.programs.linear import nothing, vertex
 from workbench.programs.program import Exact
 
@@ -88,19 +88,24 @@ class Relaxed(NamedTuple):
         return float(Fraction(int(abs(self.changes.whole).sum()), self.changes.unit))
 
 
-def relaxed(e: Exact) -> Relaxed | None:
-    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves infeasibility."""
+def relaxed(e: Exact, may: Ints | None = None) -> Relaxed | None:
+    """min Σ(t + u)  over  A x − t + u ≤ b (u for equalities only), t, u ≥ 0; y of Σ > 0 proves infeasibility.
+
+    may : the rows that may change, all by default
+    """
     m, n = e.shape
-    equal, size = np.arange(e.zero), m + e.zero
-    one = identity(m)
-    changes = stacked([[negated(one), one.take(columns=equal)]], [m], [m, e.zero])
+    may = np.arange(m) if may is None else may
+    equal, one = may[may < e.zero], identity(m)
+    size = len(may) + len(equal)
+    changes = stacked([[negated(one.take(columns=may)), one.take(columns=equal)]], [m], [len(may), len(equal)])
     A = stacked([[e.A, changes], [None, negated(identity(size))]], [m, size], [n, size])
     q = joined([nothing(n), Ratios(ones(size), 1)])
     found = vertex(q, A, joined([e.b, nothing(size)]), e.zero)
     if found.x is None or found.y is None:
         return None
-    part = found.x.whole[n : n + m].copy()
-    part[equal] = part[equal] - found.x.whole[n + m :]
+    part = np.zeros(m, object)
+    part[may] = found.x.whole[n : n + len(may)]
+    part[equal] = part[equal] - found.x.whole[n + len(may) :]
     x, changes = Ratios(found.x.whole[:n], found.x.unit), Ratios(part, found.x.unit)
     return Relaxed(x, changes, Ratios(found.y.whole[:m], found.y.unit))
 

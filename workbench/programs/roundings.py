@@ -1,70 +1,102 @@
 """What CVXPY rounds or approximates on its way from a problem to the compiled program, in sentences.
 
-CVXPY copies a constant times a variable, norms, sums of squares and exponential atoms. It computes in floats
+*Numbers.* CVXPY first writes each atom as affine expressions of new variables in cones, and then computes the numbers
+of these expressions in floats. At a random point of large whole numbers, the exact value of each such expression
+(values.py) is compared with the values of the compiled rows and of the compiled objective: two that differ anywhere
+differ there, but for a chance below 2⁻⁵⁰ (Schwartz, 1980). Where a value is missed, the smallest expressions of the
+user's that CVXPY rounds are named.
 
-    products, quotients     c₁ · (c₂ x), x / 3, c · (xᵀQx): not exact unless one of both is a power of two
-    sums                    0.3 x + 0.6 x, x + 0.1 ≤ 0.3 (c₁ + c₂): checked, a sum is named if it is not exact
-    sums of entries         sum(A x): the columns of A are added: checked likewise
-    squares of one variable 0.1 ‖x‖² + 0.2 ‖x‖² in an objective: added in P
+*Atoms.* How CVXPY writes an atom has been read, atom by atom: those of `EXACT` mean what they say. Powers, norms and
+geometric means say by how much they are approximated; quadratic forms outside of an objective are factored in floats;
+some functions (`loggamma`) stand for fits of other functions. Any other atom is named as not looked into.
 
-and it approximates some powers by rational ones, and factors the matrix of a quadratic form that is no term of the
-objective. A sentence says that numbers can have been rounded there; a problem
-without a sentence is compiled as it is written.
+A problem without a sentence is compiled as it is written, in the reading of its numbers that was asked for.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from workbench.contracts import Floats
+from workbench.arithmetic.rationals import Ratios
+from workbench.programs.program import Exact, Program, decimals, exact, matrix_of, stored
+from workbench.programs.values import ENDLESS, LINEAR, PRODUCTS, Point, Read, Unknown, dense, numbers, value_at
 
-SHORT = 2.0**20  # multiples of 1/SHORT up to SHORT: sums of a thousand of them are exact
-MANY = 1000  # terms, beyond which sums are named without a check
 LENGTH = 60  # characters of an expression in a sentence
+BITS = 60  # of a random whole number
+WIDE = 2.0**53  # whole numbers beyond are not all floats
+DIGITS = 15  # significant ones, beyond which a large whole number looks rounded
+AFFINE = LINEAR.keys() | PRODUCTS.keys() | {"DivExpression"}
+EXACT = {
+    *("abs", "max", "maximum", "min", "minimum", "cummax", "cumsum", "norm1", "norm_inf", "sum_largest", "dotsort"),
+    *("exp", "log", "log1p", "log_sum_exp", "logistic", "entr", "kl_div", "rel_entr", "xexp", "huber", "indicator"),
+    *("Power", "PowerApprox", "GeoMean", "GeoMeanApprox", "Pnorm", "PnormApprox", "quad_over_lin", "QuadForm"),
+}
 
-MULTIPLIES = ("MulExpression", "conv", "convolve", "kron")
-
-ADDED = "numbers are added when it is compiled, and the sum is rounded"
-MULTIPLIED = "a product or quotient of constants is rounded when it is compiled"
+ROUNDED = "sums or products of its numbers are rounded when it is compiled"
+COMPUTED = "this function of constants is rounded when it is compiled"
 FACTORED = "CVXPY factors the matrix of this quadratic form in floats and drops eigenvalues that are relatively small"
-PARTIAL = "what CVXPY rounds inside of a partial minimisation is not looked into"
+UNREAD = "what CVXPY rounds or approximates inside of this expression is not looked into"
 POWER = "CVXPY approximates the power by a rational one"
+FITTED = "CVXPY replaces {} by an approximation of its own"
+LONG = "CVXPY stores floats, so a whole number of this size may have been rounded before it was compiled"
 
 
-def roundings(problem: Any) -> tuple[str, ...]:  # a cp.Problem
+class Canonical(NamedTuple):
+    """A problem whose expressions are affine (the objective also quadratic), with the column of each variable."""
+
+    problem: Any
+    columns: dict[int, int]
+
+
+def roundings(problem: Any, canonical: Canonical | None, program: Program, reading: str) -> tuple[str, ...]:
     """The sentences about a cp.Problem, each once."""
     found: dict[str, None] = {}
-    with at_zero(problem.variables()):
-        objective = problem.objective.args[0]
-        copied = {id(form) for form in summands(objective)}
-        for expression in [objective, *(part for c in problem.constraints for part in parts(c))]:
-            for atom in atoms(expression):
-                words = shortened(str(atom))
-                if getattr(atom, "approx_error", 0):
-                    found[f"{words}: {POWER}"] = None
-                if type(atom).__name__ in ("QuadForm", "SymbolicQuadForm") and id(atom) not in copied:
-                    found[f"{words}: {FACTORED}"] = None
-                if type(atom).__name__ == "PartialProblem":
-                    found[f"{words}: {PARTIAL}"] = None
-                if rounds(atom):
-                    found[f"{words}: {MULTIPLIED}"] = None
-                elif adds(atom):
-                    found[f"{words}: {ADDED}"] = None
-        if squares_meet(objective):
-            found[f"{shortened(str(objective))}: {ADDED}"] = None
-    if any(parameter.value is not None for parameter in problem.parameters()):
-        found["parameters: what multiplies or adds to them is rounded when it is compiled"] = None
+    objective, read = problem.objective.args[0], decimals if reading == "decimal" else stored
+    copied = {id(form) for form in summands(objective)}
+    for root in roots(problem):
+        for atom in atoms(root):
+            for why in reasons(atom, copied, read):
+                found[f"{shortened(str(atom))}: {why}"] = None
+    if canonical is None:
+        return (*found, f"the problem: {UNREAD}")
+    computed, sound = compare(canonical, exact(program, reading), read)
+    for atom in computed:
+        found[f"{shortened(str(atom))}: {COMPUTED}"] = None
+    if sound is not True:
+        named = list(dict.fromkeys(culprits(problem, read))) if sound is False else []
+        found |= dict.fromkeys(named or [f"{shortened(str(objective if sound is False else sound))}: {default(sound)}"])
     return tuple(found)
 
 
+def default(sound: Any) -> str:
+    return ROUNDED if sound is False else UNREAD
+
+
+def roots(problem: Any) -> Iterator[Any]:
+    """The objective and the expressions that constraints compile: of lhs ≤ rhs and lhs = rhs their difference."""
+    yield problem.objective.args[0]
+    for constraint in problem.constraints:
+        yield from parts(constraint)
+
+
+def parts(constraint: Any) -> list[Any]:
+    return [constraint.expr] if type(constraint).__name__ in ("Inequality", "Equality") else list(constraint.args)
+
+
+def atoms(expression: Any) -> list[Any]:
+    """An expression and all below it; of a partial minimisation not the problem inside."""
+    below = [arg for arg in expression.args if hasattr(arg, "is_constant")]
+    return [expression, *(each for arg in below for each in atoms(arg))]
+
+
 def summands(expression: Any) -> list[Any]:
-    """The terms of a sum, those below a sign or a constant factor among them: an objective's forms there are copied."""
-    if type(expression).__name__ in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression"):
+    """The terms of an affine expression: an objective's forms there are copied."""
+    if type(expression).__name__ in AFFINE:
         return [each for arg in expression.args for each in summands(arg)]
     return [expression]
 
@@ -74,146 +106,178 @@ def shortened(words: str) -> str:
     return words if len(words) <= LENGTH else f"{words[: LENGTH - 3]}…"
 
 
-def parts(constraint: Any) -> list[Any]:
-    """The expressions that a constraint compiles: of lhs ≤ rhs and lhs = rhs their difference."""
-    return [constraint.expr] if type(constraint).__name__ in ("Inequality", "Equality") else list(constraint.args)
+# ── atoms ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def atoms(expression: Any) -> list[Any]:
-    """An expression and all below it."""
-    return [expression, *(each for arg in expression.args if hasattr(arg, "args") for each in atoms(arg))]
+def reasons(atom: Any, copied: set[int], read: Read) -> Iterator[str]:
+    """Why an atom of the user's may be compiled to something else than what it says."""
+    kind = type(atom).__name__
+    if not atom.args:
+        if atom.is_constant() and atom.value is not None and long(np.asarray(dense(atom.value)).ravel()):
+            yield LONG
+        return
+    if fitted := fit(atom, kind):
+        yield FITTED.format(fitted)
+    if atom.is_constant():
+        return
+    if kind not in AFFINE and kind not in EXACT:
+        yield UNREAD
+    if kind in ("PowerApprox", "PnormApprox", "GeoMeanApprox") and exponents(atom, read):
+        yield POWER
+    if kind == "QuadForm" and id(atom) not in copied:
+        yield FACTORED
+    if kind == "quad_over_lin" and atom.args[1].is_constant() and not inverted(atom.args[1], read):
+        yield ROUNDED
 
 
-@contextmanager
-def at_zero(variables: list[Any]) -> Iterator[None]:
-    """The variables at 0, where affine expressions show their constants; then as they were."""
-    kept = [(variable, variable.value) for variable in variables]
+def long(values: np.ndarray) -> bool:
+    """Whether a whole number stands there that is too large for floats to hold each, and no round one."""
+    if values.dtype.kind != "f":
+        return False
+    large = values[np.isfinite(values) & (np.abs(values) >= WIDE)]
+    return any(
+        len(repr(abs(value)).partition("e")[0].replace(".", "").rstrip("0")) > DIGITS for value in large.tolist()
+    )
+
+
+def exponents(atom: Any, read: Read) -> bool:
+    """Whether the rational exponent or weights that CVXPY takes differ from those that are written."""
+    if hasattr(atom, "w") and not hasattr(atom, "p_used"):
+        written, used = [Fraction(w) for w in fractions(read(np.asarray(atom.p, float)[atom._keep]))], list(atom.w)
+        return [each / sum(written) for each in written] != used
+    pair = (atom._p_orig, atom.p_used) if hasattr(atom, "p_used") else (atom.original_p, atom.p)
+    return fractions(read(np.array([float(pair[0])])))[0] != pair[1]
+
+
+def fractions(values: Ratios) -> list[Fraction]:
+    return [Fraction(int(each), values.unit) for each in values.whole.tolist()]
+
+
+def inverted(constant: Any, read: Read) -> bool:
+    """Whether a float holds 1 / c."""
     try:
-        for variable in variables:
-            variable.save_value(np.zeros(variable.shape))
-        yield
-    finally:
-        for variable, value in kept:
-            variable.save_value(value)
-
-
-# ── products and quotients ────────────────────────────────────────────────────────────────────────────
-
-
-def rounds(atom: Any) -> bool:
-    """Whether constants meet in this product or quotient and floats may not hold the result.
-
-    A constant times a variable is copied, also an entry or a sum of variables; a quotient is the product with 1 / c. A
-    product with powers of two is exact.
-    """
-    kind = type(atom).__name__
-    if kind in ("quad_over_lin", "DivExpression") and atom.args[1].is_constant():
-        return not binary(atom.args[1])
-    if kind not in ("multiply", "MulExpression"):
+        c = value_at(constant, Point({}, read, []))
+    except Unknown:
         return False
-    fixed = [arg for arg in atom.args if arg.is_constant()]
-    others = [arg for arg in atom.args if not arg.is_constant()]
-    if not fixed or (kind == "multiply" and any(map(binary, fixed))):
-        return False
-    forms = [each for arg in others for each in atoms(arg) if type(each).__name__ in ("QuadForm", "SymbolicQuadForm")]
-    return not others or any(map(numbered, others)) or any(not binary(form.args[1]) for form in forms)
+    value = Fraction(int(c.whole.ravel()[0]), c.unit)
+    return bool(value) and fractions(read(np.array([float(1 / value)])))[0] == 1 / value
 
 
-def binary(constant: Any) -> bool:
-    """Whether all entries are powers of two, their negatives, or 0."""
-    if not constant.is_constant() or constant.value is None:
-        return False
-    return bool(np.isin(np.frexp(np.abs(entries(constant)))[0], (0.0, 0.5)).all())
+def fit(atom: Any, kind: str) -> str | None:
+    """The function whose approximation by CVXPY this expression is, if any: equal trees but for the argument."""
+    if kind not in ("maximum", "reshape"):
+        return None
+    import cvxpy as cp
+
+    for function in (cp.loggamma, cp.log_normcdf):
+        pattern = function(cp.Variable(atom.shape))
+        if alike(pattern, atom):
+            return function.__name__
+    return None
 
 
-def entries(constant: Any) -> Floats:
-    """The numbers of a constant, those of a sparse one that are not 0."""
-    value = constant.value
-    return np.asarray(value.data if sparse.issparse(value) else value, float).ravel()
+def alike(pattern: Any, atom: Any) -> bool:
+    """Whether the atom is the pattern with some expression in the place of its variable."""
+    if not pattern.args:
+        if not pattern.is_constant():
+            return pattern.shape == atom.shape
+        return not atom.args and atom.is_constant() and np.array_equal(dense(pattern.value), dense(atom.value))
+    same = type(pattern) is type(atom) and len(pattern.args) == len(atom.args)
+    return same and all(alike(*pair) for pair in zip(pattern.args, atom.args, strict=True))
 
 
-def numbered(expression: Any) -> bool:
-    """Whether numbers stand in the affine part of an expression; a curved atom becomes a variable of its own."""
-    if not expression.args:
-        return expression.is_constant()
-    affine = getattr(expression, "is_atom_convex", bool)() and getattr(expression, "is_atom_concave", bool)()
-    return affine and any(map(numbered, expression.args))
+# ── numbers ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-# ── sums ──────────────────────────────────────────────────────────────────────────────────────────────
+def compare(canonical: Canonical, e: Exact, read: Read) -> tuple[list[Any], Any]:
+    """Constants that floats computed, and True, False, or the expression that has no exact value here."""
+    columns, rng = canonical.columns, np.random.default_rng(len(canonical.columns))
+    x = np.zeros(e.shape[1], object)
+    x[:] = drawn(rng, e.shape[1]).tolist()
+    variables = {v.id: v for v in canonical.problem.variables()}
+    values = {key: x[start : start + variables[key].size] for key, start in columns.items()}
+    values = {key: np.reshape(value, variables[key].shape, order="F") for key, value in values.items()}
+    at = Point(values, read, [])
+    point = Ratios(x, 1)
+    s = e.b - e.A @ point
+    square = Fraction(int(sum(x[e.P.rows] * e.P.whole * x[e.P.columns])), 2 * e.P.unit)
+    value = square + fraction((e.q.whole * x).sum(), e.q.unit) + e.constant
+    try:
+        objective = value_at(canonical.problem.objective.args[0], at)
+        sound = fraction(objective.whole.ravel()[0], objective.unit) == value
+        rows = [value_at(each, at) for constraint in canonical.problem.constraints for each in parts(constraint)]
+    except Unknown as unknown:
+        return at.computed, unknown.atom
+    unit = math.lcm(s.unit, *(each.unit for each in rows))
+    seen = {abs(each) * (unit // s.unit) for each in s.whole.tolist()}
+    wanted = (abs(each) * (unit // row.unit) for row in rows for each in row.whole.ravel().tolist())
+    return at.computed, sound and all(each in seen or each > unit * math.isqrt(ENDLESS) for each in wanted)
 
 
-def adds(atom: Any) -> bool:
-    """Whether this sum of terms, or of entries, adds numbers that floats cannot add exactly."""
-    kind = type(atom).__name__
-    if kind in MULTIPLIES:
-        moved = [arg for arg in atom.args if arg.args and arg.is_affine() and not arg.is_constant()]
-        return bool(moved) and not short(atom) and any(map(repeats, moved))
-    if kind not in ("AddExpression", "Sum", "cumsum", "trace"):
-        return False
-    terms = [arg for arg in atom.args if arg.is_affine()]
-    if len(terms) < (2 if kind == "AddExpression" else 1) or all(map(short, terms)):
-        return False
-    if len(terms) > MANY or sum(each.size for each in terms) > MANY**2:
+def drawn(rng: np.random.Generator, size: int) -> np.ndarray:
+    return rng.integers(1 << (BITS - 1), 1 << BITS, size) * rng.choice([-1, 1], size)
+
+
+def fraction(whole: Any, unit: int) -> Fraction:
+    return Fraction(int(whole), unit)
+
+
+def culprits(problem: Any, read: Read) -> Iterator[str]:
+    """The smallest expressions of the user's whose numbers CVXPY rounds."""
+    for root in roots(problem):
+        heads = [root, *(arg for atom in atoms(root) if curved(atom) for arg in atom.args)]
+        for head in heads:
+            yield from (f"{shortened(str(each))}: {ROUNDED}" for each in smallest(head, read))
+
+
+def curved(atom: Any) -> bool:
+    return bool(atom.args) and type(atom).__name__ not in AFFINE and not atom.is_constant()
+
+
+def smallest(expression: Any, read: Read) -> list[Any]:
+    """Among an expression and the affine ones below, those that are rounded while nothing below them is."""
+    if not expression.args or curved(expression) or copies(expression, read):
+        return []
+    below = [each for arg in expression.args for each in smallest(arg, read)]
+    return below or [expression]
+
+
+def copies(expression: Any, read: Read) -> bool:
+    """Whether CVXPY compiles the affine expression over its variables and curved atoms without rounding."""
+    import cvxpy as cp
+
+    skeleton, rng = bare(expression, cp), np.random.default_rng(0)
+    variables = skeleton.variables()
+    values = {v.id: np.reshape(drawn(rng, v.size).astype(object), v.shape, order="F") for v in variables}
+    try:
+        if not variables:
+            wanted, found = value_at(skeleton, Point({}, read, [])), numbers(np.asarray(dense(skeleton.value)), read)
+            return same(wanted.whole.ravel(order="F"), wanted.unit, found.whole.ravel(order="F"), found.unit)
+        wanted = value_at(skeleton, Point(values, read, []))
+    except Unknown:
         return True
-    if kind == "AddExpression":
-        return not exactly_added([coefficients(term, atom) for term in terms])
-    whole = coefficients(terms[0], terms[0])
-    return not exactly_added([whole[[k]] for k in range(whole.shape[0])])
+    data, *_ = cp.Problem(cp.Minimize(0), [skeleton == 0]).get_problem_data(cp.CLARABEL, solver_opts={})
+    places, x = data["param_prob"].var_id_to_col, np.zeros(data["A"].shape[1], object)
+    for key, value in values.items():
+        x[places[key] : places[key] + value.size] = value.ravel(order="F")
+    found = read(np.asarray(data["b"], float)) - matrix_of(data["A"], read) @ Ratios(x, 1)
+    return same(abs(wanted.whole.ravel(order="F")), wanted.unit, abs(found.whole), found.unit)
 
 
-def repeats(term: Any) -> bool:
-    """Whether an entry of a variable stands in several entries of an affine term, whose multiples a product adds."""
-    if term.size > MANY**2:
-        return True
-    return bool((coefficients(term, term).astype(bool).sum(axis=0)[:-1] > 1).any())
+def same(a: np.ndarray, a_unit: int, b: np.ndarray, b_unit: int) -> bool:
+    return a.shape == b.shape and not (a * b_unit - b * a_unit).any()
 
 
-def exactly_added(terms: list[sparse.csr_array]) -> bool:
-    """Whether floats add these matrices without an error, by the error of each sum (Møller 1965; Knuth's TwoSum)."""
-    total = terms[0]
-    for term in terms[1:]:
-        rows, columns = (total.astype(bool).multiply(term.astype(bool))).nonzero()
-        a, b = (np.asarray(dense(each[rows, columns]), float).ravel() for each in (total, term))
-        a, b = a[finite := np.isfinite(a) & np.isfinite(b)], b[finite]
-        s = a + b
-        if (((a - (s - (s - a))) + (b - (s - a))) != 0).any():
-            return False
-        total = sparse.csr_array(total + term)
-    return True
+def bare(expression: Any, cp: Any) -> Any:
+    """The expression with new variables in the place of the user's and of curved atoms."""
+    kept: dict[int, Any] = {}
 
+    def again(each: Any) -> Any:
+        if each.is_constant():
+            return each
+        if not each.args or curved(each):
+            key = each.id if not each.args else id(each)
+            return kept.setdefault(key, cp.Variable(each.shape))
+        return each.copy([again(arg) for arg in each.args])
 
-def short(term: Any) -> bool:
-    """Whether the constants below are multiples of 2⁻²⁰ of moderate size, so that few sums of them are exact."""
-    leaves = [leaf for leaf in atoms(term) if not leaf.args and leaf.is_constant() and leaf.value is not None]
-    numbers = np.concatenate([[], *map(entries, leaves)])
-    numbers = numbers[np.isfinite(numbers)]
-    return bool(((np.abs(numbers) <= SHORT) & (np.mod(numbers * SHORT, 1) == 0)).all())
-
-
-def coefficients(term: Any, whole: Any) -> sparse.csr_array:
-    """(size, N + 1) an affine term's coefficients, a block of columns a variable of `whole`, and last its constants."""
-    size, blocks = whole.size, []
-    gradient = {} if term.is_constant() else term.grad
-    for variable in whole.variables():
-        J = gradient.get(variable)
-        J = sparse.csr_array((variable.size, term.size)) if J is None else sparse.csr_array(np.atleast_2d(dense(J)))
-        J = sparse.csr_array(J.reshape(variable.size, term.size).T)
-        blocks.append(J if term.size == size else J[np.zeros(size, int)])
-    constants = np.broadcast_to(np.ravel(np.asarray(dense(term.value), float), order="F"), (size,))
-    return sparse.csr_array(sparse.hstack([*blocks, sparse.csr_array(constants[:, None])]))
-
-
-def dense(value: Any) -> Any:
-    return value.toarray() if sparse.issparse(value) else value
-
-
-def squares_meet(objective: Any) -> bool:
-    """Whether two squares of one variable stand in an objective with numbers whose sum floats may not hold.
-
-    A square of an expression becomes the square of a new variable; those of a variable itself are added in P.
-    """
-    kinds = ("quad_over_lin", "QuadForm", "Power", "PowerApprox", "power")
-    forms = [each for each in atoms(objective) if type(each).__name__ in kinds and not each.args[0].args]
-    seen = [form.args[0].id for form in forms if not form.args[0].is_constant()]
-    return len(set(seen)) < len(seen) and not short(objective)
+    return again(expression)

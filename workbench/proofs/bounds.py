@@ -287,6 +287,7 @@ class SmoothBounds(Both):
 
     def __init__(self, formulation: SmoothForm, problem: Problem):
         self.asked: tuple[bytes, Floats, Floats] | None = None
+        self.proven: tuple[bytes, Interval, float] | None = None
         super().__init__(formulation, problem, formulation.terms(problem))
 
     @property
@@ -318,7 +319,16 @@ class SmoothBounds(Both):
         return float(self.regularizer.value(theta)) + risk, slope
 
     def enclosed(self, theta: Floats) -> tuple[Interval, float]:
-        """Encloses F(θ), and bounds ‖∇F(θ)‖ from above; all of ℝ and ∞ for θ so large that floats end."""
+        """Encloses F(θ), and bounds ‖∇F(θ)‖ from above; all of ℝ and ∞ for θ so large that floats end.
+
+        The last answer is remembered.
+        """
+        key = theta.tobytes()
+        if self.proven is None or self.proven[0] != key:
+            self.proven = key, *self._enclosed(theta)
+        return self.proven[1:]
+
+    def _enclosed(self, theta: Floats) -> tuple[Interval, float]:
         values, gradient = self.evaluate(theta)
         if not (np.abs(theta).max(initial=0.0) < FAR and np.isfinite(values).all()):
             return Interval(-np.inf, np.inf), np.inf

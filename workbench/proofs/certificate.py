@@ -18,7 +18,7 @@ import os
 import platform
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -138,7 +138,7 @@ class Certificate:
         return {
             "format": FORMATS[-1],
             "proof": {"kind": kind, "version": 1},
-            "formulation": {"name": name, "version": 1, "settings": settings},
+            "formulation": {"name": name, "version": version_of(self.formulation), "settings": settings},
             "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
@@ -369,7 +369,8 @@ def written(formulation: Formulation) -> Numbers:
     if not is_dataclass(formulation) or isinstance(formulation, type):
         settings = {name: getattr(formulation, name) for name in settings_of(type(formulation))}  # of a user's text
     else:
-        settings = asdict(formulation)
+        later = {each.name for each in fields(formulation) if "version" in each.metadata} - set(chosen(formulation))
+        settings = {name: value for name, value in asdict(formulation).items() if name not in later}
     for name, value in settings.items():
         if callable(value):
             known = getattr(value, "__name__", value)  # a user's function, which may be an object without a name
@@ -378,6 +379,19 @@ def written(formulation: Formulation) -> Numbers:
                 f"solution in Python, or give {name} by name."
             )
     return settings
+
+
+def chosen(formulation: Formulation) -> dict[str, int]:
+    """The settings that a later version of the format brought and that differ from their defaults, and that version."""
+    known = fields(formulation) if is_dataclass(formulation) and not isinstance(formulation, type) else ()
+    later = [each for each in known if "version" in each.metadata]
+    used = [each for each in later if getattr(formulation, each.name) != each.default]  # settings by name
+    return {each.name: each.metadata["version"] for each in used}
+
+
+def version_of(formulation: Formulation) -> int:
+    """The version of the formulation in docs/certificate-format.md: the least that has all settings in use."""
+    return max(chosen(formulation).values(), default=1)
 
 
 def versions() -> dict[str, str]:

@@ -18,7 +18,9 @@ AGAIN = -1  # the branch of a node that takes its parent's box over whole
 class Tree(NamedTuple):
     """Nodes in an order in which parents come first; the first is the root, its own parent.
 
-    branches : 2i for t_i ≤ κ_i, 2i + 1 for t_i ≥ κ_i, AGAIN for the parent's box; i counts positive weights only
+    branches : 2j for state j of its sample i, t_i = t_j ≤ κ_i; 2j + 1, j the first state of i, for t_i ≥ κ_i, which
+        leaves i out; AGAIN for the parent's box. States are counted over the samples of positive weight only, where
+        a sample that hides nothing has one
     weights : λ (nodes, cuts) ≥ 0, sparse; the cuts are `CappedBounds.cuts`, in order
     """
 
@@ -50,8 +52,16 @@ class Tree(NamedTuple):
             raise BadInput("a weight or a cutoff of the tree is negative or no number")
         return cls(parents, branches, cutoffs, weights)
 
-    def covered(self) -> NDArray[np.bool_]:
-        """(nodes,) whether the children of each cover it."""
-        children = set(zip(self.parents[1:].tolist(), self.branches[1:].tolist(), strict=True))
-        whole = {parent for parent, branch in children if branch == AGAIN or (parent, branch ^ 1) in children}
-        return np.isin(np.arange(len(self.parents)), np.fromiter(whole, np.int64, len(whole)))
+    def covered(self, firsts: Ints) -> NDArray[np.bool_]:
+        """(nodes,) whether the children of each cover it; sample i has the states firsts[i] … firsts[i + 1] − 1."""
+        children: dict[int, set[int]] = {}
+        for parent, branch in zip(self.parents[1:].tolist(), self.branches[1:].tolist(), strict=True):
+            children.setdefault(parent, set()).add(branch)
+        found = np.zeros(len(self.parents), bool)
+        for parent, branches in children.items():
+            samples = set((np.searchsorted(firsts, [b // 2 for b in branches if b >= 0], side="right") - 1).tolist())
+            found[parent] = AGAIN in branches or any(
+                {2 * first + 1, *range(2 * first, 2 * last, 2)} <= branches
+                for first, last in ((int(firsts[i]), int(firsts[i + 1])) for i in samples)
+            )
+        return found

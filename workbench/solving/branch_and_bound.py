@@ -1,12 +1,13 @@
 """The one search loop: capped objectives F(w) = ½‖w‖² + Σ_i min(t_i(w), κ_i) to a proven optimum.
 
     repeat   take the open node of least bound
-             split its box at t_i = κ_i: sample i is kept, or it is left out
-             bound each half by dual ascent, shrink its box, bound again while that shrinks much
+             split its box: sample i is kept, t_i ≤ κ_i, in one of its states, or it is left out, t_i ≥ κ_i
+             bound each part by dual ascent, shrink its box, bound again while that shrinks much
     until    the least bound is within the gap of the best F(w) seen
 
 The bound D(λ), the boxes and how they shrink are those of proofs/capped.py, where the finished tree is checked
 again; that check alone says what `lower` is. i is the sample whose chord lies furthest below min(t_i, κ_i) at w(λ).
+A sample that hides nothing has one state; t_i(w) is the least term over the states, not convex if there are several.
 
 The bounds of a box, by dual ascent, and the alternation from which the search starts are those of capped_terms.py. The
 alternation runs again from any node's w(λ) that is better than all before.
@@ -26,7 +27,7 @@ from scipy import sparse
 
 from workbench.contracts import Floats, Ints
 from workbench.errors import OutOfMemory
-from workbench.proofs.capped import CappedBounds
+from workbench.proofs.capped import Box, CappedBounds
 from workbench.proofs.tree import AGAIN, Tree
 from workbench.solving.capped_terms import FINE, CappedTerms
 from workbench.solving.progress import Clock, Progress
@@ -45,8 +46,7 @@ class Node(NamedTuple):
     """An open node: its place in the tree, its box, λ, and the sample to split at."""
 
     place: int
-    low: Floats
-    high: Floats
+    box: Box
     weights: Floats
     sample: int
 
@@ -93,9 +93,8 @@ class Searching:
             self.started += 1
             self.checkpoint()
         if not self.parents:
-            low, high = self.bounds.start_box((1 + MARGIN) * self.cutoff)
-            weights = np.zeros(len(self.terms.cuts.offsets))
-            self.explore(0, AGAIN, low[0].copy(), high[0].copy(), weights, 0.0)
+            box = self.bounds.start_box((1 + MARGIN) * self.cutoff).node(0).copy()
+            self.explore(0, AGAIN, box, np.zeros(len(self.terms.cuts.offsets)), 0.0)
         with self.clock.ends_with_memory():
             while self.open and self.open[0][0] < self.target and not self.stopped:
                 self.split(*self.open[0])
@@ -127,11 +126,11 @@ class Searching:
             self.theta, self.value, self.cutoff = w, history[-1], max(self.bounds.upper(w), history[-1])
 
     def split(self, bound: float, place: int, node: Node) -> None:
-        """Both halves of the first open node, and a line for the record now and then."""
+        """All parts of the first open node, and a line for the record now and then."""
         self.rounds += 1
         heapq.heappop(self.open)
         try:
-            self.halve(bound, node)
+            self.divide(bound, node)
         except (MemoryError, OutOfMemory):
             heapq.heappush(self.open, (bound, place, node))
             raise
@@ -139,42 +138,60 @@ class Searching:
             self.record()
         self.checkpoint()
 
-    def halve(self, bound: float, node: Node) -> None:
-        for side in (0, 1):
-            low, high = node.low.copy(), node.high.copy()
-            (high, low)[side][node.sample] = (self.bounds.caps.hi, self.bounds.caps.lo)[side][node.sample]
-            self.explore(node.place, 2 * node.sample + side, low, high, node.weights.copy(), bound)
+    def divide(self, bound: float, node: Node) -> None:
+        """A child for each state of the node's sample, and one without the sample."""
+        table, i = self.terms.table, node.sample
+        for branch in (*range(2 * table.firsts[i], 2 * table.firsts[i + 1], 2), 2 * int(table.firsts[i]) + 1):
+            box, weights = node.box.copy(), node.weights.copy()
+            standing = self.standing(box, i)
+            self.bounds.choose(box.node(None), np.array([branch]))
+            if table.firsts[i + 1] - table.firsts[i] > 1:  # λ of the cuts of the mean go to those of the state
+                held = weights[standing] * (branch % 2 == 0)
+                weights[standing] = 0.0
+                weights[self.standing(box, i)] = held
+            self.explore(node.place, branch, box, weights, bound)
 
-    def explore(self, parent: int, branch: int, low: Floats, high: Floats, weights: Floats, bound: float) -> None:
+    def standing(self, box: Box, i: int) -> slice:
+        """The cuts of the term that stands for sample i."""
+        return slice(*self.terms.table.starts[box.active[i] : box.active[i] + 2])
+
+    def explore(self, parent: int, branch: int, box: Box, weights: Floats, bound: float) -> None:
         """Bound a new node, shrink it and bound it again, and leave it open unless that closes it."""
+        if (box.low > box.high).any():
+            self.grow(parent, branch, 0 * weights)
+            return
         for rounds in itertools.count(1):
-            place, undecided = len(self.parents), len(self.undecided(low, high)) > 0
+            place, undecided = len(self.parents), len(self.undecided(box)) > 0
+            view = self.terms.view(box)
             if undecided:
                 accuracy = max(ACCURACY * (self.value - bound), FINE * self.value)
-                value, w, terms = self.terms.bound(low, high, weights, self.target, accuracy)
+                value, w, terms = self.terms.bound(view, weights, self.target, accuracy)
             else:
-                value, w, terms = self.terms.finish(low, high, weights, self.target)
-            if self.terms.objective(w, terms) < self.value * (1 - 1e-12):
+                value, w, terms = self.terms.finish(view, weights, self.target)
+            reached = self.terms.values(w) if self.terms.hidden else terms
+            if self.terms.objective(w, reached) < self.value * (1 - 1e-12):
                 self.improve(w)
             self.grow(parent, branch, weights)
             bound = max(bound, value)
             if bound >= self.target:
                 return
             radius = np.sqrt(2 * (max(self.cutoff - value, 0.0) + MARGIN * self.cutoff))
-            gained = self.terms.shrink(self.terms.cuts, low, high, w, radius)
+            gained = self.terms.narrow(box, w, radius)
             if gained < 0.0:
                 return
             if not undecided:
                 self.closed = min(self.closed, bound)
                 return
-            if len(self.undecided(low, high)) and (gained < SHRINKAGE or rounds == ROUNDS):
+            if len(self.undecided(box)) and (gained < SHRINKAGE or rounds == ROUNDS):
                 break
             parent, branch = place, AGAIN
-        self.leave(place, low, high, weights, bound, terms)
+        self.leave(place, box, weights, bound, terms, reached)
 
-    def undecided(self, low: Floats, high: Floats) -> Ints:
-        """The samples whose terms may be on either side of their caps."""
-        return np.flatnonzero((low < self.bounds.caps.lo) & (self.bounds.caps.hi < high))
+    def undecided(self, box: Box) -> Ints:
+        """The samples whose states are not chosen, or whose terms may be on either side of their caps."""
+        low, high = box.low[box.active], box.high[box.active]
+        either = (low < self.bounds.caps.lo) & (self.bounds.caps.hi < high)
+        return np.flatnonzero(either | (box.active >= len(self.terms.table.spread)))
 
     def grow(self, parent: int, branch: int, weights: Floats) -> None:
         """Put a node on the tree, with the cutoff by which its box is to be shrunk."""
@@ -184,13 +201,16 @@ class Searching:
         self.cutoffs.append(self.cutoff)
         self.rows.append((used, weights[used]))
 
-    def leave(self, place: int, low: Floats, high: Floats, weights: Floats, bound: float, terms: Floats) -> None:
-        """Leave a node open, with the sample whose chord is furthest below its term."""
-        caps, free = self.terms.cuts.caps, self.undecided(low, high)
-        low_, high_, cap, term = low[free], high[free], caps[free], np.clip(terms[free], low[free], high[free])
-        chord = low_ + (cap - low_) / (high_ - low_) * (term - low_)
-        sample = int(free[np.argmax(np.minimum(term, cap) - chord)])
-        heapq.heappush(self.open, (bound, place, Node(place, low, high, weights, sample)))
+    def leave(self, place: int, box: Box, weights: Floats, bound: float, terms: Floats, reached: Floats) -> None:
+        """Leave a node open, with the sample whose chord at its standing term is furthest below min(t_i, κ_i)."""
+        view, free = self.terms.view(box), self.undecided(box)
+        low, high, caps = view.low[free], view.high[free], self.terms.caps[free]
+        term = np.clip(terms[free], low, high)
+        first, last = np.minimum(low, caps), np.minimum(high, caps)
+        chord = first + (last - first) * np.divide(term - low, high - low, where=high > low, out=0 * low)
+        reached = reached[free] if self.terms.hidden else term
+        sample = int(free[np.argmax(np.minimum(reached, caps) - chord)])
+        heapq.heappush(self.open, (bound, place, Node(place, box, weights, sample)))
 
     def tree(self) -> Tree:
         lengths = [len(used) for used, _ in self.rows]
@@ -206,8 +226,10 @@ class Searching:
         nodes, numbers = [node for _, _, node in self.open], self.state.kept(self.clock)
         numbers |= {"value": self.value, "cutoff": self.cutoff, "closed": self.closed, "rounds": self.rounds}
         arrays = {"theta": self.theta, "bounds": np.array([bound for bound, *_ in self.open])}
-        for name in ("place", "sample", "low", "high"):
+        for name in ("place", "sample"):
             arrays[name] = np.array([getattr(node, name) for node in nodes])  # the fields of `Node`
+        for k, name in enumerate(Box._fields):
+            arrays[name] = np.array([node.box[k] for node in nodes])
         tree = self.tree().arrays() if self.parents else {}
         self.checkpoints.keep(numbers | {"started": self.started, "tree": list(tree)}, **arrays, **tree)
 
@@ -225,13 +247,13 @@ class Searching:
         self.parents, self.branches, self.cutoffs = tree.parents.tolist(), tree.branches.tolist(), tree.cutoffs.tolist()
         ends = itertools.pairwise(tree.weights.indptr)
         self.rows = [(tree.weights.indices[a:b], tree.weights.data[a:b]) for a, b in ends]
-        for bound, place, sample, low, high in zip(
-            *(arrays[name] for name in ("bounds", "place", "sample", "low", "high")), strict=True
-        ):
+        names = ("bounds", "place", "sample", *Box._fields)
+        for bound, place, sample, low, high, reach, active in zip(*(arrays[name] for name in names), strict=True):
             weights = np.zeros(tree.weights.shape[1])
             used, held = self.rows[place]
             weights[used] = held
-            heapq.heappush(self.open, (float(bound), int(place), Node(int(place), low, high, weights, int(sample))))
+            node = Node(int(place), Box(low, high, reach, active), weights, int(sample))
+            heapq.heappush(self.open, (float(bound), int(place), node))
 
     def record(self) -> None:
         """The record of a round; its lower bound is the search's own, in floats."""

@@ -6,11 +6,15 @@ s_z − low_i/c_i, s_z = ⟨a_z, w⟩ + o_z, falls to s_z − high_i/c_i. So a s
 weight moves between the highest cut of a sample and the lowest one in use.
 
 *Alternation* (Kumar, Packer & Koller 2010, Algorithm 2): keep the samples with t_i < κ_i, minimise over w with
-these alone, and again, while F falls. It never rises: each half step minimises over its own part.
+these alone, each in its best state, and again, while F falls. F never rises: each step minimises over its own part.
+
+Where samples hide states, the box of a node says by its `active` terms which cuts stand for which sample
+(proofs/capped.py); a `View` holds these cuts alone, and the ascent knows no difference.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +24,7 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Problem
 from workbench.contracts import Search as Searched
 from workbench.proofs.bounds import checked_theta
-from workbench.proofs.capped import CappedBounds
+from workbench.proofs.capped import Box, CappedBounds
 
 HUGE = 1e30
 SWEEPS = 400  # of one node's ascent, at most
@@ -29,15 +33,15 @@ FINE = 1e-15  # the accuracy of finished ascents, relative
 
 
 class CappedCuts(NamedTuple):
-    """All R cuts of the n samples, sample by sample: those of i have places starts[i] … starts[i + 1]."""
+    """All R cuts of T terms, term by term: those of i have places starts[i] … starts[i + 1]."""
 
     slopes: Floats  # (R, p)
     offsets: Floats  # (R,)
     squares: Floats  # (R,) ‖a‖²
     norms: Floats  # (R,) ‖a‖
-    starts: Ints  # (n + 1,)
-    costs: Floats  # (n,) c
-    caps: Floats  # (n,) κ
+    starts: Ints  # (T + 1,)
+    costs: Floats  # (T,) c
+    caps: Floats  # (T,) κ
 
 
 class DualPoint(NamedTuple):
@@ -46,6 +50,15 @@ class DualPoint(NamedTuple):
     weights: Floats
     w: Floats
     terms: Floats
+
+
+class View(NamedTuple):
+    """The terms that stand for the n samples in a box: their cuts, lowered by the reach, and between which ends."""
+
+    cuts: CappedCuts
+    rows: Ints | slice  # which of all cuts
+    low: Floats  # (n,)
+    high: Floats  # (n,)
 
 
 def ascend(
@@ -154,93 +167,123 @@ class CappedTerms:
     """The terms t_i as arrays, with `ascend` and `shrink` compiled for these arrays where numba is installed."""
 
     def __init__(self, bounds: CappedBounds):
-        self.bounds = bounds
-        (slopes, offsets, starts), squares = bounds.cuts, (bounds.cuts.slopes**2).sum(axis=1)
-        costs, caps = ((each.lo + each.hi) / 2 for each in (bounds.costs, bounds.caps))
-        self.cuts = CappedCuts(slopes, offsets, squares, np.sqrt(squares), starts.astype(np.int64), costs, caps)
-        self.count, self.dim = len(costs), slopes.shape[1]
+        self.bounds, self.table = bounds, bounds.cuts
+        table, squares = bounds.cuts, (bounds.cuts.slopes**2).sum(axis=1)
+        costs, self.caps = ((each.lo + each.hi) / 2 for each in (bounds.costs, bounds.caps))
+        of_terms = costs[table.owner], self.caps[table.owner]
+        starts = table.starts.astype(np.int64)
+        self.cuts = CappedCuts(table.slopes, table.offsets, squares, np.sqrt(squares), starts, *of_terms)
+        self.hidden = len(table.several) > 0
+        self.count, self.dim = len(costs), table.slopes.shape[1]
         self.ascend, self.shrink = ascend, shrink
         if available():
-            low, high = np.zeros(self.count), np.ones(self.count)
-            dual = self.dual(np.zeros(len(offsets)))
+            low, high = np.zeros(len(table.owner)), np.ones(len(table.owner))
+            dual = DualPoint(np.zeros(len(table.offsets)), np.zeros(self.dim), np.zeros(len(table.owner)))
             self.ascend = compiled_function(ascend, (self.cuts, low, high, dual, 0.0, 0.0, 1))
             self.shrink = compiled_function(shrink, (self.cuts, low, high, dual.w, 0.0))
 
-    def dual(self, weights: Floats) -> DualPoint:
-        return DualPoint(weights, np.zeros(self.dim), np.zeros(self.count))
+    def view(self, box: Box) -> View:
+        """The cuts that stand for the samples in the box of one node."""
+        if not self.hidden:
+            return View(self.cuts, slice(None), box.low, box.high)
+        reach, starts = np.where(box.active >= len(self.table.spread), box.reach, 0.0), self.cuts.starts
+        sizes = (starts[1:] - starts[:-1])[box.active]
+        ends = np.append(0, np.cumsum(sizes))
+        rows = np.arange(ends[-1]) + np.repeat(starts[box.active] - ends[:-1], sizes)
+        squares, costs = self.cuts.squares[rows], self.cuts.costs[box.active]
+        offsets = self.cuts.offsets[rows] - np.repeat(reach, sizes)
+        caps = self.cuts.caps[box.active]
+        cuts = CappedCuts(self.cuts.slopes[rows], offsets, squares, np.sqrt(squares), ends, costs, caps)
+        low, high = (np.maximum(each[box.active] - costs * reach, 0.0) for each in (box.low, box.high))
+        return View(cuts, rows, low, high)
 
     def bound(
-        self,
-        low: Floats,
-        high: Floats,
-        weights: Floats,
-        target: float,
-        accuracy: float,
-        caps: Floats | None = None,
+        self, view: View, weights: Floats, target: float, accuracy: float, caps: Floats | None = None
     ) -> tuple[float, Floats, Floats]:
-        """(D, w, t) after an ascent from λ = `weights`, changed in place; `caps` (n,) replaces κ."""
-        dual, cuts = self.dual(weights), self.cuts if caps is None else self.cuts._replace(caps=caps)
-        value = self.ascend(cuts, low, high, dual, float(target), float(accuracy), SWEEPS)
+        """(D, w, t) after an ascent from λ = `weights` (R,), changed in place; `caps` (n,) replaces κ."""
+        dual = DualPoint(np.ascontiguousarray(weights[view.rows]), np.zeros(self.dim), np.zeros(self.count))
+        cuts = view.cuts if caps is None else view.cuts._replace(caps=caps)
+        value = self.ascend(cuts, view.low, view.high, dual, float(target), float(accuracy), SWEEPS)
+        weights[view.rows] = dual.weights
         return value, dual.w, dual.terms
 
     def finish(
-        self, low: Floats, high: Floats, weights: Floats, target: float = np.inf, caps: Floats | None = None
+        self, view: View, weights: Floats, target: float = np.inf, caps: Floats | None = None
     ) -> tuple[float, Floats, Floats]:
         """As `bound`, to the last digits: between ascents a step to the optimum of the face that λ lies on."""
-        best = self.bound(low, high, weights, target, 0.0, caps)
+        best = self.bound(view, weights, target, 0.0, caps)
         for _ in range(FINISHES):
-            self.cross(low, high, weights, self.cuts.caps if caps is None else caps, best[1])
+            self.cross(view, weights, view.cuts.caps if caps is None else caps, best[1])
             value = best[0]
-            best = self.bound(low, high, weights, target, 0.0, caps)
+            best = self.bound(view, weights, target, 0.0, caps)
             if not value + FINE * abs(value) < best[0] < target:
                 break
         return best
 
-    def cross(self, low: Floats, high: Floats, weights: Floats, caps: Floats, w: Floats) -> None:
+    def cross(self, view: View, weights: Floats, caps: Floats, w: Floats) -> None:
         """Newton's step in the entries λ > 0, Λ_i fixed where it is at its kink, as far as λ ≥ 0 and kinks allow.
 
         D is quadratic there: with rows A of these entries and E the sums that are fixed, the step δ solves
         A Aᵀ δ + Eᵀ μ = ∇D, E δ = 0.
         """
-        used = np.flatnonzero((weights > 0) & (self.cuts.squares > 0))
-        samples = np.searchsorted(self.cuts.starts, used, side="right") - 1
+        cuts, low, high, own = view.cuts, view.low, view.high, weights[view.rows]
+        used = np.flatnonzero((own > 0) & (cuts.squares > 0))
+        samples = np.searchsorted(cuts.starts, used, side="right") - 1
         width = high - low
-        kinks = self.cuts.costs * np.divide(
+        kinks = cuts.costs * np.divide(
             np.minimum(high, caps) - np.minimum(low, caps), width, where=width > 0, out=0 * low
         )
-        mass = np.bincount(samples, weights[used], self.count)
+        mass = np.bincount(samples, own[used], self.count)
         at_kink = (mass > 0) & (np.abs(mass - kinks) <= 1e-12 * kinks)
-        side = np.where(mass < kinks, low, high) / self.cuts.costs
-        rows = self.cuts.slopes[used]
-        gradient = rows @ w + self.cuts.offsets[used] - np.where(at_kink, 0.0, side)[samples]
+        side = np.where(mass < kinks, low, high) / cuts.costs
+        rows = cuts.slopes[used]
+        gradient = rows @ w + cuts.offsets[used] - np.where(at_kink, 0.0, side)[samples]
         fixed = np.flatnonzero(at_kink)
         E = (samples == fixed[:, None]) + 0.0
         system = np.block([[rows @ rows.T, E.T], [E, np.zeros((len(fixed),) * 2)]])
         step = np.linalg.lstsq(system, np.append(gradient, np.zeros(len(fixed))), rcond=1e-13)[0][: len(used)]
         change = np.bincount(samples, step, self.count) * ~at_kink
-        ends = [-weights[used][step < 0] / step[step < 0]]
+        ends = [-own[used][step < 0] / step[step < 0]]
         towards = (kinks - mass) * change > 0
         ends.append((kinks - mass)[towards] / change[towards])
-        weights[used] = np.maximum(weights[used] + min(1.0, *np.concatenate([*ends, [1.0]])) * step, 0.0)
+        own[used] = np.maximum(own[used] + min(1.0, *np.concatenate([*ends, [1.0]])) * step, 0.0)
+        weights[view.rows] = own
+
+    def narrow(self, box: Box, w: Floats, radius: float) -> float:
+        """Shrink the box of one node in place by ‖w* − w‖ ≤ radius; as `shrink`."""
+        gained = self.shrink(self.cuts, box.low, box.high, w, radius)
+        if self.hidden:
+            farthest = self.table.spread @ w + np.linalg.norm(self.table.spread, axis=1) * radius
+            farthest = np.maximum.reduceat(farthest, self.table.firsts[:-1])
+            box.reach[:] = np.minimum(box.reach, np.maximum(farthest, 0.0))
+        return gained
 
     def values(self, w: Floats) -> Floats:
-        """t (n,) at w; every sample's own cut is 0."""
-        return self.cuts.costs * np.maximum.reduceat(self.cuts.slopes @ w + self.cuts.offsets, self.cuts.starts[:-1])
+        """t (n,) at w, each sample in its best state."""
+        return self.cuts.costs[self.table.firsts[:-1]] * np.maximum(self.at_best(w)[0], 0.0)
+
+    def at_best(self, w: Floats) -> tuple[Floats, Ints]:
+        """The least max_z Δ_z + ⟨w, Φ_z − Φ_h⟩ over the states (n,), and the number of the state."""
+        heights = np.maximum.reduceat(self.cuts.slopes @ w + self.cuts.offsets, self.cuts.starts[:-1])
+        heights, firsts = heights[: len(self.table.spread)], self.table.firsts
+        best = np.array([a + heights[a:b].argmin() for a, b in itertools.pairwise(firsts.tolist())])
+        return heights[best], best
 
     def objective(self, w: Floats, terms: Floats) -> float:
-        return float(w @ w / 2 + np.minimum(terms, self.cuts.caps).sum())
+        return float(w @ w / 2 + np.minimum(terms, self.caps).sum())
 
-    def learned(self, kept: NDArray[np.bool_]) -> Floats:
-        """argmin ½‖w‖² + Σ t_i over the samples with `kept` (n,), to rounding."""
-        low, high = np.zeros(self.count), np.full(self.count, HUGE)
-        return self.finish(low, high, np.zeros(len(self.cuts.offsets)), caps=np.where(kept, HUGE, 0.0))[1]
+    def learned(self, kept: NDArray[np.bool_], states: Ints | None = None) -> Floats:
+        """argmin ½‖w‖² + Σ t_ih over the samples with `kept` (n,), in the `states` (n,), to rounding."""
+        T, states = len(self.table.owner), self.table.firsts[:-1] if states is None else states
+        box = Box(np.zeros(T), np.full(T, HUGE), np.zeros(self.count), states)
+        return self.finish(self.view(box), np.zeros(len(self.cuts.offsets)), caps=np.where(kept, HUGE, 0.0))[1]
 
     def alternate(self, w: Floats) -> tuple[Floats, list[float]]:
         """Alternation from w: the last w that was better than the one before, and F at each."""
         terms = self.values(w)
         history = [self.objective(w, terms)]
         while True:
-            new = self.learned(terms < self.cuts.caps)
+            new = self.learned(terms < self.caps, self.at_best(w)[1])
             new_terms = self.values(new)
             value = self.objective(new, new_terms)
             if not value < history[-1] - 1e-13 * abs(history[-1]):

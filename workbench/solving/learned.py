@@ -19,6 +19,7 @@ from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.latent_ssvm import CompletedSSVM
 from workbench.objectives.criteria import slack
+from workbench.objectives.oracles import hides
 from workbench.solving.solution import Solution
 
 LARGEST = 10  # weights that a summary shows
@@ -84,6 +85,9 @@ def selected(form: Formulation, problem: Problem, theta: Floats) -> Ints | None:
 
 def states_of(form: Formulation, problem: Problem, solution: Solution) -> Ints | None:
     """h (n,) of the last convex program, or the best states for θ; None where nothing is hidden."""
-    if not isinstance(problem, Latent) or not isinstance(form, CompletedSSVM):
+    if not isinstance(problem, Latent):
         return None
-    return problem.impute(solution.theta_flat) if form.states is None else np.array(form.states)
+    if isinstance(form, CompletedSSVM) and form.states is not None:
+        return np.array(form.states)
+    searched = isinstance(form, Search) and hides(problem)
+    return problem.impute(solution.theta_flat) if searched or isinstance(form, CompletedSSVM) else None

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -207,10 +206,12 @@ def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Ou
 
 def descent(bounds: SmoothBounds, request: Request, journal: Journal | None) -> Outcome:
     """Our own descent of a smooth form."""
+    from scipy import __version__ as release  # its metadata take milliseconds to read
+
     request.refuse_cuts(bounds.formulation)
     state = descend(bounds, request, journal)
     own = f", then {versioned('newton')}" if "newton" in state.masters else ""
-    return Outcome(state, no_cuts(bounds), f"SciPy {metadata.version('scipy')} L-BFGS-B{own}", "lbfgs")
+    return Outcome(state, no_cuts(bounds), f"SciPy {release} L-BFGS-B{own}", "lbfgs")
 
 
 def search(bounds: CappedBounds, request: Request, journal: Journal | None) -> Outcome:

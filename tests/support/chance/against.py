@@ -60,3 +60,14 @@ def check_verdict(case: Any, judge: Any) -> None:
     assert agreed, (case.name, verdict.faults, case.verdict.reason)
     if case.verdict.lower is not None:
         check_ends(case, verdict)
+
+
+def refusal(call: Any, *given: Any, **named: Any) -> str:
+    """The sentence with which a call refuses what it is given; empty if it does not."""
+    from workbench.proofs.checker import Malformed
+
+    try:
+        call(*given, **named)
+    except Malformed as error:
+        return str(error)
+    return ""

@@ -33,20 +33,22 @@ FIXED = COSTLY | {"v": None, "parts": 0, "left_out": 0}
 NORMAL = COSTLY | {"baseline": None}
 BASE = NORMAL | {"factoring": "constant", "counts": "baseline", "baseline": [0.7]}
 SLACK = {"lam": 1, "rescaling": "slack", "declare": "compact"}
+INTERCEPT = {"lam": 0.5, "rescaling": "margin", "declare": "cuts", "intercept": True}
 ALL = tuple(data.STRUCTURES)
-FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured")
+FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured", "multilabel")
 FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input")
 SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("soft-margin", ALL, {"lam": 0.75, "rescaling": "margin", "declare": "cuts"}),
-    ("soft-margin", ("multiclass", "chain", "linear", "structured"), SLACK),
+    ("soft-margin", ("multiclass", "chain", "linear", "structured", "multilabel"), SLACK),
+    ("soft-margin", ("multiclass", "chain"), INTERCEPT),
     ("hard-margin", tuple(each for each in ALL if each != "graph"), {"lam": 2.0}),
     ("perceptron", FIRST, {"lam": 1.0}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "hinge"}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "squared"}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "logistic"}),
     ("completed-ssvm", ("motif", "multiclass"), {"C": 3.0, "states": None, "kept": None}),
-    ("crf", ("multiclass", "chain", "linear", "matching", "motif", "tree", "flow", "structured"), {"lam": 0.3}),
-    ("self-paced", ("multiclass", "linear", "matching", "motif", "structured"), {"C": 3.0, "K": 2.0}),
+    ("crf", (*FIRST, "tree", "flow"), {"lam": 0.3}),
+    ("self-paced", ("multiclass", "linear", "matching", "motif", "structured", "multilabel"), {"C": 3.0, "K": 2.0}),
     *(("simplex-cost-learning", ("multiclass", "chain"), COSTLY | {"factoring": each}) for each in FACTORINGS),
     *(("fixed-cost", ("multiclass", "chain"), FIXED | {"factoring": each}) for each in FACTORINGS),
     ("fixed-cost", ("multiclass",), FIXED | {"factoring": "constant", "v": [0.3], "parts": 3, "left_out": 1}),
@@ -56,6 +58,7 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("normalized-cost-learning", ("chain",), NORMAL | {"factoring": "unordered", "counts": "logical-max"}),
     ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "input", "counts": "logical"}),
     ("normalized-cost-learning", ("multiclass",), BASE | {"factoring": "true", "baseline": [0.7, 0.0, 1.5]}),
+    ("fixed-cost", ("multiclass",), FIXED | {"factoring": "predicted", "v": [0.25, 1.5, 0.0]}),
 ]  # fmt: skip
 
 
@@ -112,7 +115,7 @@ def header(proof: str, formulation: str, settings: dict[str, Any], output: str) 
     return {
         "format": "cutbench-certificate-2",
         "proof": {"kind": proof, "version": 1},
-        "formulation": {"name": formulation, "version": 1, "settings": settings},
+        "formulation": {"name": formulation, "version": 1 + ("intercept" in settings), "settings": settings},
         "problem": {"output": output, "version": 1, "data_sha256": "0" * 64},
         "program": "whole",
         **WIDE,
@@ -129,7 +132,7 @@ def case_of(rng: Any, name: str, output: str, settings: dict[str, Any], tag: str
     arrays = {f"data_{key}": each for key, each in data.STRUCTURES[output](rng, whole, **words).items()}
     if words.get("oracle") == "enclosed":
         arrays["hint_shares"] = rng.choice([0.0, 0.25, 0.5, 1.0], (len(arrays["data_edges"]), words["k"]))
-    found = program(name, settings, arrays, output)
+    found = program(name, settings, arrays, output, version=1 + ("intercept" in settings))
     kind = "tree" if name == "self-paced" else "cuts"
     kind = "tangent" if name == "crf" or settings.get("loss") in ("squared", "logistic") else kind
     case = Case(f"{name} of {output}{tag}", header(kind, name, settings, output), arrays)
@@ -228,7 +231,8 @@ def certificates(seed: int = 0, rounds: int = 1) -> tuple[Case, ...]:
                 for _ in range(20 * (case.verdict.upper == INFINITE)):  # hard constraints that the point does not meet
                     case = case if case.verdict.upper < INFINITE else case_of(rng, name, output, settings)
                 found.append(case)
-                if name in SQUARED and case.header["proof"]["kind"] == "cuts" and output != "graph":
+                squared = name in SQUARED and output != "graph" and settings is not INTERCEPT
+                if squared and case.header["proof"]["kind"] == "cuts":
                     found.append(fractions(rng, case))
         rng, soft = np.random.default_rng([seed, draw]), SETTINGS[0][2]
         found.append(case_of(rng, "soft-margin", "graph", soft, " of three labels", k=3))

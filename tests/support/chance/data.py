@@ -79,6 +79,12 @@ def matching(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     return found | {"false_positive": np.array(1.0), "false_negative": np.array(float(rng.choice([1.5, 0.3])))}
 
 
+def multilabel(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
+    n, k, p = int(rng.integers(3, 6)), 3, 2
+    found = sparse(rng, n, p) | {"n_inputs": np.array(p), "classes": np.arange(k) * 2}
+    return found | {"truth": rng.integers(0, 2, (n, k)), "weights": weights(rng, n)}
+
+
 def motif(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     m, lengths = 2, rng.integers(3, 6, 4)
     first = rng.integers(0, lengths - m + 1)
@@ -153,5 +159,6 @@ def structured(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
 
 
 STRUCTURES = {
-    each.__name__: each for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured)
+    each.__name__: each
+    for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured, multilabel)
 }

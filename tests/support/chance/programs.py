@@ -252,8 +252,8 @@ def damaged(rng: Any, found: list[Case]) -> Iterator[Case]:
                 new = base.copy(f"{key} {value}")
                 new.header[part][key] = value
                 yield damage.judged(new, False)
-            new = base.copy(f"{part} of version 2")
-            new.header[part]["version"] = 2
+            new = base.copy(f"{part} of version 3")
+            new.header[part]["version"] = 3
             yield damage.judged(new, False)
     for sizes in (
         [0, 0],

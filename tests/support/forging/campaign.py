@@ -39,7 +39,7 @@ ALONE = ("nuclear-dyadic",)  # the second checker does not know proofs by slopes
 CLAIMS = ("kept", "fitted", "greedy")
 COUNTS = ("tried", "proven", "accepted_false", "disagreements", "crashes", "hangs", "unjudged")
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "soft-margin": [{}, {"rescaling": "slack"}, {"lam": 2.0}],
+    "soft-margin": [{}, {"rescaling": "slack"}, {"lam": 2.0}, {"intercept": True}],
     "weighted-risk": [{}, {"loss": "squared"}, {"loss": "logistic"}],
     "completed-ssvm": [{"C": 1.0}, {}],
     "fixed-cost": [

@@ -66,7 +66,8 @@ def _decide(record, first, arrays, verdict):
         ends = convex.prove(part["settings"], arrays)
     else:
         kind = record["proof"]["kind"]
-        problem = program(part["name"], part["settings"], arrays, record["problem"]["output"], kind)
+        said = part["name"], part["settings"], arrays, record["problem"]["output"], kind, part["version"]
+        problem = program(*said)
         ends = KINDS[kind](problem, arrays)
     _compare(record, first, arrays, verdict, ends)
 

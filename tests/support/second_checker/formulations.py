@@ -11,7 +11,7 @@ import numpy as np
 from .files import Unknown, is_number, need
 from .networks import Flow, Graph, Structured, Tree
 from .reader import Reader
-from .structures import Chain, Dyads, Linear, Matching, Motif, Multiclass, Sequences, dot, value
+from .structures import Chain, Dyads, Linear, Matching, Motif, Multiclass, Multilabel, Sequences, dot, value
 
 INF = math.inf
 NAMES = {
@@ -26,10 +26,13 @@ NAMES = {
     "crf": "lam",
     "self-paced": "C K",
 }
+INTERCEPTS = "soft-margin, version 2"  # its name in here
+NAMES[INTERCEPTS] = "lam rescaling declare intercept"
 STRUCTURES = {
     "multiclass": Multiclass,
     "chain": Chain,
     "linear": Linear,
+    "multilabel": Multilabel,
     "matching": Matching,
     "motif": Motif,
     "tree": Tree,
@@ -114,7 +117,8 @@ class Program:
 
     def check_pair(self, output):
         need(self.name != "weighted-risk" or output == "linear", "weighted-risk is for linear only")
-        need(self.name not in COSTS or output in ("multiclass", "chain"), "costs are for multiclass and chain")
+        labels = self.name in (*COSTS, INTERCEPTS)
+        need(not labels or output in ("multiclass", "chain"), f"{self.name} is for multiclass and chain")
         need(
             self.name != "perceptron" or output not in ("tree", "flow", "graph"),
             "perceptron has no such runner-up",
@@ -124,7 +128,10 @@ class Program:
             raise Unknown(f"a {self.data.oracle} oracle")
         if self.settings.get("rescaling") != "slack":
             return
-        need(output in ("multiclass", "linear", "chain", "structured"), f"slack is not defined for {output}")
+        need(
+            output in ("multiclass", "linear", "chain", "structured", "multilabel"),
+            f"slack is not defined for {output}",
+        )
         self.kind = "slack"
         if output == "chain":
             cost = self.data.cost
@@ -346,20 +353,8 @@ class CostProgram(Program):
         most = max(self.v) if self.fixed else Fraction(1)
         places = sum(p * len(rows) for p, rows in zip(prices, data.places, strict=True))
         other = self.K / 2 * sum(self.counts) if self.name == "normalized-cost-learning" else self.K * most * places
-        U = min(upper, other)
-        mass = [
-            sum(p for p, rows in zip(prices, data.places, strict=True) if any(label == y for _, label in rows))
-            for y in range(self.k)
-        ]
-        P, T = min(x for x in mass if x > 0), max(map(len, data.places))
-        phi = max(
-            sum(abs(x) for row, _ in rows for x in row.values()) + (len(rows) - 1 if data.chain else 0)
-            for rows in data.places
-        )
-        square_root = U / self.settings["lam2"] * 2**256
-        rho = math.isqrt(math.ceil(square_root))
-        rho = Fraction(rho + (rho * rho < square_root), 2**128)
-        return U / P + 4 * phi * rho + self.K * T * most
+        free = free_labels(data, prices, self.settings["lam2"], min(upper, other))
+        return free + self.K * max(map(len, data.places)) * most
 
     def conjugate(self, s, upper):
         w, b, v = s[: self.d], s[self.d : self.d + self.k], s[self.d + self.k :]
@@ -375,6 +370,64 @@ class CostProgram(Program):
         return found
 
 
+class InterceptProgram(Program):
+    """θ = (w, b), b free; r = λ/2‖w‖², and cuts that count labels besides Δ_i(z)."""
+
+    def __init__(self, name, settings, arrays, output):
+        need(settings["intercept"] is True, "intercept is not true")
+        need((settings["rescaling"], settings["declare"]) == ("margin", "cuts"), "intercepts take margins and cuts")
+        super().__init__(name, settings, arrays, output)
+        self.k, self.d = self.data.k, self.data.dim
+        self.size = self.d + self.k
+
+    @property
+    def quadratic(self):
+        return False
+
+    def cut(self, i, z):
+        slope = self.data.delta(i, z)
+        for (_, label), y in zip(self.data.places[i], z, strict=False):
+            slope[self.d + y] = slope.get(self.d + y, 0) + 1
+            slope[self.d + label] = slope.get(self.d + label, 0) - 1
+        return slope, self.data.loss(i, z)
+
+    def height(self, i, theta):
+        data, b = self.data, theta[self.d :]
+        labels, scale = [label for _, label in data.places[i]], data.scale(i)
+        added = [[data.cost[label][y] / scale + b[y] - b[label] for y in range(self.k)] for label in labels]
+        return data.peaks(i, theta[: self.d], lambda t, y: added[t][y])[0]
+
+    def r(self, theta):
+        return self.lam / 2 * square(theta[: self.d])
+
+    def conjugate(self, s, upper):
+        found = square(s[: self.d]) / (2 * self.lam)
+        return found + self.reach(upper) * sum(map(abs, s[self.d :])) if any(s[self.d :]) else found
+
+    def reach(self, upper):
+        """B for U = min(F(θ), M)."""
+        data = self.data
+        each = [[label for _, label in places] for places in data.places]
+        M = max(sum(max(data.cost[label]) for label in row) / data.scale(i) for i, row in enumerate(each))
+        return free_labels(data, self.prices, self.lam / 2, min(upper, M)) + M
+
+
+def free_labels(data, prices, lam2, U):
+    """U/P + 4φρ (§4)."""
+    mass = [
+        sum(p for p, rows in zip(prices, data.places, strict=True) if any(label == y for _, label in rows))
+        for y in range(data.k)
+    ]
+    phi = max(
+        sum(abs(x) for row, _ in rows for x in row.values()) + (len(rows) - 1 if data.chain else 0)
+        for rows in data.places
+    )
+    square_root = U / lam2 * 2**256
+    rho = math.isqrt(math.ceil(square_root))
+    rho = Fraction(rho + (rho * rho < square_root), 2**128)
+    return U / min(x for x in mass if x > 0) + 4 * phi * rho
+
+
 def proof_of(name, settings):
     """The kind of proof that belongs to a formulation."""
     if name == "self-paced":
@@ -383,12 +436,14 @@ def proof_of(name, settings):
     return "tangent" if smooth else "cuts"
 
 
-def program(name, settings, arrays, output, proof=None):
+def program(name, settings, arrays, output, proof=None, version=1):
     """The Program of a checked header; Unknown for names of §3 and §4 that this checker does not know."""
-    if name not in NAMES:
+    if name not in NAMES or name == INTERCEPTS:
         raise Unknown(f"the formulation {name}")
     if output not in STRUCTURES:
         raise Unknown(f"the output structure {output}")
-    kind, settings = CostProgram if name in COSTS else Program, check_settings(name, settings)
+    name = INTERCEPTS if version == 2 else name
+    kind = InterceptProgram if name == INTERCEPTS else CostProgram if name in COSTS else Program
+    settings = check_settings(name, settings)
     need(proof in (None, proof_of(name, settings)), f"the proof of {name} is not {proof}")
     return kind(name, settings, arrays, output)

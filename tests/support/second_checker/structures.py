@@ -234,6 +234,45 @@ class Linear(Structure):
         return Fraction(z != self.truth(i))
 
 
+class Multilabel(Structure):
+    """Sets of labels: label j is right or wrong on its own."""
+
+    def __init__(self, read):
+        self.width = read.classes()
+        self.p, self.rows = read.rows("n_inputs")
+        self.n, self.dim = len(self.rows), self.width * self.p
+        self.true = [tuple(row) for row in read.whole("truth", (self.n, self.width), 0, 1)]
+        self.weights = read.weights(self.n)
+
+    def truth(self, i):
+        return self.true[i]
+
+    def is_output(self, i, z):
+        return all(y in (0, 1) for y in z)
+
+    def count(self, i):
+        return 2**self.width
+
+    def outputs(self, i):
+        return itertools.product((0, 1), repeat=self.width)
+
+    def features(self, i, z):
+        return {j * self.p + place: x for j, y in enumerate(z) if y for place, x in self.rows[i].items()}
+
+    def loss(self, i, z):
+        return Fraction(sum(y != true for y, true in zip(z, self.true[i], strict=True)))
+
+    def least_loss(self, i):
+        return Fraction(1)
+
+    def height(self, i, w, kind):
+        """By the number m of wrong labels: the best are those whose change gains most."""
+        blocks = [w[j * self.p : (j + 1) * self.p] for j in range(self.width)]
+        gains = [dot(own, self.rows[i]) * (-1 if y else 1) for own, y in zip(blocks, self.true[i], strict=True)]
+        best = list(itertools.accumulate(sorted(gains, reverse=True), initial=Fraction(0)))
+        return max(value(kind, score, Fraction(m), m > 0) for m, score in enumerate(best))
+
+
 class Matching(Structure):
     def __init__(self, read):
         self.dim, rows = read.rows("n_inputs")

@@ -31,13 +31,18 @@ def command(file: str, reading: str | None, backend: str | None, as_json: bool) 
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
         program, own = program_in(file)
         conflict = infeasible(program, reading or own, backend)
-        sizes = compiled_of(program).sizes
+        sizes = compiled_of(program, reading or own).sizes
     if conflict is None:
         fields: dict[str, Any] = {"kind": "feasible", "proven": True, "because": [], "irreducible": None}
     else:
         parts = {"multipliers": conflict.multipliers, "changes": conflict.changes}
         fields = {"kind": "infeasible", "proven": True, "because": conflict.names, "irreducible": conflict.irreducible}
-        fields |= {**parts, "program_sha256": conflict.proof.program.sha256, "reading": conflict.proof.reading}
+        fields |= {
+            **parts,
+            "rounded": list(conflict.rounded),
+            "program_sha256": conflict.proof.program.sha256,
+            "reading": conflict.proof.reading,
+        }
     fields["sizes"] = sizes
     if as_json:
         terminal.emit(fields)

@@ -1,8 +1,10 @@
 """Show all names, and which of them fit together.
 
-With NAME: the settings, defaults and formula of that name.
+With NAME: the settings, defaults and formula of that name. With a FILE that defines a problem, or a data file: its
+settings and size, and which formulations and solvers work on it, or else why not.
 
     cutbench list soft-margin
+    cutbench list ./trees.py --set n=20
 """
 
 from __future__ import annotations
@@ -15,15 +17,35 @@ from typing import Any
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.words import json_option, verb
-from workbench.errors import UnknownName
-from workbench.registries import KINDS, REQUIRED, Setting, compatibility, dashed, present, registry, settings_of
+from workbench.command.words import json_option, problem_of, verb
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput, UnknownName
+from workbench.registries import (
+    KINDS,
+    REQUIRED,
+    Pair,
+    Setting,
+    build,
+    compatibility,
+    dashed,
+    fitting,
+    is_path,
+    parse_settings,
+    present,
+    registry,
+    settings_of,
+)
 
 
 @verb(__doc__)
 @click.argument("name", required=False)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem in FILE.")
 @json_option
-def command(name: str | None, as_json: bool) -> int:
+def command(name: str | None, settings: tuple[str, ...], as_json: bool) -> int:
+    if name is not None and is_path(name):
+        return of_file(name, settings, as_json)
+    if settings:
+        raise BadInput("--set is for a problem in a FILE; leave --set out, or name a file such as ./mine.py.")
     entries = [entry(kind, key, obj) for kind in filter(present, KINDS) for key, obj in registry(kind).items()]
     if name is not None:
         found = [each for each in entries if each["name"] == dashed(name)]
@@ -37,6 +59,32 @@ def command(name: str | None, as_json: bool) -> int:
     else:
         print_registries(entries, pairs)
     return 0
+
+
+def of_file(path: str, texts: tuple[str, ...], as_json: bool) -> int:
+    """The record of a user's problem: settings, size, and what works on it."""
+    source = load_problem(path)
+    with terminal.stdout_kept():
+        problem = problem_of(build(source, parse_settings(texts, source)[0]), path)
+        pairs = fitting(type(problem).__name__, problem)
+    settings = [{"key": s.name, "type": s.kind, "default": default_of(s)} for s in settings_of(source).values()]
+    summary = (inspect.getdoc(source) or "").partition("\n")[0]
+    sizes = {"n_samples": problem.n_samples, "n_features": problem.n_features, "oracle": problem.oracle_kind}
+    found = {"kind": "problem", "name": path, "summary": summary, "settings": settings, "formula": ""}
+    if as_json:
+        terminal.emit({"entries": [found | sizes], "compatibility": [asdict(each) for each in pairs]})
+        return 0
+    print_entries([found])
+    size = f"{problem.n_samples} samples, {problem.n_features} features, {problem.oracle_kind} argmax"
+    click.echo(f"{type(problem).__name__}: {size}\n")
+    terminal.table(["formulation", "what works"], [[pair.formulation, works(pair)] for pair in pairs])
+    return 0
+
+
+def works(pair: Pair) -> str:
+    """What works on a pair, or why nothing does."""
+    takes = ", ".join(name for name, why in pair.solvers.items() if why is None)
+    return pair.why or f"solve; {takes or 'no solver of ours'}"
 
 
 def entry(kind: str, name: str, obj: Any) -> dict[str, Any]:
@@ -68,8 +116,5 @@ def print_registries(entries: list[dict[str, Any]], pairs: Sequence[Any]) -> Non
     for kind in dict.fromkeys(each["kind"] for each in entries):
         rows = [[each["name"], each["summary"]] for each in entries if each["kind"] == kind]
         terminal.table([kind, "what it is"], rows)
-    rows = []
-    for pair in pairs:
-        takes = ", ".join(name for name, why in pair.solvers.items() if why is None)
-        rows.append([pair.output, pair.formulation, pair.why or f"solve; {takes or 'no solver of ours'}"])
+    rows = [[pair.output, pair.formulation, works(pair)] for pair in pairs]
     terminal.table(["output", "formulation", "what works"], rows)

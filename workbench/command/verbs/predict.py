@@ -1,12 +1,14 @@
 """Predict with certified weights.
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
-indices count from 0 or 1 as in the file that the weights were learned from. For any structure DATA may also be a
-PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Pairs are
-matched by the names of their sides; a name that was not learned is refused. Prints one output a line.
-If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
+indices count from 0 or 1 as in the file that the weights were learned from. Sequences are CoNLL text (.conll: a
+position a line, an empty line after each sequence) or an npz with X, a row for each position, and offsets. For any
+structure DATA may also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for
+its settings. Pairs are matched by the names of their sides; a name that was not learned is refused. Prints one output
+a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
+    cutbench predict runs/train-crf new.conll
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
 """
 
@@ -30,6 +32,8 @@ from workbench.registries import build, is_path, parse_settings
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem DATA.")
 @json_option
 def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    from workbench.data.sequences import holds_sequences
+    from workbench.outputs.chain import Chain
     from workbench.outputs.dyads import DyadicPairs
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
@@ -41,6 +45,8 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
         return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
         return of_table(certificate, data, as_json)
+    if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
+        return of_sequences(certificate, data, as_json)
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
         raise MissingCapability(
             f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
@@ -62,6 +68,26 @@ def of_table(certificate: Any, data: str, as_json: bool) -> int:
     else:
         click.echo("\n".join(map(str, predictions)))
         compare(error, len(predictions), table.y, problem.classes, data)
+    return 0
+
+
+def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
+    """Predict and print the labels of sequences, one sequence a line."""
+    import numpy as np
+
+    from workbench.data.sequences import to_predict
+
+    problem = certificate.problem
+    sequences, labels = to_predict(Path(data), problem)
+    parts = certificate.formulation.blocks(problem).split(certificate.theta)
+    found = problem.predict(parts["w"], sequences, parts.get("b"))
+    flat = None if labels is None else np.concatenate(labels)
+    error = error_rate(np.concatenate(found), flat, problem.classes)
+    if as_json:
+        terminal.emit({"n_samples": len(found), "predictions": found, "error": error})
+    else:
+        click.echo("\n".join(" ".join(map(str, row)) for row in found))
+        compare(error, sum(map(len, found)), flat, problem.classes, data)
     return 0
 
 

@@ -38,7 +38,7 @@ def command(
 
     every = backend is not None and backend.lower() == "all"
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
-        program, own = found_in(file)
+        program, own = found_in(file, reading)
         proof = prove(program, reading or own, None if every else backend, time_limit)
         fields = record(proof) | {"certificate": None}
         if folder is not None and proof.kind != "unknown":
@@ -53,15 +53,15 @@ def command(
     return code_of(fields)
 
 
-def found_in(file: str) -> tuple[Any, str]:
-    """The compiled program of a file, and the reading that the file's format suggests."""
+def found_in(file: str, wanted: str | None = None) -> tuple[Any, str]:
+    """The compiled program of a file, and the reading that the file's format suggests; `wanted` comes first."""
     from workbench.programs.files import program_in
 
     program, reading = program_in(file)
-    return compiled_of(program), reading
+    return compiled_of(program, wanted or reading), reading
 
 
-def compiled_of(problem: Any) -> Any:
+def compiled_of(problem: Any, reading: str) -> Any:
     """The `Program` of a cp.Problem; a `Program` as it is."""
     from workbench.programs.program import Program
 
@@ -69,7 +69,7 @@ def compiled_of(problem: Any) -> Any:
         return problem
     from workbench.programs.compiled import compiled
 
-    return compiled(problem).program
+    return compiled(problem, reading).program
 
 
 def code_of(fields: dict[str, Any]) -> int:

@@ -43,7 +43,7 @@ def units(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def rescaling(suspect: Suspect) -> Iterator[Neighbour]:
-    if isinstance(suspect.form, SoftMargin):
+    if suspect.plain and isinstance(suspect.form, SoftMargin):
         other = "margin" if suspect.form.rescaling == "slack" else "slack"
         said = f"rescales {other}s by the loss, not {suspect.form.rescaling}s"
         yield Neighbour(
@@ -81,7 +81,7 @@ def unaugmented(suspect: Suspect) -> Iterator[Neighbour]:
 def likelihood(suspect: Suspect) -> Iterator[Neighbour]:
     """The conditional likelihood for the hinge, and the other way round, on outputs that have both."""
     for given, other, name in ((SoftMargin, CRF, "likelihood"), (CRF, SoftMargin, "hinge")):
-        if type(suspect.form) is given:
+        if suspect.plain and type(suspect.form) is given:
             said = f"minimises the {'conditional likelihood' if name == 'likelihood' else name}, with the same λ"
             yield Neighbour(f"{name} loss", said, other(lam=suspect.form.lam), suspect.problem, suspect.theta)
 

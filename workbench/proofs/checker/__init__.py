@@ -12,26 +12,11 @@ The core is `check` (the verdict), `archive` (files), `whole` (exact arithmetic)
 from workbench.proofs.checker.check import Verdict, check, judged, normal
 from workbench.proofs.checker.contracts import Formulation, Labelled, Proof, Structure
 from workbench.proofs.checker.faults import Malformed, Unknown
-from workbench.proofs.checker.formulations import (
-    completed,
-    costs,
-    fixed_cost,
-    hard_margin,
-    nuclear_dyadic,
-    self_paced,
-    smooth,
-    soft_margin,
-)
-from workbench.proofs.checker.kinds import cuts, program, slopes, tangent
-from workbench.proofs.checker.kinds import tree as searched
-from workbench.proofs.checker.outputs import chain, flow, graph, linear, matching, motif, multiclass, structured, tree
-from workbench.proofs.checker.outputs import dyads as pairs
+from workbench.proofs.checker.formulations import DEFINITIONS as FORMULATIONS
+from workbench.proofs.checker.kinds import DEFINITIONS as KINDS
+from workbench.proofs.checker.outputs import DEFINITIONS as OUTPUTS
 
-DEFINITIONS = (
-    *(pairs, chain, flow, graph, linear, matching, motif, multiclass, structured, tree),
-    *(completed, costs, fixed_cost, hard_margin, nuclear_dyadic, self_paced, smooth, soft_margin),
-    *(cuts, program, slopes, tangent, searched),
-)
+DEFINITIONS = (*OUTPUTS, *FORMULATIONS, *KINDS)
 
 __all__ = [
     "Formulation",

@@ -26,7 +26,6 @@ MOST_HEADER = MOST_ENTRY = 4096
 MOST_DEPTH = 20
 MOST_MEMBERS = 64
 LAST_POINT, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
-MOST_UNREAD = 400  # characters of a whole number: float64 has 309 digits
 TYPES = ("<f8", "<i8", "|u1", "|b1", "<f4", "|i1", "<i2", "<i4", "<u2", "<u4", "<u8")
 TEXT = re.compile(r"<U[1-9][0-9]{0,3}|\|S[1-9][0-9]{0,3}")
 QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -77,7 +76,7 @@ def read_json(path: Path) -> Header:
 def nesting(text: str) -> int:
     """How deep brackets are nested, found without recursion."""
     raw = np.frombuffer(QUOTED.sub("", text).encode(), np.uint8)
-    steps = np.isin(raw, np.frombuffer(b"[{", np.uint8)) + 0 - np.isin(raw, np.frombuffer(b"]}", np.uint8))
+    steps = np.isin(raw, np.frombuffer(b"[{", np.uint8)).astype(int) - np.isin(raw, np.frombuffer(b"]}", np.uint8))
     return int(np.cumsum(steps).max(initial=0))
 
 
@@ -101,7 +100,7 @@ def decimal(word: str) -> float:
 
 def whole_number(word: str) -> int:
     """A whole number that is a float64, so that no reading rounds it."""
-    fits = len(word) <= MOST_UNREAD and abs(float(word)) < np.inf and int(float(word)) == int(word)
+    fits = abs(float(word)) < np.inf and int(float(word)) == int(word)  # so that int() reads 309 digits at most
     demand(fits, f"its JSON holds {word[:30]}, which is no float64")
     return int(word)
 
@@ -150,7 +149,7 @@ def array_of(raw: bytes, name: str) -> Array:
     def refuse(why: str) -> NoReturn:
         raise Malformed(f"the array {name[:60]} {why}")
 
-    if raw[:6] != MAGIC or len(raw) < 12 or raw[6:8] not in VERSIONS:
+    if raw[:6] != MAGIC or raw[6:8] not in VERSIONS:
         refuse("is no npy file")
     start = 10 if raw[6] == 1 else 12
     length = int.from_bytes(raw[8:start], "little")

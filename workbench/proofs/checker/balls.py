@@ -22,7 +22,7 @@ from functools import cache
 
 import numpy as np
 
-from workbench.proofs.checker.whole import Array, zeros
+from workbench.proofs.checker.whole import Array, objects, zeros
 
 GUARD = 64
 
@@ -30,19 +30,18 @@ GUARD = 64
 @cache
 def log_two(Q: int) -> int:
     """ln 2 · 2^Q, rounded down by less than 2."""
-    power, total, j = (2 << (Q + 32)) // 3, 0, 0
+    power, terms = (2 << (Q + 32)) // 3, list[int]()
     while power:
-        total += power // (2 * j + 1)
+        terms.append(power // (2 * len(terms) + 1))
         power //= 9
-        j += 1
-    return total >> 32
+    return sum(terms) >> 32
 
 
 def exp(values: Array, unit: int, P: int) -> tuple[Array, Array]:
     """(lo, hi) of exp(x) at 2^P, for x = values/unit ≤ 0."""
     Q = P + GUARD
     two, lo, hi = log_two(Q), zeros(len(values)), zeros(len(values)) + 1  # e^x < 2^−P far out
-    near = np.flatnonzero(values >= -(P + 2) * unit)
+    near = np.flatnonzero(values >= -P * unit)
     if not len(near):
         return lo, hi
     X = (values[near] << Q) // unit
@@ -55,7 +54,7 @@ def exp(values: Array, unit: int, P: int) -> tuple[Array, Array]:
         term = term * r // (count << Q)
     error = 3 * count + 15 - 10 * k
     shift = GUARD - k
-    lo[near] = np.maximum((total - error) >> shift, 0)
+    lo[near] = (total - error) >> shift
     hi[near] = ((total + error) >> shift) + 1
     return lo, hi
 
@@ -64,22 +63,19 @@ def log(number: int, P: int) -> tuple[int, int]:
     """(lo, hi) of log(number) at 2^P, for a whole number > 0."""
     Q = P + GUARD
     length, one = number.bit_length(), 1 << Q
-    f = number << (Q - length) if length <= Q else number >> (length - Q)
+    f = (number << Q) >> length
     y = ((one - f) << Q) // (one + f)
-    square, power, total, count = (y * y) >> Q, y, 0, 0
+    square, power, terms = (y * y) >> Q, y, list[int]()
     while power:
-        total += power // (2 * count + 1)
+        terms.append(power // (2 * len(terms) + 1))
         power = (power * square) >> Q
-        count += 1
-    value = length * log_two(Q) - 2 * total
-    error = 2 * (3 * count + 10) + 8 + 2 * length
+    value = length * log_two(Q) - 2 * sum(terms)
+    error = 2 * (3 * len(terms) + 10) + 8 + 2 * length
     return (value - error) >> GUARD, ((value + error) >> GUARD) + 1
 
 
 def logs(lo: Array, hi: Array, P: int, Q: int) -> tuple[Array, Array]:
     """(lo, hi) at 2^P of log(x) for x between lo/2^Q and hi/2^Q, lo > 0."""
     two_lo, two_hi = log(2, P)
-    low, high = zeros(len(lo)), zeros(len(hi))
-    for i, (a, b) in enumerate(zip(lo, hi, strict=True)):
-        low[i], high[i] = log(int(a), P)[0] - Q * two_hi, log(int(b), P)[1] - Q * two_lo
-    return low, high
+    low = objects(log(int(each), P)[0] - Q * two_hi for each in lo)
+    return low, objects(log(int(each), P)[1] - Q * two_lo for each in hi)

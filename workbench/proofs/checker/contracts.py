@@ -45,7 +45,7 @@ class Registered:
     @classmethod
     def find(cls, name: object, version: object) -> Any:  # a class of the kind
         if not (isinstance(name, str) and type(version) is int and (name, version) in cls.known):
-            raise Unknown(cls.what, name, version, sorted(name for name, _ in cls.known))
+            raise Unknown(cls.what, name, version, sorted({name for name, _ in cls.known}))
         return cls.known[name, version]
 
 
@@ -79,7 +79,7 @@ class Structure(Registered):
     weights: Array
     truth: Array
     X: Rows | None = None
-    blocks: int = 0
+    blocks: int
     count_unit: int = 1
     signed: Array | None = None
 
@@ -135,6 +135,15 @@ class Structure(Registered):
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether some true output is known but for a hidden state; its candidates are the outputs of zero loss."""
+        return False
+
+    def revealed(self) -> Structure:
+        """The same with one of the candidates for the truth wherever that is hidden."""
+        return self
+
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""
         found, count = [], 0
@@ -165,7 +174,7 @@ class Structure(Registered):
         """Σ_k mass_k Δ(k) (d,)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(self.dim)
-        if self.X is not None and len(number):
+        if self.X is not None:
             cell, target = np.unique(row * self.blocks + block, return_inverse=True)
             factors = grouped(masses.values[number] * sign.astype(object), target, len(cell))
             used = np.flatnonzero(factors)
@@ -180,9 +189,9 @@ class Structure(Registered):
         """⟨w, Δ_i(y)⟩ (m,)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(len(samples))
-        if self.X is not None and len(number):
+        if self.X is not None:
             rows, at = np.unique(row, return_inverse=True)
-            table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, -1))
+            table = self.X.scores(rows, w.values[: self.blocks * self.X.columns].reshape(self.blocks, self.X.columns))
             found = grouped(table[at, block] * sign.astype(object), number, len(samples))
             total += found * (self.unit // self.X.unit)
         if len(owner):
@@ -193,7 +202,7 @@ class Structure(Registered):
         """Δ_i(y), one row each (m, d)."""
         (number, row, block, sign), (owner, place, count) = self.changes(samples, outputs)
         total = zeros(len(samples) * self.dim)
-        if self.X is not None and len(number):
+        if self.X is not None:
             which, at = self.X.entries(row)
             target = number[which] * self.dim + block[which] * self.X.columns + self.X.indices[at]
             total += grouped(self.X.values[at] * sign[which].astype(object), target, len(total))
@@ -217,11 +226,13 @@ class Labelled(Structure):
     """A structure whose outputs put one of k labels at each place; place t belongs to row t of X.
 
     k;  labels (N,) the true one of each place;  owner (N,) its sample
+    place_losses(samples) : (P, k) what each label at each place of the samples, in order, adds to ℓ_i
     """
 
     k: int
     labels: Array
     owner: Array
+    place_losses: Callable[[Array], Whole]
 
     def labels_of(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
         """(number in the batch, place, label) at every place of the outputs."""

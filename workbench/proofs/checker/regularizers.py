@@ -4,7 +4,7 @@ format.md §4).
 SquaredNorm    λ/2‖θ‖²                              ‖s‖²/(2λ)
 SignedNorm     the same on θ_j ≥ 0 for j ∈ J        the same, with (s_j)₊ on J
 ElasticNet     λ₂‖w‖² + λ₁‖w‖₁                      Σ (|s_j| − λ₁)₊²/(4λ₂)
-Box            0, an optimum being in |b_k| ≤ B     B Σ|s_k|
+Free, Box      0, an optimum being in |b_k| ≤ B     B Σ|s_k|
 Simplex        0 on v ≥ 0, Σ v = 1, live entries    max s_S over live S
 CountedCosts   (K/2) Σ n_S (1 − v_S)² on v ≥ 0      Σ (Kn_S/2)((1 + s_S/(Kn_S))₊² − 1) over n_S > 0
 Stacked        a sum over consecutive blocks
@@ -81,20 +81,24 @@ class ElasticNet(Regularizer):
 
 
 @dataclass(frozen=True)
-class Box(Regularizer):
-    """`bound` gives B for a known U ≥ min F; B is known only after `within`."""
+class Free(Regularizer):
+    """0; `bound` gives B for a known U ≥ min F, so that some optimum is in the box |b_k| ≤ B."""
 
-    bound: Callable[[Fraction], Fraction]
-    level: Fraction | None = None
+    bound: Callable[[Fraction | float], Fraction]
 
     def within(self, upper: Fraction | float) -> Box:
-        return Box(self.bound, self.bound(upper))
+        return Box(self.bound(upper))
 
     def value(self, x: Whole) -> Fraction:
         return Fraction(0)
 
+
+@dataclass(frozen=True)
+class Box(Regularizer):
+    level: Fraction
+
     def conjugate(self, s: Whole) -> Fraction:
-        return (self.bound(float("inf")) if self.level is None else self.level) * s.sizes()
+        return self.level * s.sizes()
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from workbench.proofs.checker.contracts import (
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.formulations.soft_margin import Hinge
-from workbench.proofs.checker.regularizers import SquaredNorm
 from workbench.proofs.checker.whole import Whole, exact
 
 
@@ -55,4 +54,3 @@ class Completed(Hinge):
         demand(self.total > 0, "the sum of its weights over C rounds to 0")
         self.weights = Whole(exact(structure.weights).values * np.array(kept, int).astype(object), self.weights.unit)
         demand(self.weights.values.any(), "kept leaves no sample with weight")
-        self.regularizer = SquaredNorm(Fraction(1))

@@ -27,12 +27,12 @@ from workbench.proofs.checker.contracts import (
     or_none,
 )
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled, one_unit
+from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled
+from workbench.proofs.checker.formulations._free_labels import reach
 from workbench.proofs.checker.formulations._rounding import rounded
-from workbench.proofs.checker.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
-from workbench.proofs.checker.whole import Array, Whole, grouped, root_up
+from workbench.proofs.checker.regularizers import CountedCosts, ElasticNet, Free, Regularizer, Simplex, Stacked
+from workbench.proofs.checker.whole import Array, Whole, joined
 
-ROOT = 1 << 128
 HINGE = "max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩"
 
 
@@ -56,7 +56,7 @@ class Costs(Formulation):
 
     @cached_property
     def regularizer(self) -> Stacked:
-        return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box), self.costs))
+        return Stacked(self.sizes, (ElasticNet(*self.penalty), Free(self.box), self.costs))
 
     @cached_property
     def costs(self) -> Regularizer:
@@ -72,14 +72,9 @@ class Costs(Formulation):
 
     def box(self, upper: Fraction | float) -> Fraction:
         """B for U = min(upper, U₀)."""
-        structure, (start, most) = self.structure, self.starting()
-        U = max(min(start, Fraction(upper)) if upper < float("inf") else start, Fraction(0))
-        holds = np.unique(structure.owner * structure.k + structure.labels)
-        shares = grouped(self.weights.values[holds // structure.k], holds % structure.k, structure.k)
-        least = Fraction(int(shares[shares > 0].min()), self.weights.unit)
-        size = Fraction(int(structure.magnitudes().max()), structure.unit)
-        longest = int(np.bincount(structure.owner).max())
-        return U / least + 4 * size * root_up(U / self.penalty[0], ROOT) + self.K * longest * most
+        start, most = self.starting()
+        dearest = self.K * int(np.bincount(self.structure.owner).max()) * most
+        return reach(self.structure, self.weights, self.total, self.penalty[0], min(start, Fraction(upper)), dearest)
 
     def split(self, theta: Whole) -> list[Whole]:
         ends = np.cumsum(self.sizes).tolist()
@@ -87,8 +82,7 @@ class Costs(Formulation):
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         w, b, v = self.errors.pushed(samples, witnesses, beta)
-        parts = one_unit(w, b, v * self.K)
-        return Whole(np.concatenate([part.values for part in parts]), parts[0].unit), Fraction(0)
+        return joined(w, b, v * self.K), Fraction(0)
 
     def highest(self, theta: Whole, samples: Array) -> Whole:
         return self.errors.highest(*self.split(theta), self.K, samples)

@@ -13,8 +13,8 @@ from workbench.proofs.checker.contracts import Setting, Structure, is_number, is
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations._errors import one_unit
 from workbench.proofs.checker.formulations.costs import HINGE, Costs
-from workbench.proofs.checker.regularizers import Box, ElasticNet, Stacked
-from workbench.proofs.checker.whole import Array, Whole, common
+from workbench.proofs.checker.regularizers import ElasticNet, Free, Stacked
+from workbench.proofs.checker.whole import Array, Whole, common, joined
 
 
 class FixedCosts(Costs):
@@ -44,7 +44,7 @@ class FixedCosts(Costs):
 
     @cached_property
     def regularizer(self) -> Stacked:
-        return Stacked(self.sizes, (ElasticNet(*self.penalty), Box(self.box)))
+        return Stacked(self.sizes, (ElasticNet(*self.penalty), Free(self.box)))
 
     def starting(self) -> tuple[Fraction, Fraction]:
         most = max(self.v.fractions())
@@ -52,9 +52,7 @@ class FixedCosts(Costs):
 
     def push(self, samples: Array, witnesses: Array, beta: Whole) -> tuple[Whole, Fraction]:
         w, b, v = self.errors.pushed(samples, witnesses, beta)
-        parts = one_unit(w, b)
-        paid = Whole(v.values * self.v.values, v.unit * self.v.unit).sum()
-        return Whole(np.concatenate([part.values for part in parts]), parts[0].unit), self.K * paid
+        return joined(w, b), self.K * (v * self.v).sum()
 
     def highest(self, theta: Whole, samples: Array) -> Whole:
         return self.errors.highest(*one_unit(*self.split(theta), self.v), self.K, samples)

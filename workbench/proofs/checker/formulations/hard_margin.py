@@ -9,8 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from workbench.proofs.checker.contracts import Setting, is_positive
 from workbench.proofs.checker.formulations.soft_margin import Hinge
 from workbench.proofs.checker.whole import Array, Whole
@@ -32,8 +30,9 @@ class Separation(HardMargin):
         return self.structure.combined(samples, witnesses, beta), Whole(other * beta.values, beta.unit).sum()
 
     def highest(self, theta: Whole, samples: Array) -> Whole:
+        """Without the true output, whose 0 violates nothing."""
         found = self.structure.rival(theta, samples)
-        return Whole(np.maximum(found.values + found.unit, 0), found.unit)
+        return Whole(found.values + found.unit, found.unit)
 
     def least_offset(self, samples: Array) -> Fraction | None:
         return Fraction(1) if len(samples) else None

@@ -56,7 +56,7 @@ class Cuts(Proof):
         start = upper_end(program, program.start())
         upper, shares = reached, simplex(program) if beta is None else checked(program, beta)
         if shares is None:
-            return Ends(-INFINITE, upper, reached, start if start < INFINITE else 0, "rational")
+            return Ends(-INFINITE, upper, reached, start, "rational")
         push, offset = form.push(program.samples, program.witnesses, shares)
         regularizer = form.regularizer.within(upper)
         if beta is not None:
@@ -77,8 +77,8 @@ def read_fractions(array: Array, count: int) -> Whole:
         all(re.fullmatch("-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines), "fractions are not written as p/q"
     )
     pairs = [line.split("/") for line in lines]
-    longest = max((len(each.lstrip("-")) for pair in pairs for each in pair), default=0)
-    demand(longest <= MOST_DIGITS, f"a fraction has more than {MOST_DIGITS} digits")
+    short = all(len(each.lstrip("-")) <= MOST_DIGITS for pair in pairs for each in pair)
+    demand(short, f"a fraction has more than {MOST_DIGITS} digits")
     found = [Fraction(int(p, 16), int(q, 16)) for p, q in pairs]
     return common(found, min(MOST_BITS, MOST_TOGETHER // max(len(found), 1)))
 
@@ -96,7 +96,6 @@ def simplex(program: Program) -> Whole | None:
     alpha = (parts.values << GRID) // np.maximum(mass, 1)[samples]
     order = np.lexsort((-program.weights, samples))  # stable: the first of equals
     heaviest = order[np.unique(samples[order], return_index=True)[1]]
-    heaviest = heaviest[mass[samples[heaviest]] > 0]
     alpha[heaviest] += (1 << GRID) - grouped(alpha, samples, form.structure.n)[samples[heaviest]]
     return Whole(alpha * form.weights.values[samples], form.weights.unit << GRID) * (1 / form.total)
 

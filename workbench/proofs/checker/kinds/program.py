@@ -104,7 +104,7 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     """The program that the data arrays hold, under a reading."""
     read = decimal if reading == "decimal" else stored
     q, b, constant = fields.floats("q", None), fields.floats("b", None), fields.floats("constant")
-    sizes = fields.ints("cones", None, within=(0, 1 << 30)).tolist()
+    sizes = fields.ints("cones", None, within=(0, len(b))).tolist()
     demand(len(q), "it has no variable")
     demand(len(sizes) >= 3, "its cones are fewer than three numbers")
     cones = Cones(sizes[0], sizes[1], tuple(sizes[3:]), sizes[2])

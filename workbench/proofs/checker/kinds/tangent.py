@@ -19,8 +19,6 @@ from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, root_up
 
 BITS = (96, 192, 448, 1024)
-FEW = 40  # bits, for F at the start, which only scales a gap
-ROOT = 1 << 256
 
 
 class Tangent(Proof):
@@ -56,9 +54,8 @@ def ends_at(program: Program, bits: int) -> Ends:
     gradient = program.theta * form.regularizer.lam + sums.gradient * per_mass
     square, radius = gradient.squares(), sums.radius * per_mass
     if radius:
-        finer = max(0, square.denominator.bit_length() - square.numerator.bit_length())
-        square = (root_up(square, ROOT << finer) + radius) ** 2
+        square = (root_up(square, 1 << bits + square.denominator.bit_length()) + radius) ** 2
     lower = value + form.risk(sums.lo) - square / (2 * form.regularizer.lam)
-    start = form.risk(form.sums(program.start(), FEW, gradient=False)[0].hi)
+    start = form.risk(form.sums(program.start(), bits, gradient=False)[0].hi)
     upper = value + form.risk(sums.hi)
     return Ends(lower, upper, upper, start, arithmetic)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields
@@ -35,6 +37,15 @@ def read_classes(fields: Fields) -> int:
     distinct = classes.ndim == 1 and (classes == classes).all() and len(set(classes.tolist())) == len(classes) >= 2
     demand(distinct, f"{fields.of}classes are not two or more different labels")
     return len(classes)
+
+
+def extended(listed: list[tuple[int, ...]], choices: Iterable[int], most: int, refusal: str) -> list[tuple[int, ...]]:
+    """Every listed beginning followed by every choice that is negative or new to it; `refusal` beyond `most`."""
+    found = []
+    for start in listed:
+        found += [(*start, k) for k in choices if k < 0 or k not in start]
+        demand(len(found) <= most, refusal)
+    return found
 
 
 def read_cost(fields: Fields, k: int) -> Array:

@@ -11,6 +11,8 @@ import numpy as np
 
 from workbench.proofs.checker.whole import Array, zeros
 
+FREE, FAR = -1, float("inf")  # without a mate; out of reach
+
 
 def worth(gains: Array, mates: Array) -> int:
     """The weight of the matching with these k of each j (J,)."""
@@ -36,21 +38,21 @@ def heaviest(gains: Array) -> int:
     one.
     """
     gains = np.maximum(gains, 0)
-    (rows, columns), far = gains.shape, int(gains.max()) * 4 + 1
-    u, v, mate, mates = zeros(rows), zeros(columns), np.full(columns, -1), np.full(rows, -1)
+    rows, columns = gains.shape
+    u, v, mate, mates = zeros(rows), zeros(columns), np.full(columns, FREE), np.full(rows, FREE)
     for new in range(rows):
         u[new] = max(int((gains[new] - v).max()), 0)
-        entered, reached = {new: 0}, np.full(columns, far, object)
-        parent, settled = np.full(columns, -1), np.zeros(columns, bool)
+        entered, reached = {new: 0}, np.full(columns, FAR, object)
+        parent, settled = np.full(columns, FREE), np.zeros(columns, bool)
         row, here, leaver, length = new, 0, new, u[new]
         while True:
             distance = here + u[row] + v - gains[row]
             closer = (distance < reached) & ~settled
             reached[closer], parent[closer] = distance[closer], row
-            column = int(np.where(settled, far, reached).argmin())
+            column = int(np.where(settled, FAR, reached).argmin())
             nearest = reached[column]
             if settled[column] or nearest >= length:
-                column, mates[leaver] = mates[leaver], -1
+                column, mates[leaver] = mates[leaver], FREE
                 break
             if mate[column] < 0:
                 length = nearest

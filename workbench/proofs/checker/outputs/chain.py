@@ -71,6 +71,11 @@ class Chain(Labelled):
         costs = grouped(self.cost.values[self.labels[place], label], number, len(samples))
         return self.shared(costs, samples, self.cost.unit)
 
+    def place_losses(self, samples: Array) -> Whole:
+        lcm, places = math.lcm(*self.divisors[samples].tolist()), np.flatnonzero(np.isin(self.owner, samples))
+        shares = lcm // self.divisors[self.owner[places]]
+        return Whole(self.cost.values[self.labels[places]] * shares[:, None], self.cost.unit * lcm)
+
     def least_loss(self, samples: Array) -> Fraction | None:
         cheapest = [min((int(c) for c in row if c > 0), default=None) for row in self.cost.values]
         found = []

@@ -18,8 +18,8 @@ import numpy as np
 
 from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.contracts import Structure
-from workbench.proofs.checker.faults import Malformed, demand
-from workbench.proofs.checker.outputs._common import read_rows, read_weights
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.outputs._common import extended, read_rows, read_weights
 from workbench.proofs.checker.outputs._hungarian import heaviest
 from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects, zeros
 
@@ -115,7 +115,7 @@ class Flow(Structure):
         unit, found = self.X.unit * w.unit, []
         for i in samples.tolist():
             rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
-            gains = self.X.scores(rows, w.values[None, :])[:, 0] * self.costs.unit
+            gains = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit
             extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
             gains = gains + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
             found.append(self.best(i, rows, gains) - int(gains[self.gold[rows]].sum()))
@@ -139,9 +139,7 @@ class Flow(Structure):
         for j in range(int(self.sizes[sample])):
             node = int(self.starts[sample]) + j
             choices = [-1, j, *self.heads[self.first[node] + LINKS : self.first[node + 1]].tolist()]
-            listed = [(*y, k) for y in listed for k in choices if k < 0 or k not in y]
-            if len(listed) > MOST_OUTPUTS:
-                raise Malformed(f"sample {sample} has too many sets of paths to list")
+            listed = extended(listed, choices, MOST_OUTPUTS, f"sample {sample} has too many sets of paths to list")
         table = np.full((len(listed), self.width), -1, np.int64)
         table[:, : int(self.sizes[sample])] = listed
         return table

@@ -32,21 +32,21 @@ class Linear(Structure):
         return f"linear: the sign of a score for each of {self.n} samples with {self.dim} inputs"
 
     def is_output(self, samples: Array, outputs: Array) -> Array:
-        return ((outputs == 0) | (outputs == 1))[:, 0]
+        return ((outputs == 0) | (outputs == 1)).ravel()
 
     def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        held = np.flatnonzero(outputs[:, 0])
+        held = np.flatnonzero(outputs)
         return held, samples[held], np.zeros(len(held), np.int64)
 
     def loss(self, samples: Array, outputs: Array) -> Whole:
-        return Whole((outputs[:, 0] != self.labels[samples]).astype(int).astype(object))
+        return Whole((outputs.ravel() != self.labels[samples]).astype(int).astype(object))
 
     def least_loss(self, samples: Array) -> Fraction | None:
         return Fraction(1) if len(samples) else None
 
     def scores(self, w: Whole, samples: Array) -> Whole:
         """p (m,)."""
-        return Whole(self.X.scores(samples, w.values[None, :])[:, 0], self.X.unit * w.unit)
+        return Whole(self.X.scores(samples, w.values[None, :]).ravel(), self.X.unit * w.unit)
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         found = self.scores(w, samples)

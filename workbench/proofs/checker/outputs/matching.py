@@ -6,15 +6,14 @@ maximum is a heaviest matching (`_hungarian`).
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.contracts import Structure
-from workbench.proofs.checker.faults import Malformed, demand
-from workbench.proofs.checker.outputs._common import read_rows, read_weights
+from workbench.proofs.checker.faults import demand
+from workbench.proofs.checker.outputs._common import extended, read_rows, read_weights
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 from workbench.proofs.checker.whole import Array, Whole, exact, grouped, objects
 
@@ -68,7 +67,7 @@ class Matching(Structure):
         found, (plus, minus) = [], self.costs.values * augment
         for i in samples.tolist():
             rows, mates = np.arange(self.starts[i], self.starts[i + 1]), self.truth[i, : self.heights[i]]
-            scores = self.X.scores(rows, w.values[None, :])[:, 0] * self.costs.unit + plus * self.X.unit * w.unit
+            scores = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit + plus * self.X.unit * w.unit
             gains, held = scores.reshape(self.heights[i], -1), np.flatnonzero(mates >= 0)
             gains[held, mates[held]] -= (plus + minus) * self.X.unit * w.unit
             found.append((gains, mates))
@@ -84,12 +83,10 @@ class Matching(Structure):
 
     def outputs(self, sample: int) -> Array:
         rows, columns = int(self.heights[sample]), int(self.columns[sample])
-        sizes = range(min(rows, columns, 20) + 1)
-        if sum(math.comb(rows, m) * math.comb(columns, m) * math.factorial(m) for m in sizes) > MOST_OUTPUTS:
-            raise Malformed(f"sample {sample} has {rows} × {columns} edges, too many matchings to list")
+        refusal = f"sample {sample} has {rows} × {columns} edges, too many matchings to list"
         listed: list[tuple[int, ...]] = [()]
         for _ in range(rows):
-            listed = [(*y, k) for y in listed for k in range(-1, columns) if k < 0 or k not in y]
+            listed = extended(listed, range(-1, columns), MOST_OUTPUTS, refusal)
         table = np.full((len(listed), self.width), -1, np.int64)
         table[:, :rows] = listed
         return table

@@ -32,13 +32,13 @@ class Multiclass(Labelled):
         return f"multiclass: one of {self.k} labels for each of {self.n} samples with {self.p} inputs"
 
     def is_output(self, samples: Array, outputs: Array) -> Array:
-        return ((outputs >= 0) & (outputs < self.k))[:, 0]
+        return ((outputs >= 0) & (outputs < self.k)).ravel()
 
     def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        return np.arange(len(samples)), samples, outputs[:, 0]
+        return np.arange(len(samples)), samples, outputs.ravel()
 
     def loss(self, samples: Array, outputs: Array) -> Whole:
-        return Whole(self.cost.values[self.labels[samples], outputs[:, 0]], self.cost.unit)
+        return Whole(self.cost.values[self.labels[samples], outputs.ravel()], self.cost.unit)
 
     def least_loss(self, samples: Array) -> Fraction | None:
         costs = self.cost.values[np.unique(self.labels[samples])]
@@ -54,8 +54,11 @@ class Multiclass(Labelled):
         found = self.advantages(w, samples) + table
         return Whole(found.values.max(axis=1), found.unit)
 
+    def place_losses(self, samples: Array) -> Whole:
+        return Whole(self.cost.values[self.labels[samples]], self.cost.unit)
+
     def margin(self, w: Whole, samples: Array) -> Whole:
-        return self.augmented(w, samples, Whole(self.cost.values[self.labels[samples]], self.cost.unit))
+        return self.augmented(w, samples, self.place_losses(samples))
 
     def slack(self, w: Whole, samples: Array) -> Whole:
         gains, costs = self.advantages(w, samples), self.cost.values[self.labels[samples]]
@@ -64,10 +67,10 @@ class Multiclass(Labelled):
     def rival(self, w: Whole, samples: Array) -> Whole:
         gains = self.advantages(w, samples)
         others = np.arange(self.k) != self.labels[samples][:, None]
-        return Whole(gains.values[others].reshape(len(samples), -1).max(axis=1), gains.unit)
+        return Whole(gains.values[others].reshape(len(samples), self.k - 1).max(axis=1), gains.unit)
 
     def labels_of(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        return np.arange(len(samples)), samples, outputs[:, 0]
+        return np.arange(len(samples)), samples, outputs.ravel()
 
     def outputs(self, sample: int) -> Array:
         return np.arange(self.k)[:, None]

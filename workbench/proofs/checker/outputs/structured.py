@@ -22,15 +22,15 @@ class Listed(Structure):
     blocks = 1
 
     def __init__(self, fields: Fields):
-        if not fields.typed("listed", "|b1", ()).all():
+        if not fields.typed("listed", "|b1", ()):
             raise Unknown("output structure", "structured whose outputs are not listed", 1, ["structured"])
-        self.dim, self.owners = fields.number("n_features", 1), fields.ints("owners", None, within=(0, 1 << 40))
+        self.dim, self.n = fields.number("n_features", 1), fields.get("weights").size
+        self.owners = fields.ints("owners", None, within=(0, self.n - 1))
         rows, losses = len(self.owners), fields.floats("losses", len(self.owners), least=0.0)
         self.X, self.losses, self.floats = read_rows(fields, rows, self.dim), exact(losses), losses
-        self.n = len(fields.get("weights"))
         self.weights, self.truth = read_weights(fields, self.n), np.arange(self.n)[:, None]
         first = self.n <= rows and (self.owners[: self.n] == np.arange(self.n)).all() and not losses[: self.n].any()
-        demand(first and (self.owners < self.n).all(), "its first rows are not the true outputs in order")
+        demand(first, "its first rows are not the true outputs in order")
         order = np.argsort(self.owners, kind="stable")
         self.rows = np.split(order, np.flatnonzero(np.diff(self.owners[order])) + 1)
         for told in ("source", "names"):  # where the features come from; nothing rests on these
@@ -40,14 +40,15 @@ class Listed(Structure):
         return f"structured: {len(self.owners)} listed outputs of {self.n} samples, with {self.dim} features"
 
     def is_output(self, samples: Array, outputs: Array) -> Array:
-        inside = (outputs[:, 0] >= 0) & (outputs[:, 0] < len(self.owners))
-        return inside & (self.owners[np.where(inside, outputs[:, 0], 0)] == samples)
+        rows, inside = outputs.ravel(), ((outputs >= 0) & (outputs < len(self.owners))).ravel()
+        inside[inside] = self.owners[rows[inside]] == samples[inside]
+        return inside
 
     def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
-        return np.arange(len(samples)), outputs[:, 0], np.zeros(len(samples), np.int64)
+        return np.arange(len(samples)), outputs.ravel(), np.zeros(len(samples), np.int64)
 
     def loss(self, samples: Array, outputs: Array) -> Whole:
-        return Whole(self.losses.values[outputs[:, 0]], self.losses.unit)
+        return Whole(self.losses.values[outputs.ravel()], self.losses.unit)
 
     def least_loss(self, samples: Array) -> Fraction | None:
         found = self.floats[np.isin(self.owners, samples) & (self.floats > 0)]
@@ -75,7 +76,7 @@ class Listed(Structure):
         owners, outputs = self.listed(samples)
         gains = self.gains(w, owners, outputs)
         lowest = -1 - max(map(abs, gains.values), default=0)
-        return self.highest(samples, np.where(outputs[:, 0] == owners, lowest, gains.values), gains.unit)
+        return self.highest(samples, np.where(outputs.ravel() == owners, lowest, gains.values), gains.unit)
 
     def magnitudes(self) -> Array:
         sizes = self.X.sizes()

@@ -15,12 +15,16 @@ from workbench.errors import BadInput
 class Names:
     """Names of features by column, as a list of sequences of dicts uses them."""
 
-    def __init__(self, sequences: Sequence[Sequence[Mapping[str, Any]]]):
+    def __init__(self, names: Sequence[str]):
+        self.names, self.columns = list(names), {name: k for k, name in enumerate(names)}
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[Mapping[str, Any]]]) -> Names:
+        """The names that sequences use, in order."""
         found = {name for sequence in sequences for position in sequence for name, _ in entries(position)}
         if not found:
             raise BadInput("No position of the sequences has a feature; give dicts that are not empty.")
-        self.names = sorted(found, key=str)
-        self.columns = {name: k for k, name in enumerate(self.names)}
+        return cls(sorted(found, key=str))
 
     def rows(self, sequence: Sequence[Mapping[str, Any]]) -> sparse.csr_array:
         """(T, p); names that were not there when learning do not count."""
@@ -54,5 +58,7 @@ def entries(position: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 
 def of_dicts(sequences: Any) -> bool:
     """Whether sequences are lists of dicts."""
+    if sparse.issparse(sequences) or not hasattr(sequences, "__len__"):
+        return False
     lists = [each for each in sequences if isinstance(each, list | tuple) and each]
     return bool(lists) and isinstance(lists[0][0], Mapping)

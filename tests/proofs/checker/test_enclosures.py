@@ -1,0 +1,270 @@
+"""Enclosures of exp, log and log-sums: they hold the true value, are narrow, and allow what their proofs demand, which
+shows where few bits are carried (plain functions).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from chance.against import about, refusal, said
+from chance.certificates import certificates
+
+from workbench.proofs.checker import balls
+from workbench.proofs.checker.balls import exp, log, log_two, logs
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.faults import Imprecise
+from workbench.proofs.checker.formulations.smooth import listed_sums
+from workbench.proofs.checker.kinds.tangent import Tangent, ends_at
+from workbench.proofs.checker.outputs._sums import Ball
+from workbench.proofs.checker.program import structure_of
+from workbench.proofs.checker.whole import Whole, objects
+
+FINE = Context(prec=150, Emax=10**9, Emin=-(10**9))
+LAST = Decimal(10) ** -140  # what FINE itself may round away in a few operations
+
+
+@contextmanager
+def carrying(bits):
+    """So many bits are carried besides those that are returned."""
+    kept = balls.GUARD
+    try:
+        balls.GUARD = bits
+        yield
+    finally:
+        balls.GUARD = kept
+
+
+def decimal(number):
+    return FINE.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def true_exp(number):
+    return FINE.exp(decimal(number))
+
+
+def times(number, bits):
+    return FINE.multiply(number, FINE.power(Decimal(2), bits))
+
+
+# ── exp and log ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ln_2_is_rounded_down_by_less_than_two():
+    for Q in (1, 10, 100, 300):
+        true = times(FINE.ln(Decimal(2)), Q)
+        assert log_two(Q) <= true < log_two(Q) + 2, Q
+        assert log_two(Q) >= int(true) - 1
+
+
+def test_exp_allows_for_the_error_of_its_proof():
+    """|error| ≤ 3N + 15 + 10|k| at 2^−P, N terms and x = k ln 2 + r, before a factor 2^k, without further bits."""
+    for P in (60, 200):
+        for p, q in ((0, 1), (-1, 3), (-2, 3), (-1, 10**6), (-69, 100), (-7, 10), (-3, 2), (-20, 1), (-31, 1)):
+            x, two = Fraction(p, q), log_two(P)
+            with carrying(0):
+                lo, hi = (int(each[0]) for each in exp(objects([p]), q, P))
+            true = times(true_exp(x), P)
+            assert lo <= true <= hi, x
+            k = (x.numerator * 2**P // x.denominator) // two
+            r, term, terms = x.numerator * 2**P // x.denominator - k * two, 2**P, []
+            while term:
+                terms.append(term)
+                term = term * r // (len(terms) << P)
+            error = 3 * len(terms) + 15 + 10 * abs(k)
+            assert (lo, hi) == ((sum(terms) - error) >> -k, ((sum(terms) + error) >> -k) + 1), x
+
+
+def test_exp_is_narrow_and_far_out_below_one_unit():
+    P = 40
+    for p, q in ((0, 1), (-1, 7), (-5, 1), (-27, 1), (-40, 1), (-41, 1), (-43, 1), (-(10**9), 1), (-(10**40), 3)):
+        lo, hi = (int(each[0]) for each in exp(objects([p]), q, P))
+        assert lo <= times(true_exp(max(Fraction(p, q), Fraction(-(10**4)))), P) <= hi
+        assert lo >= 0
+        assert hi - lo <= 2
+        if p <= -40 * q:
+            assert (lo, hi) == (0, 1)
+    lo, hi = exp(objects([0, -(10**9), -1, -(10**12)]), 1, P)
+    assert lo.tolist()[1::2] == [0, 0]
+    assert hi.tolist()[1::2] == [1, 1]
+    assert lo[0] == 2**P - 1
+    assert hi[0] == 2**P + 1
+    assert [each.tolist() for each in exp(objects([-100, -200]), 1, P)] == [[0, 0], [1, 1]]
+
+
+def test_log_allows_for_the_error_of_its_proof():
+    """|error| ≤ 2(3N + 10) + 8 + 2b for N terms and b bits, without further bits."""
+    for P in (50, 200):
+        for number in (1, 2, 3, 5, 7, 1000, 2**49, 2**50 + 1, 2**50 - 1, 2**300 + 1, (1 << 90) - 1, 10**70):
+            with carrying(0):
+                lo, hi = log(number, P)
+            assert lo <= times(FINE.ln(Decimal(number)), P) <= hi, number
+            b = number.bit_length()
+            f = number * 2**P // 2**b
+            y = (2**P - f) * 2**P // (2**P + f)
+            square, power, count = y * y >> P, y, 0
+            while power:
+                power, count = power * square >> P, count + 1
+            assert hi - lo == 2 * (2 * (3 * count + 10) + 8 + 2 * b) + 1, number
+
+
+def test_logs_of_what_lies_between_two_numbers():
+    P = 80
+    for low, high, Q in ((3, 5, 0), (3, 5, 1), (7 << 30, 9 << 30, 31), (1, 1, 0), (1 << 40, 1 << 41, 80)):
+        lo, hi = (each[0] for each in logs(objects([low]), objects([high]), P, Q))
+        ends = [
+            FINE.subtract(FINE.ln(Decimal(each)), FINE.multiply(Decimal(Q), FINE.ln(Decimal(2))))
+            for each in (low, high)
+        ]
+        for end, at in ((lo, ends[0]), (hi, ends[1])):
+            assert abs(FINE.subtract(Decimal(int(end)), times(at, P))) <= 2 * Q + 3
+        assert lo <= times(ends[0], P)
+        assert hi >= times(ends[1], P)
+    lo, hi = logs(objects([1, 2, 3]), objects([1, 4, 3]), P, 0)
+    assert len(lo) == len(hi) == 3
+    with carrying(0):  # of Q times ln 2 each end takes the end that makes it wider
+        lo, hi = (int(each[0]) for each in logs(objects([3]), objects([3]), P, 9))
+        assert lo == log(3, P)[0] - 9 * log(2, P)[1]
+        assert hi == log(3, P)[1] - 9 * log(2, P)[0]
+
+
+def test_balls_are_rounded_outward():
+    ball = Ball(objects([5, 8, 1023]), objects([6, 8, 1025]))
+    moved, move = ball.shifted(8)
+    assert (move, moved.lo.tolist(), moved.hi.tolist()) == (3, [0, 1, 127], [1, 1, 129])
+    assert ball.shifted(11)[1] == 0
+    assert ball.shifted(10)[1] == 1
+    other = ball.over(3, 4)
+    assert (other.lo.tolist(), other.hi.tolist()) == ([1, 2, 255], [2, 3, 342])
+    assert (ball.scaled(3).lo[0], ball.scaled(3).hi[0]) == (15, 18)
+    assert ball.sum() == (1036, 1039)
+    try:
+        Ball(objects([0, 0]), objects([1, 1])).sum()
+    except Imprecise:
+        return
+    raise AssertionError
+
+
+# ── log-sums ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def likelihoods():
+    return [case for case in certificates() if case.name.startswith("crf of")]
+
+
+def structures():
+    for case in about(likelihoods()):
+        yield structure_of(Structure.find(case.header["problem"]["output"], 1), case.arrays), case.name
+
+
+def true_sums(structure, w, samples, masses):
+    """h_i and Σ mass_i ∇h_i, every output being looked at."""
+    heights, gradient = [], [Decimal(0)] * structure.dim
+    for i, mass in zip(samples.tolist(), masses, strict=True):
+        outputs = structure.outputs(i)
+        own = np.full(len(outputs), i)
+        weights = [true_exp(gain) for gain in structure.gains(w, own, outputs).fractions()]
+        total = sum(weights)
+        heights.append(FINE.ln(total))
+        dense = structure.dense(own, outputs)
+        for weight, row in zip(weights, dense.values, strict=True):
+            share = FINE.divide(FINE.multiply(weight, Decimal(mass)), total)
+            for j in np.flatnonzero(row):
+                entry = decimal(Fraction(int(row[j]), dense.unit))
+                gradient[j] = FINE.add(gradient[j], FINE.multiply(share, entry))
+    return heights, gradient
+
+
+def checked_sums(sums, heights, gradient, P, wide):
+    """The widths of h_i, the error of the gradient and the radius, in units of 2^−P."""
+    widths = []
+    for lo, hi, height in zip(sums.lo.fractions(), sums.hi.fractions(), heights, strict=True):
+        assert decimal(lo) <= height <= decimal(hi), wide
+        widths.append(float((hi - lo) * 2**P))
+    error = sum(
+        abs(FINE.subtract(decimal(each), true)) for each, true in zip(sums.gradient.fractions(), gradient, strict=True)
+    )
+    assert error <= decimal(sums.radius), wide
+    return max(widths), float(times(error, P)), float(sums.radius * 2**P)
+
+
+def test_log_sums_hold_what_listing_all_outputs_finds():
+    rng = np.random.default_rng(3)
+    with localcontext(FINE):
+        check_log_sums(rng)
+
+
+def check_log_sums(rng):
+    for structure, name in structures():
+        every = np.arange(structure.n)
+        for P, spare in ((96, 64), (14, 64), (20, 0)):
+            for scale, samples in ((1, every), (3, every[::-1][:2]), (0, every[1:2])):
+                w = Whole(objects(int(x) * scale for x in rng.integers(-4, 5, structure.dim)), 4)
+                masses = objects(rng.integers(1, 4, len(samples)).tolist())
+                heights, gradient = true_sums(structure, w, samples, masses.tolist())
+                with carrying(spare):
+                    if spare == 0 and structure.name in ("chain", "tree"):
+                        continue  # their products need room for the allowance of exp
+                    found = structure.log_sums(w, samples, masses, P) or listed_sums(structure, w, samples, masses, P)
+                    none = structure.log_sums(w, samples, None, P) or listed_sums(structure, w, samples, None, P)
+                width, _, radius = checked_sums(found, heights, gradient, P, (name, P))
+                most = 40 * structure.width * structure.n + 20
+                if spare:
+                    assert width <= most, name
+                    assert radius <= 60 * most * max(magnitudes(structure)), name
+                assert none.lo.fractions() == found.lo.fractions()
+                assert none.hi.fractions() == found.hi.fractions()
+                assert none.radius == 0
+                assert len(none.gradient) == 0 or not none.gradient.values.any()
+
+
+def magnitudes(structure):
+    return [1 + float(Fraction(int(each), structure.unit)) for each in structure.magnitudes()]
+
+
+# ── tangents ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_ends_of_a_tangent_are_its_formula():
+    """value + Σ p lo − (‖g‖ + radius)²/(2λ), value + Σ p hi, and Σ p hi at the start; with few bits all three show."""
+    for case in about(likelihoods()):
+        _, program = Tangent.prepare(case.header, case.arrays)
+        form = program.formulation
+        for bits in (16, 24, 96):
+            found, (sums, told) = ends_at(program, bits), form.sums(program.theta, bits)
+            value, lam = form.regularizer.value(program.theta), form.regularizer.lam
+            gradient = program.theta * lam + sums.gradient * (1 / (form.total * form.weights.unit))
+            norm = FINE.sqrt(decimal(gradient.squares()))
+            radius = decimal(sums.radius / (form.total * form.weights.unit))
+            away = FINE.divide(FINE.power(FINE.add(norm, radius), 2), decimal(2 * lam))
+            lower = FINE.subtract(decimal(value + form.risk(sums.lo)), away)
+            assert decimal(found.lower) <= FINE.add(lower, LAST), case.name
+            assert FINE.subtract(lower, decimal(found.lower)) <= times(1 + away, 2 - bits)
+            assert found.upper == found.reached == value + form.risk(sums.hi)
+            assert found.start == form.risk(form.sums(program.start(), bits)[0].hi)
+            assert found.arithmetic == told == f"ball ({bits} bits)"
+
+
+def apart(scale):
+    """A chain of two letters whose first label has all of the score at first, and none of what follows."""
+    base = next(case for case in likelihoods() if case.name == "crf of chain")
+    case = base.copy("apart")
+    case.arrays |= {"data_labels": np.array([0, 1]), "data_offsets": np.array([0, 2]), "data_weights": np.ones(1)}
+    case.arrays |= {"data_classes": np.array([0, 1]), "data_cost": 1.0 - np.eye(2), "data_n_inputs": np.array(1)}
+    case.arrays |= {"data_data": np.ones(1), "data_indices": np.zeros(1, np.int64), "data_indptr": np.array([0, 1, 1])}
+    case.arrays |= {"theta": np.array([0.0, -scale, -scale, -scale, 0.0, 0.0])}
+    case.arrays["witnesses"] = np.zeros((0, 2), np.int64)
+    case.sign()
+    return case
+
+
+def test_scores_that_lie_far_apart_take_more_bits():
+    for scale, bits in ((30.0, 96), (100.0, 192), (250.0, 448), (600.0, 1024)):
+        verdict = said(apart(scale), lower=-float("inf"), upper=float("inf"), gap=float("inf"))
+        assert verdict.proven
+        assert verdict.ends.arithmetic == f"ball ({bits} bits)", scale
+    assert refusal(said, apart(1e4)) == "its scores lie too far apart to enclose with 1024 bits"

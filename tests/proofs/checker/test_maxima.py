@@ -1,0 +1,442 @@
+"""Maxima of the trusted checker over all outputs against listing them, on small whole numbers with many ties (plain
+functions).
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import contextmanager
+
+import numpy as np
+from chance.against import refusal
+from chance.certificates import certificates
+
+from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching
+from workbench.proofs.checker.outputs._cuts import heaviest_cut, largest_flow
+from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
+from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
+from workbench.proofs.checker.program import structure_of
+from workbench.proofs.checker.whole import Whole, objects
+
+
+@contextmanager
+def limited(module, **limits):
+    kept = {name: getattr(module, name) for name in limits}
+    try:
+        for name, value in limits.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(module, name, value)
+
+
+def structure(name, **arrays):
+    """The output structure of a certificate by chance, some of its data changed."""
+    case = next(case for case in certificates() if case.name == f"soft-margin of {name}").copy("changed")
+    case.arrays |= {f"data_{key}": np.array(value) for key, value in arrays.items()}
+    return structure_of(Structure.find(case.header["problem"]["output"], 1), case.arrays)
+
+
+# ── matchings ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def matchings(rows, columns):
+    for mates in itertools.product(range(-1, columns), repeat=rows):
+        used = [k for k in mates if k >= 0]
+        if len(set(used)) == len(used):
+            yield np.array(mates)
+
+
+def test_the_heaviest_matching_is_that_of_listing_all():
+    rng = np.random.default_rng(0)
+    for rows, columns in itertools.product((1, 2, 3, 4), (1, 2, 3, 4)):
+        listed = list(matchings(rows, columns))
+        for least, most in ((-3, 4), (0, 3), (-9, 1), (-2, 30), (0, 1)):
+            gains = rng.integers(least, most, (rows, columns)).astype(object)
+            weights = [sum(gains[j, k] for j, k in enumerate(mates.tolist()) if k >= 0) for mates in listed]
+            assert heaviest(gains) == max(weights), gains
+            assert [worth(gains, mates) for mates in listed] == weights
+            for at in rng.integers(len(listed), size=3).tolist():
+                assert heaviest_rival(gains, listed[at]) == max(weights[:at] + weights[at + 1 :]), (gains, listed[at])
+    for size in (6, 9, 14):  # against the same with rows as columns, and with rows in another order
+        for most in (4, 50, 10**30):
+            gains = np.array(
+                [[int(x) * (most // 4) + int(y) for x, y in rng.integers(0, 4, (size, 2))] for _ in range(size)], object
+            )
+            found = heaviest(gains)
+            assert found == heaviest(gains.T) == heaviest(gains[::-1]) == heaviest(gains[:, ::-1])
+            greedy, order = 0, gains.copy()
+            while order.size:
+                j, k = np.unravel_index(int(order.argmax()), order.shape)
+                greedy, order = greedy + order[j, k], np.delete(np.delete(order, j, axis=0), k, axis=1)
+            assert greedy <= found <= gains.max(axis=1).sum()
+
+
+def test_matchings_of_a_sample_are_listed_or_too_many():
+    for shapes in ([[1, 1]], [[1, 3]], [[3, 1]], [[2, 3]], [[3, 3]]):
+        rows, columns = shapes[0]
+        cells = rows * columns
+        arrays = {"shapes": shapes, "truth": [[-1] * rows], "weights": [1.0], "data": np.ones(cells)}
+        arrays |= {"indices": np.zeros(cells, np.int64), "indptr": np.arange(cells + 1)}
+        found = structure("matching", **arrays)
+        expected = sorted(mates.tolist() for mates in matchings(rows, columns))
+        assert sorted(found.outputs(0).tolist()) == expected
+        told = f"sample 0 has {rows} × {columns} edges, too many matchings to list"
+        with limited(matching, MOST_OUTPUTS=len(expected)):
+            assert not refusal(found.outputs, 0)
+        with limited(matching, MOST_OUTPUTS=len(expected) - 1):
+            assert refusal(found.outputs, 0) == told
+    for rows, columns, fits in ((1, 32767, True), (2, 300, True), (2, 400, False), (2, 32768, False), (9, 9, False)):
+        told = "" if fits else f"sample 0 has {rows} × {columns} edges, too many matchings to list"
+        arrays = {"shapes": [[rows, columns]], "truth": [[-1] * rows], "weights": [1.0], "data": np.ones(0)}
+        arrays |= {"indices": np.zeros(0, np.int64), "indptr": np.zeros(rows * columns + 1, np.int64)}
+        assert refusal(structure("matching", **arrays).outputs, 0) == told
+
+
+def test_matchings_and_their_least_loss():
+    base = {
+        "weights": [1.0],
+        "false_positive": 2.0,
+        "false_negative": 3.0,
+        "data": [],
+        "indices": np.zeros(0, np.int64),
+    }
+    for shape, truth, least in (
+        ((1, 1), [-1], 2), ((1, 1), [0], 3), ((2, 1), [0, -1], 3), ((1, 2), [1], 3), ((2, 2), [1, -1], 2),
+        ((2, 2), [1, 0], 3),
+    ):  # fmt: skip
+        cells = shape[0] * shape[1]
+        found = structure("matching", shapes=[shape], truth=[truth], indptr=np.zeros(cells + 1, np.int64), **base)
+        assert found.least_loss(np.array([0])) == least, (shape, truth)
+    two = structure("matching", shapes=[[1, 1], [1, 2]], truth=[[-1], [1]], indptr=np.zeros(4, np.int64),
+                    **(base | {"weights": [1.0, 1.0], "false_positive": 5.0}))  # fmt: skip
+    assert two.least_loss(np.array([0, 1])) == two.least_loss(np.array([1])) == 3
+    assert two.least_loss(np.array([0])) == 5
+    for name in ("false_positive", "false_negative"):
+        assert not refusal(structure, "matching", **{name: 5e-324})
+        assert not refusal(structure, "flow", **{name: 5e-324})
+        for output in ("matching", "flow"):
+            assert refusal(structure, output, **{name: 0.0}) == f"data_{name} holds a number below 4.94066e-324"
+    assert refusal(structure, "matching", shapes=[[0, 1]] * 3).startswith(
+        "data_shapes holds a number that is not in 1 … 32768"
+    )
+    assert refusal(structure, "matching", shapes=[[1, 32769]] * 3).startswith("data_shapes holds a number that is not")
+    at_most = {"indptr": np.zeros(32769, np.int64), "data": [], "indices": np.zeros(0, np.int64), "weights": [1.0]}
+    wide = structure("matching", shapes=[[1, 32768]], truth=[[-1]], **at_most)
+    assert wide.is_output(np.zeros(3, int), np.array([[32767], [32768], [-2]])).tolist() == [True, False, False]
+    told = "data_truth: a row is no matching"
+    square = {"shapes": [[2, 2]], "indptr": np.zeros(5, np.int64)}
+    for truth in ([0, 0], [2, -1], [-2, 0], [1, 1]):
+        assert refusal(structure, "matching", truth=[truth], **square, **base) == told
+    found = structure("matching", truth=[[-1, -1]], **square, **base)
+    rows = np.array(list(itertools.product(range(-2, 4), repeat=2)))
+    inside = [all(-1 <= k < 2 for k in row) and (row[0] != row[1] or row[0] == -1) for row in rows.tolist()]
+    assert found.is_output(np.zeros(len(rows), int), rows).tolist() == inside
+
+
+# ── labels ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_labels_are_cut_as_by_listing_all():
+    rng = np.random.default_rng(1)
+    for nodes in (1, 2, 3, 4, 5, 6):
+        ends = [(u, v) for u in range(nodes) for v in range(nodes) if u != v]
+        labels = np.array(list(itertools.product((0, 1), repeat=nodes)))
+        for most in (1, 3, 9):
+            for _ in range(8):
+                edges = np.array(
+                    [ends[k] for k in rng.integers(len(ends), size=min(len(ends), nodes + 2))] if ends else [], int
+                )
+                edges = edges.reshape(-1, 2)
+                gains, theta = (
+                    rng.integers(-6, 7, nodes).astype(object),
+                    rng.integers(0, most + 1, len(edges)).astype(object),
+                )
+                alike = labels[:, edges[:, 0]] == labels[:, edges[:, 1]]
+                scores = labels.astype(object) @ gains + alike.astype(object) @ theta
+                assert heaviest_cut(gains, theta, edges) == scores.max(), (gains, theta, edges)
+                given = gains.tolist()
+                flows = largest_flow(given, theta.tolist(), edges.tolist())
+                assert all(abs(f) <= t for f, t in zip(flows, theta.tolist(), strict=True))
+
+
+def test_a_flow_beyond_its_capacities_is_a_bug():
+    kept, told = _cuts.largest_flow, "a flow exceeds its capacities, which is a bug of the checker"
+    gains, theta, edges = objects([1, -1]), objects([2]), np.array([[0, 1]])
+    try:
+        for value in (-3, -2, 2, 3):
+            _cuts.largest_flow = lambda *given, value=value: [value]
+            assert refusal(heaviest_cut, gains, theta, edges) == (told if abs(value) > 2 else "")
+    finally:
+        _cuts.largest_flow = kept
+
+
+def test_a_long_path_of_neighbours_is_cut():
+    """Blocking flows over many levels, both ways round; all pushes to one end."""
+    n = 60
+    edges = np.array([(v, v + 1) if v % 3 else (v + 1, v) for v in range(n - 1)])
+    gains = objects([7 * n] + [1] * (n - 2) + [-9 * n])
+    theta = objects([10 * n] * (n - 1))
+    assert heaviest_cut(gains, theta, edges) == int(theta.sum()) + max(0, int(gains.sum()))
+    assert heaviest_cut(-gains, theta, edges) == int(theta.sum()) + max(0, -int(gains.sum()))
+    weak = objects([10 * n] * 30 + [3] + [10 * n] * (n - 32))
+    assert heaviest_cut(gains, weak, edges) == int(weak.sum()) - 3 + int(gains[:31].sum())
+
+
+def test_chains_are_labelled_as_by_listing_all():
+    rng = np.random.default_rng(2)
+    for length, k in itertools.product((1, 2, 3, 4), (2, 3)):
+        labels = np.array(list(itertools.product(range(k), repeat=length)))
+        for size in (2, 9):
+            unary, pairs = (rng.integers(-size, size + 1, shape).astype(object) for shape in ((length, k), (k, k)))
+            scores = np.array([score(unary, pairs, y) for y in labels.tolist()], object)
+            assert highest(unary, pairs) == scores.max()
+            floor = floor_of(unary, pairs)
+            assert floor < scores.min() - (scores.max() - scores.min())
+            assert floor // 2 < scores.min()
+            for at in range(0, len(labels), 5):
+                others = np.delete(scores, at)
+                assert highest_other(unary, pairs, labels[at], floor) == others.max()
+            costs = rng.integers(0, 3, (length, k))
+            totals = [int(costs[range(length), y].sum()) for y in labels.tolist()]
+            found = by_total_cost(unary, pairs, costs, floor)
+            assert len(found) == costs.max(axis=1).sum() + 1
+            for e, value in enumerate(found):
+                own = [s for s, total in zip(scores, totals, strict=True) if total == e]
+                assert value == max(own) if own else value < floor // 2
+    alone = np.array([[5, 7]], object)
+    assert highest_other(alone, np.zeros((2, 2), object), np.array([1]), -100) == 5
+
+
+def score(unary, pairs, y):
+    return sum(unary[t, b] for t, b in enumerate(y)) + sum(pairs[a, b] for a, b in itertools.pairwise(y))
+
+
+def test_labellings_are_listed_or_too_many():
+    for name, module in (("chain", chain), ("tree", _pairwise), ("graph of three labels", _pairwise)):
+        found = structure(name)
+        sizes = found.lengths if name == "chain" else found.sizes
+        for i in range(found.n):
+            count = found.k ** int(sizes[i])
+            listed = found.outputs(i)
+            assert listed.shape == (count, found.width)
+            assert len({tuple(row) for row in listed.tolist()}) == count
+            with limited(module, MOST_OUTPUTS=count):
+                assert not refusal(found.outputs, i)
+            with limited(module, MOST_OUTPUTS=count - 1):
+                told = refusal(found.outputs, i)
+                assert told.startswith(
+                    f"s{'equence' if name == 'chain' else 'ample'} {i} has {found.k}^{sizes[i]} labellings"
+                )
+    three = structure("graph of three labels")
+    w = Whole(objects(range(three.dim)), 1)
+    at = int(three.sizes.argmax())
+    for most, fits in ((3 ** int(three.sizes[at]), True), (3 ** int(three.sizes[at]) - 1, False)):
+        with limited(graph, MOST_OUTPUTS=most):
+            told = refusal(three.margin, w, np.array([at]))
+            assert told == ("" if fits else f"sample {at} has too many labellings to look at all of them")
+
+
+def test_paths_of_a_sample_are_listed_or_too_many():
+    found = structure("flow")
+    for i in range(found.n):
+        count = len(found.outputs(i))
+        with limited(flow, MOST_OUTPUTS=count):
+            assert len(found.outputs(i)) == count
+        with limited(flow, MOST_OUTPUTS=max(count - 1, 1)):
+            assert refusal(found.outputs, i) == f"sample {i} has too many sets of paths to list"
+
+
+def test_listing_stops_at_the_limit_whatever_the_number_of_links():
+    """Two detections with 50,000 links each would have 2.5·10⁹ sets of paths."""
+    size = 50_002
+    heads = np.concatenate([np.arange(1, size), np.arange(2, size)])
+    counts = np.array([size - 1, size - 2] + [0] * (size - 2))
+    arrays = {
+        "sizes": [size],
+        "counts": counts,
+        "heads": heads,
+        "weights": [1.0],
+        "blocks": [1],
+        "truth": [[-1] * size],
+    }
+    arrays |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(3 * size + len(heads) + 1, np.int64)}
+    assert refusal(structure("flow", **arrays).outputs, 0) == "sample 0 has too many sets of paths to list"
+
+
+# ── what data are refused, in which words ─────────────────────────────────────────────────────────
+
+
+def changed(name, key, at, value):
+    """One entry of an array of a structure changed."""
+    base = next(case for case in certificates() if case.name == f"soft-margin of {name}")
+    array = base.arrays[f"data_{key}"].copy()
+    array.reshape(-1)[at] = value
+    return refusal(structure, name, **{key: array})
+
+
+def test_data_that_are_refused():
+    for name in ("multiclass", "chain", "linear", "matching", "tree", "graph", "flow", "structured"):
+        base = next(case for case in certificates() if case.name == f"soft-margin of {name}")
+        rows = len(base.arrays["data_indptr"]) - 1
+        held = len(base.arrays["data_data"])
+        ends = f"data_indptr does not say where the {rows} rows end"
+        for at, value in ((0, 1), (0, -1), (-1, held - 1), (-1, held + 1), (1, held + 1), (1, -1)):
+            assert changed(name, "indptr", at, value) == ends, (name, at, value)
+        per_row = np.diff(base.arrays["data_indptr"])
+        first = int(base.arrays["data_indptr"][int(np.flatnonzero(per_row > 1)[0])])
+        again = base.arrays["data_indices"][first]
+        assert changed(name, "indices", first + 1, again) == "data_indices do not rise within a row"
+        assert changed(name, "indices", 0, -1).startswith("data_indices holds a number that is not in 0 … ")
+        assert changed(name, "indices", 0, 99).startswith("data_indices holds a number that is not in 0 … ")
+        weights = base.arrays["data_weights"]
+        assert refusal(structure, name, weights=weights * 0) == "all sample weights are 0"
+        assert refusal(structure, name, weights=-weights) == "data_weights holds a number below 0"
+        single = np.zeros(len(weights))
+        single[-1] = 5e-324
+        assert not refusal(structure, name, weights=single)
+    for name in ("multiclass", "chain", "tree", "graph"):
+        base = next(case for case in certificates() if case.name == f"soft-margin of {name}")
+        k = len(base.arrays["data_classes"])
+        told = "data_classes are not two or more different labels"
+        for classes in ([0] * k, [float("nan"), *range(1, k)], 3, [[0, 1]], [0], [], ["a"] * k):
+            assert refusal(structure, name, classes=classes) == told, classes
+        assert not refusal(structure, name, classes=["a", "b", "c"][:k])
+        assert changed(name, "cost", 0, 1.0) == changed(name, "cost", -1, 1.0) == "data_cost prices a right label"
+        assert changed(name, "cost", 1, -1.0) == "data_cost holds a number below 0"
+        for value in (-1, k):
+            assert changed(name, "labels", 0, value) == f"data_labels holds a number that is not in 0 … {k - 1}"
+    places = len(structure("chain").labels)
+    for name in ("chain", "tree", "graph"):
+        told = f"data_offsets do not say where s{'equences' if name == 'chain' else 'amples'} start"
+        for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 0)):
+            assert changed(name, "offsets", at, value) == told
+        assert refusal(structure, name, loss="x") == "data_loss is none that is known"
+        for word in ("hamming", "hamming-normalised"):
+            assert not refusal(structure, name, loss=word)
+    assert refusal(structure, "chain", offsets=[0]) == refusal(structure, "chain", offsets=np.zeros(0, np.int64))
+    assert not refusal(structure, "chain", offsets=[0, places], weights=[1.0])
+    for name in ("tree", "graph"):
+        for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 9)):
+            assert changed(name, "ends", at, value) == "data_ends do not say where samples start"
+        found = structure(name)
+        told, other = "data_edges: an edge is none", found.edges[0, 1]
+        for at, value in ((0, -1), (0, found.width), (1, -1), (1, 99), (0, other)):
+            assert changed(name, "edges", at, value) == told
+        edges = len(found.edges)
+        assert refusal(structure, name, pairs=np.zeros((edges, 0))) == "data_pairs have no features"
+    assert changed("graph", "pairs", 0, -0.5) == "data_pairs: a feature is negative"
+    assert changed("graph", "pairs", 0, 0.0) == ""
+
+
+def forest(edges, size):
+    """A tree structure of one sample with these edges."""
+    return refusal(
+        structure, "tree", labels=[0] * size, offsets=[0, size], weights=[1.0], ends=[0, len(edges)], data=[],
+        edges=np.array(edges, int).reshape(-1, 2), pairs=np.ones((len(edges), 1)), indices=np.zeros(0, np.int64),
+        indptr=[0] * (size + 1),
+    )  # fmt: skip
+
+
+def test_trees_are_forests():
+    assert (
+        forest([], 1) == forest([(0, 1)], 2) == forest([(2, 1), (1, 0)], 4) == forest([(0, 1), (0, 2), (2, 3)], 4) == ""
+    )
+    assert forest([(0, 2), (1, 2)], 3) == "data_edges: a node has two parents"
+    assert forest([(0, 1), (1, 0)], 2) == forest([(0, 1), (1, 2), (2, 0)], 4) == "data_edges: sample 0 has a circle"
+
+
+def test_graphs_of_other_oracles_are_unknown():
+    assert refusal(structure, "graph", oracle="under") == (
+        "no output structure called 'graph with the oracle under', version 1, is known; "
+        "known: graph with the oracle exact or enclosed"
+    )
+
+
+def test_listed_outputs_that_are_refused():
+    found = structure("structured")
+    n, rows = found.n, len(found.owners)
+    told = "its first rows are not the true outputs in order"
+    assert changed("structured", "owners", 0, 1) == changed("structured", "owners", n - 1, 0) == told
+    assert changed("structured", "losses", 0, 0.5) == changed("structured", "losses", n - 1, 5e-324) == told
+    for value in (-1, n):
+        assert (
+            changed("structured", "owners", rows - 1, value) == f"data_owners holds a number that is not in 0 … {n - 1}"
+        )
+    assert "no output structure called 'structured whose outputs are not listed'" in refusal(
+        structure, "structured", listed=False
+    )
+    few = {"owners": np.arange(n), "losses": np.zeros(n), "data": [], "indices": np.zeros(0, np.int64)}
+    alone = structure("structured", indptr=np.zeros(n + 1, np.int64), **few)
+    assert alone.least_loss(np.arange(n)) is None
+    assert alone.margin(Whole(objects([1, 2, 3])), np.arange(n)).fractions() == [0] * n
+    short = {key: value[: n - 1] if key in ("owners", "losses") else value for key, value in few.items()}
+    assert refusal(structure, "structured", indptr=np.zeros(n, np.int64), **short) == told
+
+
+def test_rivals_among_listed_outputs():
+    """Where all gains are far below 0, the truth is none of the rivals all the same."""
+    found = structure("structured")
+    for scale in (1, -1, 1000, -1000):
+        w = Whole(objects([3 * scale, -2 * scale, scale]), 7)
+        for i in range(found.n):
+            others = [k for k in found.outputs(i).ravel().tolist() if k != i]
+            if others:
+                gains = found.gains(w, np.full(len(others), i), np.array(others)[:, None]).fractions()
+                assert found.rival(w, np.array([i])).fractions() == [max(gains)]
+    lonely = structure("structured", owners=[0, 1, 2, 0], losses=[0.0, 0, 0, 1], data=[1.0], indices=[0],
+                       indptr=[0, 0, 0, 0, 1])  # fmt: skip
+    for value in (-5, 5):
+        w = Whole(objects([value, 0, 0]), 1)
+        assert lonely.rival(w, np.array([0])).fractions() == [value]
+    zero = Whole(objects([0, 0, 0]), 1)
+    assert lonely.rival(zero, np.array([0])).fractions() == [0]
+
+
+# ── flows ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_flows_that_are_refused():
+    found = structure("flow")
+    links = "data_heads: a link leads backwards, outside, or comes twice"
+    sizes, counts = found.sizes, np.diff(found.first) - 3
+    node = int(np.flatnonzero(counts)[0])
+    at = int(counts[:node].sum())
+    for value in (int(found.own[node]), -1, int(found.size_at[node]), 99):
+        assert changed("flow", "heads", at, value) == links
+    many = int(np.flatnonzero(counts > 1)[0])
+    at = int(counts[:many].sum())
+    heads = next(case for case in certificates() if case.name == "soft-margin of flow").arrays["data_heads"]
+    assert changed("flow", "heads", at + 1, heads[at]) == links
+    apart = "data_sizes, counts and heads do not fit together"
+    assert changed("flow", "sizes", 0, int(sizes[0]) + 1) == changed("flow", "counts", 0, int(counts[0]) + 1) == apart
+    assert refusal(structure, "flow", blocks=[0, 0, 0, 0]) == "data_sizes or blocks are empty"
+    none = {key: np.zeros(0, np.int64) for key in ("sizes", "counts", "heads")}
+    assert refusal(structure, "flow", **none) == "data_sizes or blocks are empty"
+    for key, least in (("sizes", 1), ("counts", 0), ("blocks", 0)):
+        assert changed("flow", key, 0, least - 1).startswith(f"data_{key} holds a number that is not in {least} … ")
+    told = "data_truth: a row is no set of paths"
+    wide = int(found.sizes.argmax())
+    for row in ([1, 1, -1, -1], [4, -1, -1, -1], [-2, -1, -1, -1], [-1, 0, -1, -1]):
+        assert changed("flow", "truth", range(wide * 4, wide * 4 + 4), row) == told, row
+    single = int(found.sizes.argmin())
+    assert changed("flow", "truth", single * 4 + 1, 0) == told
+
+
+def test_flows_and_their_least_loss():
+    """Every arc of a track that is no true one costs 2, every true arc that is missed 3 or 1."""
+    base = {
+        "sizes": [1],
+        "counts": [0],
+        "heads": np.zeros(0, np.int64),
+        "weights": [1.0],
+        "blocks": [1],
+        "false_positive": 2.0,
+    }
+    base |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(4, np.int64)}
+    for truth, minus, least in (([[0]], 3.0, 2), ([[-1]], 3.0, 2), ([[-1]], 1.0, 1), ([[0]], 1.0, 2)):
+        found = structure("flow", truth=truth, false_negative=minus, **base)
+        assert found.least_loss(np.array([0])) == least, (truth, minus)
+    assert found.least_loss(np.zeros(0, int)) is None
