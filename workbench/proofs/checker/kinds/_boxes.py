@@ -16,7 +16,7 @@ from workbench.proofs.checker.program import Program
 from workbench.proofs.checker.whole import Array, Whole, common, dense_product, grouped, objects, root_up, zeros
 
 AGAIN = -1  # the branch of a node that takes its parent's box over whole
-CHUNK = 256  # nodes that are checked at a time
+MOST_AT_ONCE = 256  # nodes that are checked at a time
 INFINITE = float("inf")
 
 
@@ -71,7 +71,7 @@ class Boxes:
         boxes: dict[int, tuple[Array, Array]] = {}
         for level in tree.levels():
             found = {}
-            for nodes in np.array_split(level, -(-len(level) // CHUNK)):
+            for nodes in np.array_split(level, -(-len(level) // MOST_AT_ONCE)):
                 inherited = [self.inherited(tree, node, boxes) for node in nodes.tolist()]
                 for node, (bound, box) in zip(nodes.tolist(), self.checked(tree, nodes, inherited), strict=True):
                     bounds[node], found[node] = max(bound, bounds[int(tree.parents[node])]), box
