@@ -11,7 +11,8 @@ import numpy as np
 
 from workbench.proofs.checker.whole import Array, zeros
 
-FREE, FAR = -1, float("inf")  # without a mate; out of reach
+FREE = -1  # without a mate
+FAR = float("inf")
 
 
 def worth(gains: Array, mates: Array) -> int:
