@@ -92,12 +92,12 @@ def test_trees_prove_what_the_second_checker_finds():
         verdict = said(case)
         assert verdict.proven, case.name
         check_ends(case, verdict)
-        many = _boxes.CHUNK
+        many = _boxes.MOST_AT_ONCE
         try:
-            _boxes.CHUNK = 2
+            _boxes.MOST_AT_ONCE = 2
             assert said(case).ends == verdict.ends
         finally:
-            _boxes.CHUNK = many
+            _boxes.MOST_AT_ONCE = many
 
 
 @cache

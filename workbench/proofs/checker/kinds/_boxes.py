@@ -16,7 +16,7 @@ from workbench.proofs.checker.kinds._nodes import AGAIN, Tree
 from workbench.proofs.checker.kinds._terms import Capped, Terms, lengths, size_of
 from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, root_up, zeros
 
-CHUNK = 256  # nodes that are checked at a time
+MOST_AT_ONCE = 256  # nodes that are checked at a time
 INFINITE = float("inf")
 Bound = Fraction | float
 
@@ -43,7 +43,7 @@ class Boxes:
         inner = np.isin(np.arange(len(tree.parents)), tree.parents[1:])
         for level in tree.levels():
             nodes = [int(node) for node in level]
-            for part in (nodes[at : at + CHUNK] for at in range(0, len(nodes), CHUNK)):
+            for part in (nodes[at : at + MOST_AT_ONCE] for at in range(0, len(nodes), MOST_AT_ONCE)):
                 inherited = [self.inherited(tree, node, boxes) for node in part]
                 own = [self.value(tree, node, box) for node, box in zip(part, inherited, strict=True)]
                 for node, bound in zip(part, own, strict=True):
