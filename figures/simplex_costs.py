@@ -12,11 +12,11 @@ import numpy as np
 import workbench as wb
 
 
-def measure(copies: int = 25, lam2: float = 5.0, gap: float = 1e-6) -> dict[str, np.ndarray]:
+def measure(copies: int = 25, lam2: float = 5.0, accuracy: float = 1e-6) -> dict[str, np.ndarray]:
     """One row an ordered pair of labels, some of them rare or alike: cost v, dual errors q, training `errors`."""
     problem = wb.load_problem("synthetic-costs")(suite="plus-many-rare", copies=copies)
     form = wb.SimplexCostLearning(lam2=lam2, factoring="ordered")
-    best = wb.solve(form, problem, gap=gap)
+    best = wb.solve(form, problem, gap=accuracy)
     proof, oracle, m = best.certificate, form.oracle(problem), len(best.theta["v"])
     slopes, _ = oracle.rows(proof.samples, proof.witnesses)
     mass = np.bincount(proof.samples, proof.weights, problem.n_samples)[proof.samples]
