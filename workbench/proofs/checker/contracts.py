@@ -136,7 +136,7 @@ class Structure(Registered):
         """`Malformed` unless every true output is known."""
 
     def revealed(self) -> Structure | None:
-        """The same with a candidate for the truth, an output of zero loss, wherever that is hidden; None if it is not."""
+        """The same with a candidate for the truth, an output of zero loss, where that is hidden; None if it is not."""
 
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""
