@@ -334,10 +334,10 @@ def mistakes(problem: Any, passes: float, gap: float, memory: Memory) -> Learned
 
 
 METHODS: dict[str, tuple[tuple[float, ...], Learner]] = {
-    "generative": ((1.0, 0.1, 0.01), generative),
-    "crf": ((10.0, 1.0, 0.1), conditional),
-    "margin": ((1000.0, 100.0, 10.0, 1.0), margin),
-    "perceptron": ((1, 3, 10), mistakes),
+    "generative": ((1.0, 0.1, 0.01, 0.001), generative),
+    "crf": ((10.0, 3.0, 1.0, 0.3, 0.1, 0.01), conditional),
+    "margin": ((100.0, 30.0, 10.0, 3.0, 1.0), margin),
+    "perceptron": ((3, 10, 30), mistakes),
 }
 WIDE: dict[str, tuple[float, ...]] = {
     "generative": (10.0, 1.0, 0.1, 0.01, 0.001),
