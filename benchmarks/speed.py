@@ -29,6 +29,7 @@ def speed(only: str = "", methods: str = "", n: int = 0, gap: float = 1e-4, seco
     only, methods : names apart by commas, all if empty;  n : samples, 0 stands for each race's own
     seconds : CPU that a method may take, one fit or solve more or less
     cpu_GAP, passes_GAP, ratio_GAP of a row : CPU seconds, exact oracle passes of the same price, times ours
+    glue of a row : the part of the last fit's CPU seconds in Python, between dlib's C++ and our compiled code
     CASE_METHOD_ratio : ratio at the smallest gap that both reached;  CASE_unit_ms : CPU of one exact oracle pass
     """
     if gap not in GAPS or n < 0 or not seconds > 0:
@@ -53,7 +54,9 @@ def speed(only: str = "", methods: str = "", n: int = 0, gap: float = 1e-4, seco
                 if ratio and track is not ours:
                     record[f"{name}_{method}_ratio"] = ratio
             best = min((each for _, each in track.laps), default=None)
-            record["rows"].append(row | {"best": best, "refusal": track.refusal})
+            record["rows"].append(
+                row | {"best": best, "glue": track.glue / track.spent if track.spent else 0.0, "refusal": track.refusal}
+            )
     return record
 
 

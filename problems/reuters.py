@@ -57,6 +57,24 @@ def synthetic_text(
     return tfidf_problem(learned, other if split == "test" else learned, min_count)
 
 
+def text(
+    path: str, n: int | None = None, split: Literal["train", "test"] = "train", draw: int = 0, min_count: int = 1
+) -> wb.Multiclass:
+    """n of a user's own texts (none: all) in these features, from a folder with a folder a label, or label<TAB>text.
+
+    Texts are drawn by the seed `draw`; split=test has the last fifth of the n, the others are learned from.
+    """
+    found = wb.read_texts(path)
+    size = len(found.texts) if n is None else n
+    if not 5 <= size <= len(found.texts):
+        raise wb.BadInput(f"n is {size} but {path} has {len(found.texts)} texts; choose n between 5 and that.")
+    order = np.random.default_rng(draw).permutation(len(found.texts))[:size]
+    parts = np.sort(order[: size - size // 5]), np.sort(order[size - size // 5 :])
+    topics, texts = np.array(found.topics), found.texts
+    learned, other = (wb.datasets.Stories(topics[at].tolist(), [texts[i] for i in at]) for at in parts)
+    return tfidf_problem(learned, other if split == "test" else learned, min_count)
+
+
 def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_count: int) -> wb.Multiclass:
     """The stories `asked`, in the features and classes of those `learned`."""
     if min_count < 1:
@@ -81,4 +99,4 @@ def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_
     return wb.Multiclass(X, asked.topics, classes=classes)
 
 
-NAMES = {"reuters": reuters, "synthetic-text": synthetic_text}
+NAMES = {"reuters": reuters, "synthetic-text": synthetic_text, "text": text}

@@ -51,6 +51,7 @@ REFUSALS = {
     "kappa-difficulty": NO_CUTS,
     "latent-ssvm": NO_CUTS,
     "normalized-cost-learning": OTHER_R,
+    "nuclear-dyadic": NO_CUTS,
     "perceptron": HARD,
     "self-paced": NO_CUTS,
     "self-paced-latent": NO_CUTS,
@@ -60,7 +61,7 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 LATENT = ("latent-ssvm", "self-paced-latent")
-COMPLETE = ("chain", "flow", "graph", "matching", "multiclass", "multilabel", "structured", "tree")
+COMPLETE = ("chain", "dyads", "flow", "graph", "matching", "multiclass", "multilabel", "structured", "tree")
 UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree")
 SIGNED = ("graph",)  # their r is λ/2 ‖w‖² on a cone
 MISFITS = {  # outputs that do not fit a formulation at all, and why
@@ -68,6 +69,7 @@ MISFITS = {  # outputs that do not fit a formulation at all, and why
     **dict.fromkeys(itertools.product(UNLABELLED, OF_LABELS), "counts errors in labels"),
     **dict.fromkeys(itertools.product((*COMPLETE, "motif"), ["weighted-risk"]), "needs linear scores"),
     **dict.fromkeys(itertools.product(("flow", "graph", "tree"), ["perceptron"]), "has no runner_up"),
+    **dict.fromkeys(itertools.product({*COMPLETE, "linear", "motif"} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
     **dict.fromkeys(itertools.product((*COMPLETE, "linear"), LATENT), "hides no variables"),
 }
 

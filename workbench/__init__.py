@@ -50,6 +50,8 @@ _HOMES = {
     "Dyads": "dyads.pairs",
     "Dyadic": "dyads.dyadic",
     "nuclear_bound": "dyads.nuclear",
+    "read_pairs": "data.pairs",
+    "read_texts": "data.texts",
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",

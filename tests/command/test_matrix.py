@@ -47,6 +47,7 @@ FIRST = {  # the structure on which `make test` runs a formulation
     "kappa-difficulty": "multiclass",
     "latent-ssvm": "motif",
     "normalized-cost-learning": "multiclass",
+    "nuclear-dyadic": "dyads",
     "perceptron": "matching",
     "self-paced": "tree",
     "self-paced-latent": "motif",
@@ -86,7 +87,8 @@ def test_solve_verify_crosscheck_and_a_picture(output, formulation, tmp_path, mo
     pair = ("./mine.py", formulation, "--gap", GAP)
     solved = invoke("solve", *pair, "--out", "solved", "--json")
     record = json.loads(solved.stdout)
-    assert solved.exit_code == {"cycle": 3}.get(record["status"], 0), solved.output
+    open_ends = ("cycle", "stalled") if formulation == "nuclear-dyadic" else ("cycle",)
+    assert solved.exit_code == (3 if record["status"] in open_ends else 0), solved.output
     assert record["learned"]["weights"]
     verified = invoke("verify", "solved/certificate.json", "--allow-conditional", "--json")
     assert verified.exit_code == 0, verified.output

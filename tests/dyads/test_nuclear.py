@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench.dyads.dual import spectral
 from workbench.dyads.dyadic import Dyadic, regularised_risk
-from workbench.dyads.nuclear import alternate, given_left, lower_at, nuclear_bound, parts_of, spectral
+from workbench.dyads.nuclear import alternate, given_left, lower_at, nuclear_bound, parts_of
 from workbench.dyads.pairs import Dyads, Factors, simulated
 
 LOSSES = ("hinge", "squared")

@@ -6,6 +6,7 @@ References: SciPy's logsumexp over listed outputs, `decimal` with 50 digits, sci
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import types
 from decimal import Decimal, localcontext
@@ -198,6 +199,51 @@ def test_the_error_bounds_hold_against_fifty_digits(output, scale, form):
                         away = sum((Decimal(float(g)) - s) ** 2 for g, s in zip(gradient, slope, strict=True))
                         assert away.sqrt() <= Decimal(blur)
                 assert error <= 1e-12 * (1 + scale * whole.magnitude[i]) * 10
+
+
+def precise_chain(chain, w):
+    """h and ∇h of the only sequence of a chain: the sums over paths with 50 digits, plainly."""
+    k, p, steps = chain.n_classes, chain.n_inputs, range(1, len(chain.labels))
+    W, A = [list(map(Decimal, row)) for row in w[: k * p].reshape(k, p).tolist()], w[k * p :].reshape(k, k).tolist()
+    E, labels, truth = [[Decimal(a).exp() for a in row] for row in A], range(k), chain.labels.tolist()
+    x = [list(map(Decimal, row)) for row in chain.letters.toarray().tolist()]
+    scores = [[sum(a * b for a, b in zip(row, letter, strict=True)) for row in W] for letter in x]
+    e = [[score.exp() for score in row] for row in scores]
+    ahead, behind = [e[0]], [[Decimal(1)] * k]
+    for t in steps:
+        ahead.append([e[t][b] * sum(ahead[-1][a] * E[a][b] for a in labels) for b in labels])
+        behind.insert(0, [sum(E[a][b] * e[-t][b] * behind[0][b] for b in labels) for a in labels])
+    Z = sum(ahead[-1])
+    slope = [[Decimal(0)] * p for _ in labels]
+    for t, letter in enumerate(x):
+        for b in labels:
+            share = ahead[t][b] * behind[t][b] / Z - (b == truth[t])
+            slope[b] = [total + share * each for total, each in zip(slope[b], letter, strict=True)]
+    edges = list(itertools.pairwise(truth))
+    pairs = [
+        sum(ahead[t - 1][a] * E[a][b] * e[t][b] * behind[t][b] for t in steps) / Z - edges.count((a, b))
+        for a in labels
+        for b in labels
+    ]
+    own = sum(scores[t][y] for t, y in enumerate(truth)) + sum(Decimal(A[a][b]) for a, b in edges)
+    return Z.ln() - own, [*itertools.chain(*slope), *pairs]
+
+
+@pytest.mark.parametrize("scale", [0.1, 2.0, 20.0, 300.0])
+def test_the_error_bounds_hold_on_long_chains_against_fifty_digits(scale, form):
+    """Scores of 0.1 to 300 and more, thirty positions; the bounds are of rounding's own size."""
+    rng = np.random.default_rng(7)
+    chain = wb.Chain([rng.normal(size=(30, 2))], [rng.integers(0, 3, 30)], classes=[0, 1, 2])
+    w, terms, only = scale * rng.normal(size=chain.n_features), chain.marginals(), np.array([0])
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 50, -(10**12), 10**12
+        value, slope = precise_chain(chain, w)
+        (found,), gradient = terms.evaluate(w, only, np.ones(1))
+        (error,), blur = terms.errors(w, only, np.ones(1))
+        assert abs(Decimal(float(found)) - value) <= Decimal(float(error))
+        away = sum((Decimal(float(g)) - s) ** 2 for g, s in zip(gradient, slope, strict=True))
+        assert away.sqrt() <= Decimal(blur)
+        assert error <= 1e-10 * (1 + scale)
 
 
 @pytest.mark.parametrize(("exp", "log"), [(math.exp, math.log), (np.exp, np.log)], ids=["math", "numpy"])

@@ -120,8 +120,10 @@ def test_a_learner_that_shows_itself_is_asked_for_each_gap_from_scratch():
 
     class Shows:
         @staticmethod
-        def observed(problem, formulation, budget, observe, epsilon):
+        def observed(problem, formulation, budget, observe, epsilon, aside):
             asked.append(epsilon)
+            aside(0.25)
+            aside(0.5)
             clocks.append(track.spent)
             return 10.0 * epsilon * np.ones(12)
 
@@ -131,6 +133,7 @@ def test_a_learner_that_shows_itself_is_asked_for_each_gap_from_scratch():
     with pytest.raises(racing.Enough):
         racing.watched(Shows)(FORM, points(), track)
     assert clocks == [0.0] * len(clocks)
+    assert track.glue == 0.75  # of the last run alone
     np.testing.assert_allclose(asked, 0.5 * least * 10.0 ** -np.arange(1, len(asked) + 1))
 
 

@@ -123,7 +123,7 @@ def test_what_a_change_brings_that_was_not_there(data):
                 np.testing.assert_array_equal(without.cost, 1 - np.eye(len(without.cost)))
 
 
-NONE = {"kappa-difficulty", "latent-ssvm", "completed-ssvm", "self-paced-latent"}
+NONE = {"kappa-difficulty", "latent-ssvm", "completed-ssvm", "self-paced-latent", "nuclear-dyadic"}
 
 
 @pytest.mark.parametrize("name", registry("formulation").names())

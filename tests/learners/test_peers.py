@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from functools import cache
 from pathlib import Path
 
@@ -31,13 +32,14 @@ from workbench.registries import registry
 from workbench.solving.solve import solve
 
 PACKAGES = {"sklearn": "sklearn", "python": "pycrfsuite", "dlib": "dlib", "vowpal": "vowpalwabbit"}
-PACKAGES |= {"structsvm": "structsvm"}
+PACKAGES |= {"structsvm": "structsvm", "pytorch": "torchcrf", "liblinear": "liblinear", "skglm": "skglm"}
+PACKAGES |= {"chaine": "chaine", "dual": "dual_fw_svm", "sklearn-crfsuite": "sklearn_crfsuite"}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "peers.md"
 
 
 def learner(name):
     """The learner of that name; the test is skipped, by name, where its package is absent."""
-    pytest.importorskip(PACKAGES[name.split("-")[0]])
+    pytest.importorskip(PACKAGES[name if name in PACKAGES else name.split("-")[0]])
     return registry("learner").get(name)
 
 
@@ -55,7 +57,7 @@ def table(kind, weighted=True):
 
 
 @cache
-def words(n=40, k=4, signed=True):
+def words(n=40, k=4, signed=True, weighted=False):
     """Chains that never climb by more than one label; letters −1, 0, 1, … that lean to their own label's column."""
     rng = np.random.default_rng(0)
     sequences, labels = [], []
@@ -66,7 +68,7 @@ def words(n=40, k=4, signed=True):
         x[np.arange(len(y)), y] += 1
         sequences.append(x if signed else abs(x))
         labels.append(y)
-    return Chain(sequences, labels, classes=np.arange(k))
+    return Chain(sequences, labels, weights=rng.uniform(0, 2, n) if weighted else None, classes=np.arange(k))
 
 
 @cache
@@ -103,6 +105,23 @@ REACHED = {
     "logistic, linear scores": ("sklearn-logistic", LIKELY, table("linear"), 300, 1e-8),
     "logistic, weighted risk": ("sklearn-logistic", WeightedRisk(0.05, "logistic"), table("linear"), 300, 1e-8),
     "crfsuite, every pair": ("python-crfsuite-full", CRF(0.01), words(), 300, 1e-8),
+    "sklearn-crfsuite": ("sklearn-crfsuite", CRF(0.01), words(), 300, 1e-8),
+    "chaine": ("chaine", CRF(0.01), words(), 300, 1e-8),
+    "pytorch-crf": ("pytorch-crf", CRF(0.05), words(12, weighted=True), 60, 1e-8),
+    "liblinear's own, three labels": ("liblinear-crammer-singer", SOFT, table("three", False), 10_000, 1e-7),
+    "liblinear's own, two labels": ("liblinear-crammer-singer", SOFT, table("two", False), 10_000, 1e-7),
+    "liblinear's own, logistic": ("liblinear-logistic", LIKELY, table("two", False), 10_000, 1e-8),
+    "liblinear's own, linear": (
+        "liblinear-logistic",
+        WeightedRisk(0.05, "logistic"),
+        table("linear", False),
+        10_000,
+        1e-8,
+    ),
+    "skglm, two labels": ("skglm", SOFT, table("two", False), 100, 1e-9),
+    "skglm, linear scores": ("skglm", WeightedRisk(0.05), table("linear", False), 100, 1e-9),
+    "dual-fw-svm, blocks": ("dual-fw-svm-blocks", SOFT, table("two", False), 500, 1e-8),
+    "dual-fw-svm, three labels": ("dual-fw-svm", SOFT, table("three", False), 5000, 3e-4),
     "dlib, three labels": ("dlib", SOFT, table("three"), 100, 1e-8),
     "dlib, linear scores": ("dlib", WeightedRisk(0.05), table("linear"), 100, 1e-8),
     "dlib, chains": ("dlib", SoftMargin(0.05), words(), 100, 1e-8),
@@ -210,6 +229,10 @@ def test_dlib_stops_at_its_budget_and_shows_its_weights():
     w = dlib_structural.observed(problem, form, 3, seen.append)
     assert 2 <= len(seen) <= 3 * problem.n_samples
     np.testing.assert_array_equal(w, seen[-1])
+    aside, began = [], time.process_time()
+    dlib_structural.observed(problem, form, 3, aside=aside.append)
+    assert len(aside) == 3 * problem.n_samples
+    assert 0 < sum(aside) < time.process_time() - began
     separation = dlib_structural.Separation(problem, form, 1)
     for k in range(problem.n_samples):
         separation.separation_oracle(k, np.zeros(problem.n_features))
@@ -242,6 +265,17 @@ REFUSED = [
     ("sklearn-sgd", SOFT, table("three"), "two classes"),
     ("python-crfsuite", LIKELY, table("three"), "chains"),
     ("python-crfsuite", LIKELY, UNEQUAL, "sample weights"),
+    ("sklearn-crfsuite", LIKELY, UNEQUAL, "sample weights"),
+    ("chaine", LIKELY, table("three"), "chains"),
+    ("chaine", LIKELY, UNEQUAL, "sample weights"),
+    ("pytorch-crf", SOFT, words(), "likelihood"),
+    ("pytorch-crf", LIKELY, table("three"), "chains"),
+    ("liblinear-crammer-singer", SOFT, table("three"), "sample weights"),
+    ("liblinear-logistic", LIKELY, table("three", False), "two classes"),
+    ("skglm", SOFT, table("three", False), "two classes"),
+    ("skglm", SOFT, table("two"), "sample weights"),
+    ("dual-fw-svm", SOFT, table("two"), "sample weights"),
+    ("dual-fw-svm", SoftMargin(0.05, intercept=True), table("two", False), "regularizer"),
     ("dlib", LIKELY, table("three"), "cuts"),
     ("structsvm", LIKELY, table("three"), "cuts"),
     ("vowpal-wabbit", LIKELY, table("two"), "linear scores"),
@@ -282,5 +316,5 @@ def test_the_command_of_the_issue():
 def test_the_page_has_a_line_for_every_peer():
     text = PAGE.read_text(encoding="utf-8")
     for name in registry("learner").names():
-        if name.split("-")[0] in PACKAGES:
+        if {name, name.split("-")[0]} & PACKAGES.keys():
             assert re.search(rf"^\| `{name}`", text, re.M), f"docs/peers.md has no line for {name}"

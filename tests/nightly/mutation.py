@@ -78,7 +78,7 @@ TARGETS = {
     ),
     "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
 }
-PLAIN: dict[tuple[str, ...], list[Any]] = {}  # tests that were imported before the forks
+PLAIN: dict[str, list[Any]] = {}  # of each file, tests that were imported before the forks
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
@@ -308,7 +308,7 @@ def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
     if target.plain and exchanged(sys.modules[name], mutant):
-        for test in PLAIN[target.tests]:
+        for test in [test for file in target.tests for test in PLAIN[file]]:
             test()
         return 0
     for other in list(sys.modules):
@@ -317,14 +317,14 @@ def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
         return by_pytest(target, [f"tests/{each}.py" for each in target.tests])
-    for test in plain_tests(target):
+    for test in plain_tests(target.tests):
         test()
     return 0
 
 
-def plain_tests(target: Target) -> list[Any]:
+def plain_tests(files: tuple[str, ...]) -> list[Any]:
     """The functions of plain tests, their files executed anew."""
-    found = [runpy.run_path(f"tests/{file}.py") for file in target.tests]
+    found = [runpy.run_path(f"tests/{file}.py") for file in files]
     return [test for names in found for name, test in names.items() if name.startswith("test_")]
 
 
@@ -435,11 +435,11 @@ def copied(place: str, heavy: tuple[str, ...]) -> None:
 
 
 def warmed(modules: list[str]) -> None:
-    """What plain tests import and compute once is there before the forks."""
+    """What plain tests import and compute once is there before the forks; each file is run once."""
     sys.path.insert(0, "tests/support")
-    for target in {TARGETS[module].tests: TARGETS[module] for module in modules if TARGETS[module].plain}.values():
-        PLAIN[target.tests] = plain_tests(target)
-        for test in PLAIN[target.tests]:
+    for file in {file: None for module in modules if TARGETS[module].plain for file in TARGETS[module].tests}:
+        PLAIN[file] = plain_tests((file,))
+        for test in PLAIN[file]:
             test()
 
 

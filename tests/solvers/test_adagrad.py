@@ -406,15 +406,27 @@ bench = registry("benchmark").modules["cost-table"]
 
 
 def test_the_table_has_all_its_rows():
-    problem = wb.load_problem("synthetic-text")(n=60, labels=3)
-    rows = bench.table("text", problem, wb.load_problem("synthetic-text")(n=60, labels=3, split="test"), 0.1, 1e-2)
-    assert len(rows) == 13
+    made = wb.load_problem("synthetic-text")
+    problem, test = made(n=60, labels=3), made(n=60, labels=3, split="test")
+    rows = bench.table("text", problem, test, (0.1,), 1e-2, 3)
+    assert len(rows) == 15
+    authors = [row for row in rows if row["method"] == "adagrad-alternating"]
+    assert all(row["lower"] <= row["upper"] for row in authors)
+    assert {row["lam2"] for row in rows} == {0.1}
     assert max(row["gap"] for row in rows) <= 1e-2
     assert all(row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"] for row in rows)
     assert rows[0]["p"] == 1
     assert rows[0]["won"] == rows[0]["lost"] == 0
     assert len(bench.judged("text", rows)) == 3
     assert bench.mcnemar(np.array([True] * 8), np.array([False] * 8)) == {"won": 8, "lost": 0, "p": 2 / 256}
+
+
+def test_every_row_chooses_its_lambda_on_the_held_out_part():
+    made = wb.load_problem("synthetic-text")
+    problem, form = made(n=80, labels=3), wb.FixedCostLearning(lam2=1.0)
+    chosen = bench.chosen_lam("svm", form, problem, (1e-3, 1e3), 1)
+    assert chosen == 1e-3  # with λ₂ = 1000 the commonest topic is always said
+    assert bench.chosen_lam("svm", form, problem, (1e3, 2e3), 1) == 2e3  # of equals the largest
 
 
 @pytest.mark.parametrize("name", bench.SUITES)

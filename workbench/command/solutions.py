@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ REMEDIES = {
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
+NOTES = defaultdict(str, text="no closed forms: by cutting planes on the CVXPY text, slower")
+NOTES["relaxed"] = "not convex: the lower end is proven by a convex bound, the upper end by the model found"
+RANK = "the convex bound and the model found leave this interval; more dimensions, a larger lam or --gap may close it"
 FEW = 6  # entries of a list that a line shows
 OWN_FIELDS = ("upper", "lower", "lower_kind", "gap", "status", "cuts", "rounds", "seconds", "cpu_seconds")
 OWN_FIELDS += ("compile_seconds", "oracle_seconds", "master_seconds", "backend", "oracle", "train_error")
@@ -196,7 +200,9 @@ def solution_code(row: dict[str, Any], remark: str = "", run: Path | None = None
 
     said = f" ({remark})" if any(word in remark for word in (STOPPED, "out of memory")) else ""
     more = f"; `cutbench resume {terminal.shown_path(run)}` continues it" if run and row["status"] == "limit" else ""
-    return complain(f"{row['status']}{said}: {REMEDIES.get(row['status'], 'no proof was reached')}{more}.", 3)
+    remedy = REMEDIES.get(row["status"], "no proof was reached")
+    remedy = RANK if (row["status"], row.get("lower_kind")) == ("stalled", "relaxed") else remedy
+    return complain(f"{row['status']}{said}: {remedy}{more}.", 3)
 
 
 def backends_code(rows: list[dict[str, Any]]) -> int:
@@ -233,7 +239,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         **train_loss(row["train_error"]),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "rests on": "; ".join(row.get("conditional_on", ())),
-        "note": "no closed forms: by cutting planes on the CVXPY text, slower" if "conditional_on" in row else "",
+        "note": NOTES["text" if "conditional_on" in row else row["lower_kind"]],
         **learned_lines(row["learned"]),
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",

@@ -5,7 +5,7 @@ oracles        Oracle, Kernel, Terms               θ -> the highest cut of each
 listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
-formulations   CutForm, SmoothForm, Majorized, Search, TextForm
+formulations   CutForm, SmoothForm, Majorized, Search, Factored, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
 solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
@@ -28,6 +28,7 @@ from workbench.contracts.formulations import (
     CutConstraints,
     CutForm,
     Declared,
+    Factored,
     Formulation,
     LinearRisk,
     Majorized,
@@ -65,6 +66,7 @@ from workbench.contracts.problems import (
     Missing,
     Naming,
     OfFunctions,
+    Paired,
     Placing,
     Predicting,
     Problem,
@@ -118,6 +120,7 @@ __all__ = [
     "Enumerable",
     "Exact",
     "ExactLoss",
+    "Factored",
     "Floats",
     "Formulation",
     "Grown",
@@ -144,6 +147,7 @@ __all__ = [
     "OfFunctions",
     "Optimum",
     "Oracle",
+    "Paired",
     "Placing",
     "Predicting",
     "Prices",

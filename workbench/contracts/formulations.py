@@ -4,6 +4,7 @@ CutForm     min r(θ) + Σ p_i h_i(θ), the h_i maxima over cuts      ends with 
 SmoothForm  the same with smooth h_i                               ends with a certified gap, proven by θ alone
 Majorized   a convex program at fixed state, then the next state   ends at a fixed point or a cycle
 Search      terms that may be given up at a charge                 ends with a certified gap, proven by a tree
+Factored    bilinear scores of pairs, not convex        ends with a proven interval, between a dual bound and a model
 TextForm    a CVXPY program with lazy cuts and no closed form      ends with a gap that is proven if the oracle is right
 """
 
@@ -159,6 +160,26 @@ class TextForm(Protocol):
 
 
 @runtime_checkable
+class Factored(Protocol):
+    """min λ/2 ‖θ‖² + Σ p_i ℓ_i(θ) with scores bilinear in θ = (A, B, W); slopes prove a bound from below."""
+
+    lam: float
+    dimensions: int
+
+    def blocks(self, problem: Problem) -> Blocks: ...
+
+    def prices(self, problem: Problem) -> Prices: ...
+
+    def oracle(self, problem: Problem) -> Any:  # a view of pairs, of a wing above
+        """Sizes of θ, and what θ predicts."""
+        ...
+
+    def binary(self, problem: Problem) -> list[Any]:  # of dyads/pairs.py, a wing above
+        """The problems in two classes of which the objective is the sum."""
+        ...
+
+
+@runtime_checkable
 class Squared(Protocol):
     """A formulation with r = λ/2 ‖w‖² for its setting λ."""
 
@@ -194,9 +215,11 @@ class Declared(Protocol):
         ...
 
 
-Formulation = CutForm | SmoothForm | Search | Majorized | TextForm
+Formulation = CutForm | SmoothForm | Search | Majorized | Factored | TextForm
 
 
 def text_alone(formulation: object) -> bool:
     """Whether this is a `TextForm` and nothing more."""
-    return isinstance(formulation, TextForm) and not isinstance(formulation, CutForm | SmoothForm | Search | Majorized)
+    return isinstance(formulation, TextForm) and not isinstance(
+        formulation, CutForm | SmoothForm | Search | Majorized | Factored
+    )

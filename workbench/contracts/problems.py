@@ -394,6 +394,13 @@ class Stored(Protocol):
 
 
 @runtime_checkable
+class Paired(Protocol):
+    """A problem whose samples are pairs of two sides: `dyads` is a `Dyads` (dyads/pairs.py)."""
+
+    dyads: Any  # of dyads/pairs.py, a wing above
+
+
+@runtime_checkable
 class Asking(Protocol):
     """An oracle that names the problem it asks, which may be another than its formulation was given: completed, say."""
 

@@ -24,6 +24,7 @@ dyads/nuclear.py bounds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import exp
 from time import perf_counter, process_time
@@ -202,20 +203,25 @@ class Dyadic:
         """`passes` sweeps in random order; `observe(pass, factors)` after each. Seconds exclude compilation."""
         if passes < 1:
             raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
+        for number, factors in enumerate(self.epochs(dyads, passes, together=not observe), 1):
+            if observe:
+                observe(number, factors)
+        return self
+
+    def epochs(self, dyads: Dyads, passes: int, together: bool = False) -> Iterator[Factors]:
+        """The factors after each of `passes` sweeps from the start, or after all `together`."""
         pairs, state, rng = pairs_of(dyads), self.start(dyads), np.random.default_rng([self.seed, 1])
         self.names = dyads.names
         visit, *helpers = self.prepared(pairs, state)
         orders = [rng.permutation(dyads.n_samples) for _ in range(passes)]
         self.seconds = self.cpu_seconds = 0.0
-        for number, order in enumerate(orders if observe else [np.concatenate(orders)], 1):
+        for order in [np.concatenate(orders)] if together else orders:
             clock, cpu = perf_counter(), process_time()
             visit(*helpers, pairs, order, state)
             self.seconds += perf_counter() - clock
             self.cpu_seconds += process_time() - cpu
             self.factors = self.settled(state, dyads)
-            if observe:
-                observe(number, self.factors)
-        return self
+            yield self.factors
 
     def prepared(self, pairs: Pairs, state: State) -> tuple[Any, ...]:
         """The sweep, its step and the step's two helpers, compiled or not."""
@@ -249,19 +255,30 @@ class Dyadic:
         return pairs.decide(pairs.scores(factors))
 
     def least_importances(self, dyads: Dyads) -> Floats:
-        """(n,) h_min of two classes: the least importance with which the hinge turns a prediction's sign, at η = 1.
+        """(n,) h_min: the least importance with which the hinge turns a prediction, at η = 1.
 
-        |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py).
+        Two classes: |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py). Several:
+        the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
+        label u and c as entrants is trained on.
         """
         dyads, factors = self.learned(dyads)
-        if dyads.scores_per_pair != 1:
-            raise BadInput(f"h_min needs two classes, here are {len(dyads.classes)}; learn one class against another.")
         sizes, reach = pairs_of(dyads).sizes, flows.machine(self.fast).reach
-        a, b = dyads.left @ factors.A[:, 0] + 1, dyads.right @ factors.B[:, 0] + 1
-        gamma = sizes[:, 0] * sizes[:, 1]
-        U, V = (gamma * ((a / sizes[:, :1] + sign * b / sizes[:, 1:2]) ** 2).sum(axis=1) for sign in (1, -1))
-        curves = zip(dyads.scores(factors)[:, 0], U, V, sizes[:, 2] / gamma, strict=True)
-        return np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma
+        f_left, count, k = factors.A.shape
+        shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
+        a = (dyads.left @ factors.A.reshape(f_left, -1)).reshape(shape) + 1
+        b = (dyads.right @ factors.B.reshape(len(factors.B), -1)).reshape(shape) + 1
+        sides = a / sizes[:, :1, None], b / sizes[:, 1:2, None]
+        U, V = (gamma[:, None] * ((sides[0] + sign * sides[1]) ** 2).sum(axis=2) for sign in (1, -1))
+        p, X = dyads.scores(factors), sizes[:, 2] / gamma
+        if count == 1:
+            return np.abs([reach(0.0, *map(float, c)) for c in zip(p[:, 0], U[:, 0], V[:, 0], X, strict=True)]) / gamma
+        least, every, top = np.full(dyads.n_samples, np.inf), np.arange(dyads.n_samples), dyads.decide(p)
+        for c in range(count):
+            i = every[top != c]
+            u = top[i]
+            curves = zip(p[i, u] - p[i, c], U[i, u] + V[i, c], V[i, u] + U[i, c], 2 * X[i], strict=True)
+            least[i] = np.minimum(least[i], np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma[i])
+        return least
 
 
 def pairs_of(dyads: Dyads) -> Pairs:

@@ -15,12 +15,10 @@ Q = ½ [[λI, S], [Sᵀ, λI]] and ‖S‖₂ < λ,
 
     lower(g) = −Σ π_i ℓ*(g_i) − k cᵀQ⁻¹c − ‖Σ π_i g_i x_i‖²/(2λ),
 
-since −k cᵀQ⁻¹c is the least ⟨C, G⟩ of C = [[Q, c], [cᵀ, 0]]. The program's own g need not be feasible: they are
-scaled by the τ ≤ 1 that gives the highest bound (docs/mathematics.md §7).
-
-What is proven. `lower` is the value at these g, each part rounded outward: sums by a-priori bounds γ_n, ‖S‖₂ by the
-Frobenius norm of a high power of SᵀS, cᵀQ⁻¹c by cᵀz + ‖c‖ ‖c − Qz‖/σ with σ = ½(λ − ‖S‖₂) ≤ λ_min(Q), for the z of a
-linear solver. Neither the backend's value nor its status enters.
+since −k cᵀQ⁻¹c is the least ⟨C, G⟩ of C = [[Q, c], [cᵀ, 0]]. dyads/dual.py proves this number, and finds slopes for
+pairs in any number. `nuclear_bound` solves the semidefinite program of small ones, an independent way to slopes: they
+need not be feasible, and are scaled by the τ ≤ 1 that gives the highest bound (docs/mathematics.md §7). Neither the
+backend's value nor its status enters. `given_left` and `alternate` improve factors by convex programs.
 """
 
 from __future__ import annotations
@@ -28,14 +26,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.intervals import gamma
 from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
+from workbench.dyads.dual import Parts, lower_at, negative_conjugate, norm_of, parts_of, product
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput
 
-POWERS = 12  # squarings of SᵀS
 MARGIN = 1e-9  # of ‖S‖₂ below λ
 LARGEST = 200  # rows of G
 
@@ -48,47 +47,39 @@ class Lower(NamedTuple):
     slopes: Floats
 
 
-class Parts(NamedTuple):
-    """Dense arrays of small dyads: sides, linear features, targets ±1, prices π."""
-
-    left: Floats
-    right: Floats
-    linear: Floats
-    y: Floats
-    prices: Floats
-
-
-def parts_of(dyads: Dyads) -> Parts:
-    sides = (part.toarray() for part in (dyads.left, dyads.right, dyads.linear))
-    return Parts(*sides, dyads.targets, dyads.importance / dyads.n_samples)
-
-
 def nuclear_bound(dyads: Dyads, lam: float, k: int, loss: str = "hinge", backend: str = "CLARABEL") -> Lower:
     """The bound for k dimensions, λ = `lam` > 0 and two classes; loss hinge or squared.
 
     Raises `BadInput` for more than 200 features on both sides, `BackendFailed` if the backend returns no point.
     """
     import cvxpy as cp
-    from scipy.optimize import minimize_scalar
 
     check(dyads, lam, loss)
-    L, R, X, y, prices = parts = parts_of(dyads)
-    f, size = L.shape[1], L.shape[1] + R.shape[1] + 1
+    parts = parts_of(dyads)
+    y, prices = parts.y, parts.prices
+    f, size = parts.left.shape[1], parts.left.shape[1] + parts.right.shape[1] + 1
     if size > LARGEST:
         raise BadInput(f"The semidefinite program has {size} rows; take a part with at most {LARGEST}.")
+    L, R, X = (part.toarray() for part in parts[:3])
     G, w = cp.Variable((size, size), PSD=True), cp.Variable(X.shape[1])
     p = cp.sum(cp.multiply(L @ G[:f, f:-1], R), axis=1) + L @ G[:f, -1] + R @ G[f:-1, -1] + X @ w
     penalty = lam / 2 * (cp.trace(G) - k + cp.sum_squares(w))
     value, slopes = solved(penalty, p, y, prices, [G[-1, -1] == k], loss, backend)
+    slopes = best_scaled(parts, lam, k, loss, slopes)
+    return Lower(lower_at(parts, lam, k, loss, slopes), value, slopes)
+
+
+def best_scaled(parts: Parts, lam: float, k: int, loss: str, slopes: Floats) -> Floats:
+    """τg for the τ ≤ 1 with the highest bound."""
+    from scipy.optimize import minimize_scalar
 
     def scaled(tau: float) -> float:
         return lower_at(parts, lam, k, loss, tau * slopes)
 
-    S = (L * (prices * slopes)[:, None]).T @ R
-    most = min(1.0, (1 - MARGIN) * lam / max(spectral(S), 1e-300))
+    S = product(parts.left, parts.right, parts.prices * slopes)
+    most = min(1.0, (1 - MARGIN) * lam / max(norm_of(S), 1e-300))
     tau = minimize_scalar(lambda tau: -scaled(tau), bounds=(0, most), method="bounded", options={"xatol": 1e-10}).x
-    best = max((most, tau, 0.0), key=scaled)
-    return Lower(scaled(best), value, best * slopes)
+    return max((most, tau, 0.0), key=scaled) * slopes
 
 
 def given_left(
@@ -96,7 +87,7 @@ def given_left(
 ) -> tuple[Factors, Lower]:
     """The best B and w for a fixed A (f_left, k), a convex program, and a proven bound on its optimum.
 
-    p_i = ⟨B, r_i ãᵢᵀ⟩ + ⟨a_i, 1⟩ + ⟨w, x_i⟩ with ã = a + 1; with features z_i = (r_i ⊗ ã_i, x_i) and offsets
+    p_i = ⟨B, r_i ãᵢᵀ⟩ + ⟨a_i, 1⟩ + ⟨w, x_i⟩ with ã = a + 1; with features z_i = (ã_i ⊗ r_i, x_i) and offsets
     e_i = ⟨a_i, 1⟩ the dual is λ/2‖A‖² + Σ π_i (g_i e_i − ℓ*(g_i)) − ‖Σ π_i g_i z_i‖²/(2λ), finite at every g.
     """
     import cvxpy as cp
@@ -104,14 +95,14 @@ def given_left(
     check(dyads, lam, loss)
     L, R, X, y, prices = parts_of(dyads)
     a = L @ A
-    Z = np.hstack([(R[:, :, None] * (a + 1)[:, None, :]).reshape(len(y), R.shape[1] * a.shape[1]), X])
+    Z = sparse.csr_array(sparse.hstack([*(R.multiply((each + 1)[:, None]) for each in a.T), X]))
     theta = cp.Variable(Z.shape[1])
     penalty = lam / 2 * (cp.sum_squares(theta) + float((A**2).sum()))
     value, g = solved(penalty, Z @ theta + a.sum(axis=1), y, prices, [], loss, backend)
     cut = R.shape[1] * A.shape[1]
-    factors = Factors(A[:, None, :], theta.value[:cut].reshape(-1, 1, A.shape[1]), theta.value[cut:, None])
+    factors = Factors(A[:, None, :], theta.value[:cut].reshape(A.shape[1], -1).T[:, None, :], theta.value[cut:, None])
     slack = gamma(2 * len(y) + A.size + 16)
-    push, size = Z.T @ (prices * g), np.abs(Z).T @ (prices * np.abs(g))
+    push, size = Z.T @ (prices * g), abs(Z).T @ (prices * np.abs(g))
     terms = prices * (g * a.sum(axis=1) + negative_conjugate(g, y, loss))
     around = prices * (np.abs(g) * np.abs(a).sum(axis=1) + np.abs(negative_conjugate(g, y, loss)) + 1e-300)
     square = float(((np.abs(push) + slack * size) ** 2).sum())
@@ -157,61 +148,6 @@ def solved(
         return float(program.value), p.value - y
     held = np.where(prices > 0, prices, 1.0)
     return float(program.value), -y * np.clip(above.dual_value / held, 0, 1)
-
-
-def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
-    """−ℓ*(g): −yg for the hinge, −∞ unless 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
-    if loss == "squared":
-        return -g * y - g * g / 2
-    gains = -y * g
-    return np.where((gains >= 0) & (gains <= 1), gains, -np.inf)
-
-
-def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
-    """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain, or a slope has ℓ*(g_i) = ∞."""
-    L, R, X, y, prices = parts
-    gains = negative_conjugate(g, y, loss)
-    if not np.isfinite(gains).all():
-        return -np.inf
-    slack, weights = gamma(len(y) + L.shape[1] + R.shape[1] + 16), prices * g
-    S, around = (L * weights[:, None]).T @ R, (np.abs(L) * np.abs(weights)[:, None]).T @ np.abs(R)
-    error = slack * float(np.linalg.norm(around)) * (1 + slack)
-    sigma = 0.5 * (lam - spectral(S) - error) * (1 - slack)
-    if not sigma > 0:
-        return -np.inf
-    sides = np.hstack([L, R])
-    c, around_c = 0.5 * (sides.T @ weights), slack * (np.abs(sides).T @ np.abs(weights))
-    Q = 0.5 * np.block([[lam * np.eye(L.shape[1]), S], [S.T, lam * np.eye(R.shape[1])]])
-    z = np.linalg.solve(Q, c)
-    rounding = slack * float(np.linalg.norm(np.abs(Q) @ np.abs(z))) + error * float(np.linalg.norm(z))
-    residual = float(np.linalg.norm(c - Q @ z)) + rounding + float(np.linalg.norm(around_c))
-    size = float(np.linalg.norm(c)) + float(np.linalg.norm(around_c))
-    bent = float(c @ z) + slack * float(np.abs(c) @ np.abs(z)) + float(around_c @ np.abs(z)) + size * residual / sigma
-    push = np.abs(X.T @ weights) + slack * (np.abs(X).T @ np.abs(weights))
-    total = (prices * gains).sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
-    sizes = prices @ (np.abs(g * y) + g * g) + k * abs(bent) + push @ push / (2 * lam)
-    return float(total - 4 * slack * sizes)
-
-
-def spectral(S: Floats) -> float:
-    """An upper bound on ‖S‖₂: with T₀ = SᵀS, T_{j+1} = T_j², ‖T_j‖₂ = ‖T_{j+1}‖₂^½, and at last ‖T‖₂ ≤ ‖T‖_F.
-
-    Matrices are scaled to norm 1, and a product's rounding is at most γ_n ‖·‖_F ‖·‖_F.
-    """
-    first = float(np.linalg.norm(S))
-    if first == 0:
-        return 0.0
-    unit, slack = S / first, gamma(max(S.shape) + 16)
-    T = unit.T @ unit
-    scales = [float(np.linalg.norm(T))]
-    for _ in range(POWERS):
-        T = T / scales[-1]
-        T = T @ T
-        scales.append(float(np.linalg.norm(T)))
-    bound = scales[-1] * (1 + slack)
-    for scale in reversed(scales[:-1]):
-        bound = scale * np.sqrt(bound + slack) * (1 + slack)
-    return float(first * np.sqrt(bound + slack) * (1 + slack))
 
 
 def check(dyads: Dyads, lam: float, loss: str) -> None:

@@ -9,8 +9,8 @@ The dyadic model scores label c with k latent dimensions, A_c (f_left, k), B_c (
     p_c(i) = ⟨a, b⟩ + ⟨a, 1⟩ + ⟨1, b⟩ + ⟨w_c, x_i⟩ = ⟨a + 1, b + 1⟩ − k + ⟨w_c, x_i⟩,     a = A_cᵀ l_i,  b = B_cᵀ r_i
 
 k = 0 is the linear model (docs/mathematics.md §7). Two classes need one score, which is positive for the second class.
-Dyads are no output structure for `solve`, because the score is not linear in the parameters. dyads/dyadic.py learns
-the model, dyads/nuclear.py bounds its risk from below.
+The score is not linear in the parameters, so no cut bounds the risk; dyads/dual.py does, dyads/dyadic.py learns the
+model. outputs/dyads.py makes pairs a problem for `solve`.
 """
 
 from __future__ import annotations
@@ -104,12 +104,17 @@ class Dyads:
 
     @classmethod
     def of_examples(
-        cls, examples: Sequence[vowpal.Example], left: str, right: str, linear: Sequence[str] | None = None
+        cls,
+        examples: Sequence[vowpal.Example],
+        left: str,
+        right: str,
+        linear: Sequence[str] | None = None,
+        classes: Sequence[str] = (),
     ) -> Dyads:
         """Lines of the Vowpal Wabbit format with the namespaces `left` and `right` as sides.
 
         Columns come in order of first appearance. linear : namespaces of the linear part, a constant 1 is added; by
-        default both sides and the constant, so nothing is to be written twice.
+        default both sides and the constant, so nothing is to be written twice. classes : labels to admit besides.
 
         Raises `BadInput` for an example without a label or one of the sides, or with a base.
         """
@@ -129,7 +134,8 @@ class Dyads:
             names = [*(f"{space} {name}" for space, _, found in spaces for name in found or [""]), ONE]
         labels, weights = np.array([each.label for each in examples]), np.array([each.importance for each in examples])
         (left_side, left_names), (right_side, right_names) = sides
-        given = {"left_names": left_names, "right_names": right_names, "linear_names": names}
+        known = np.unique(np.array([*labels, *classes]))
+        given = {"classes": known, "left_names": left_names, "right_names": right_names, "linear_names": names}
         return cls(left_side, right_side, labels, extra, weights, **given)
 
     def examples(self, left: str = "left", right: str = "right") -> list[vowpal.Example]:
@@ -204,6 +210,19 @@ class Dyads:
         sides = ((self.left, self.left_names), (self.right, self.right_names))
         return Names(*(Columns(side.shape[1], names) for side, names in sides), linear, self.classes)
 
+    def linear_columns(self) -> list[str]:
+        """A name for each linear feature."""
+        if not self.of_both:
+            names, count = self.linear_names, self.linear.shape[1]
+            return [f"x[{j}]" for j in range(count)] if names is None else list(map(str, names))
+        sides = (("left", self.left, self.left_names), ("right", self.right, self.right_names))
+        found = [
+            f"{side} {each}"
+            for side, part, names in sides
+            for each in (range(part.shape[1]) if names is None else names)
+        ]
+        return [*found, ONE]
+
     def take(self, index: Any) -> Dyads:
         """Some of the pairs, in the order of `index`; names, classes and features stay what they are."""
         part = object.__new__(Dyads)
@@ -211,6 +230,12 @@ class Dyads:
         for name in ("labels", "importance", "left", "right", "linear"):
             setattr(part, name, getattr(self, name)[index])
         part.n_samples = len(part.labels)
+        return part
+
+    def against(self, label: int) -> Dyads:
+        """The same pairs in two classes: 0, all others, and 1, the class of index `label`."""
+        part = self.take(slice(None))
+        part.labels, part.classes = (self.labels == label).astype(np.int64), np.arange(2)
         return part
 
     def scores(self, factors: Factors) -> Floats:
@@ -284,6 +309,13 @@ def simulated(
     0.3. Tasks have a true class, and raters weigh hidden sides of a task differently, which no sum of rater and
     task terms can say.
     """
+    return simulated_chances(tasks, per_task, raters, classes, rank, seed)[0]
+
+
+def simulated_chances(
+    tasks: int = 10_000, per_task: int = 5, raters: int = 300, classes: int = 4, rank: int = 1, seed: int = 0
+) -> tuple[Dyads, Floats]:
+    """The pairs of `simulated`, and the chances (n, classes) of their labels: the softmax of utility/0.3."""
     if not 1 <= per_task <= raters or tasks < 1 or classes < 2 or rank < 0:
         raise BadInput(f"{per_task} of {raters} raters for each of {tasks} tasks in {classes} classes cannot be.")
     rng = np.random.default_rng(seed)
@@ -292,6 +324,8 @@ def simulated(
     seen = 1.5 * rng.normal(size=(tasks, classes)) + 0.5 * rng.normal(size=classes)
     hidden, weight = rng.normal(size=(tasks, rank)), rng.normal(size=(raters, rank))
     swing = (hidden[task] * weight[rater]).sum(axis=1)[:, None] * np.linspace(-1, 1, classes)
-    utility = seen[task] + swing + 0.3 * rng.gumbel(size=(len(task), classes))
+    mean = seen[task] + swing
+    utility = mean + 0.3 * rng.gumbel(size=(len(task), classes))
     names = {"classes": np.arange(classes), "left_names": np.arange(raters), "right_names": np.arange(tasks)}
-    return Dyads(rater, task, utility.argmax(axis=1), **names)
+    chances = np.exp((mean - mean.max(axis=1, keepdims=True)) / 0.3)
+    return Dyads(rater, task, utility.argmax(axis=1), **names), chances / chances.sum(axis=1, keepdims=True)

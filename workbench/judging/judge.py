@@ -41,7 +41,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import text_alone
+from workbench.contracts import Factored, text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.conventions.neighbours import Explanation
@@ -156,7 +156,8 @@ def explained(
     A verdict of `not converged` changes only by a certain identity (`Detective.identity`).
     """
     history = [(each.passes, each.theta) for each in reports]
-    if not history or reference.missing or text_alone(reference.formulation):
+    without_cuts = text_alone(reference.formulation) or isinstance(reference.formulation, Factored)
+    if not history or reference.missing or without_cuts:
         return verdict, []
     detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
     if verdict.verdict == NOT_CONVERGED:

@@ -104,8 +104,12 @@ class Observed(Protocol):
         budget: int,
         observe: Callable[[Floats], None] | None = None,
         epsilon: float = 0.0,
+        aside: Callable[[float], None] | None = None,
     ) -> Floats:
-        """The weights at a gap of `epsilon`; before that, `observe(w)` is called with each w that is asked about."""
+        """The weights at a gap of `epsilon`; before that, `observe(w)` is called with each w that is asked about.
+
+        `aside` is told CPU seconds that went into handing questions and answers over in Python, as they come.
+        """
         ...
 
 
@@ -118,6 +122,7 @@ class Track:
     """One method's run: the clock, and (seconds, gap) of every w it showed.
 
     goal : the gap at which it ends;  seconds : CPU after which it ends;  units : seconds of oracle passes
+    glue : of `spent`, what a learner in another language lost to handing over in Python, so far as told
     """
 
     bounds: AnyBounds
@@ -128,11 +133,15 @@ class Track:
     units: list[float] = field(default_factory=list)
     refusal: str = ""
     spent: float = 0.0
+    glue: float = 0.0
     began: float = field(default_factory=time.process_time)
 
     def again(self) -> None:
         """The next w is found from scratch."""
-        self.spent, self.began = 0.0, time.process_time()
+        self.spent, self.glue, self.began = 0.0, 0.0, time.process_time()
+
+    def aside(self, seconds: float) -> None:
+        self.glue += seconds
 
     def show(self, w: Floats) -> None:
         """Grade w with the clock stopped; `Enough` if this ends the run."""
@@ -289,7 +298,8 @@ def watched(learner: Observed) -> Go:
         size = max(abs(track.lower), 1e-6 * abs(track.bounds.scale))
         for k in range(1, 17):
             track.again()
-            track.show(learner.observed(problem, formulation, PASSES, track.show, epsilon=10.0**-k * size))
+            epsilon = 10.0**-k * size
+            track.show(learner.observed(problem, formulation, PASSES, track.show, epsilon, track.aside))
 
     return go
 

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import CutForm, Floats, Majorized, Problem, Search, SmoothForm, TextForm, text_alone
+from workbench.contracts import CutForm, Factored, Floats, Majorized, Problem, Search, SmoothForm, TextForm, text_alone
 from workbench.errors import BadInput, Contradiction, NotSeparable
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds, bounds_for
 
-Formulation = CutForm | SmoothForm | Majorized | Search | TextForm
+Formulation = CutForm | SmoothForm | Majorized | Search | Factored | TextForm
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
 FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
 
@@ -122,8 +122,8 @@ def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:
         missing = NO_GAP
     gap = np.nan if thing.gap is None else float(thing.gap)
     certificate = getattr(thing, "certificate", None)  # a user's own reference may have none
-    if text_alone(thing.formulation):
-        certificate = None  # its dual weights are of a convex program's rows, and no cuts that audits could ask for
+    if text_alone(thing.formulation) or isinstance(thing.formulation, Factored):
+        certificate = None  # its dual weights are of a convex program, and no cuts that audits could ask for
     ends = float(thing.upper), float(thing.lower)
     found = Reference(thing.formulation, thing.problem, thing.theta_flat, *ends, gap, certificate, missing)
     if not missing:

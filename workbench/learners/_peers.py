@@ -133,6 +133,13 @@ def rows_of(X: Any, held: Ints) -> sparse.csr_array:
     return sparse.csr_array((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), rows.shape)
 
 
+def equal(risk: Risk, learner: str) -> int:
+    """The number n of samples, whose prices are all 1/n."""
+    if np.ptp(risk.prices[risk.samples]) > 0:
+        raise MissingCapability(f"{learner} has no sample weights; make them equal.")
+    return len(risk.samples)
+
+
 def seed_of(rng: Any) -> int:
     """A seed as the packages take it, below 2³¹."""
     return int(np.random.default_rng(rng).integers(2**31))

@@ -14,6 +14,8 @@ last question. Without a limit dlib ends at `epsilon`, an absolute gap of the me
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from workbench.arithmetic.compiled import available, entirely
@@ -34,11 +36,12 @@ class Separation:
     """What dlib asks: sizes, C, and for one sample and w the loss and slope of its highest cut.
 
     questions : asked so far;  rounds : how often the w of the questions has changed;  w : the present one
+    aside : called with the CPU seconds that a question spent in Python, between dlib's code and our compiled code
     """
 
     learns_nonnegative_weights = False
 
-    def __init__(self, problem, formulation, budget, observe=None, epsilon=EPSILON, cache=CACHE):
+    def __init__(self, problem, formulation, budget, observe=None, epsilon=EPSILON, cache=CACHE, aside=None):
         risk = ridge(formulation, problem, "dlib")
         oracle = formulation.oracle(problem) if isinstance(formulation, CutForm) else None
         kernel = oracle.kernel() if oracle else None
@@ -54,15 +57,17 @@ class Separation:
         self.answer = np.zeros(oracle.width, np.int64)
         self.indices, self.values = np.zeros(kernel.most, np.int64), np.zeros(kernel.most)
         self.w, self.last, self.questions, self.rounds = np.zeros(oracle.dim), -1, 0, 0
-        self.most, self.observe = budget * len(self.samples), observe
+        self.most, self.observe, self.aside = budget * len(self.samples), observe, aside
 
     def get_truth_joint_feature_vector(self, k):
         return self.vector(0)
 
     def separation_oracle(self, k, w):
         """(n p_i o, n p_i a) of sample k's highest cut at w; dlib asks the samples in order, all at the same w."""
+        began, copied = time.process_time(), 0.0
         if k <= self.last or not self.questions:
             self.w = np.array(list(w))
+            copied = time.process_time() - began
             self.rounds += 1
             if self.observe:
                 self.observe(self.w)
@@ -72,9 +77,13 @@ class Separation:
         i = self.samples[k]
         highest = self.argmax_into(self.data, self.w, i, self.answer)
         count = self.slope_into(self.data, i, self.answer, self.indices, self.values)
+        found = time.process_time()
         offset = highest - self.values[:count] @ self.w[self.indices[:count]]
         self.values[:count] *= self.scales[i]
-        return float(self.scales[i] * offset), self.vector(count)
+        answer = float(self.scales[i] * offset), self.vector(count)
+        if self.aside:
+            self.aside(copied + time.process_time() - found)
+        return answer
 
     def vector(self, count):
         """dlib's vector of the first entries of (indices, values)."""
@@ -90,11 +99,11 @@ class Separation:
         return dlib.vector(dense.tolist())
 
 
-def observed(problem, formulation, budget, observe=None, epsilon=EPSILON):
-    """The weights; before that `observe(w)` is called whenever the oracle is asked at a new w."""
+def observed(problem, formulation, budget, observe=None, epsilon=EPSILON, aside=None):
+    """The weights; before that `observe(w)` is called whenever the oracle is asked at a new w, `aside` as above."""
     import dlib
 
-    separation = Separation(problem, formulation, budget, observe, epsilon)
+    separation = Separation(problem, formulation, budget, observe, epsilon, aside=aside)
     try:
         return np.array(list(dlib.solve_structural_svm_problem(separation)))
     except Spent:

@@ -26,7 +26,7 @@ import numpy as np
 
 from workbench.contracts import Labelled
 from workbench.errors import MissingCapability
-from workbench.learners._peers import likelihood, needs
+from workbench.learners._peers import equal, likelihood, needs
 
 SETTINGS = {"c1": 0.0, "epsilon": 1e-9, "delta": 0.0}  # the budget ends most runs before
 EVERY_PAIR = {"feature.possible_states": True, "feature.possible_transitions": True, "feature.minfreq": -1e300}
@@ -38,13 +38,9 @@ def train(problem, formulation, budget, full):
 
     risk = likelihood(formulation, problem, "python-crfsuite")
     shape(problem)
-    held = risk.samples
-    if np.ptp(risk.prices[held]) > 0:
-        raise MissingCapability("python-crfsuite has no sample weights; make them equal, or use crf-lbfgs.")
+    held, n = risk.samples, equal(risk, "python-crfsuite")
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    trainer.set_params(
-        SETTINGS | (EVERY_PAIR if full else {}) | {"c2": risk.mu * len(held) / 2, "max_iterations": budget}
-    )
+    trainer.set_params(SETTINGS | (EVERY_PAIR if full else {}) | {"c2": risk.mu * n / 2, "max_iterations": budget})
     for i in held:
         _, places = problem.places(np.array([i]))
         trainer.append(

@@ -19,8 +19,8 @@ from workbench.learners._peers import needs, ridge
 EPSILON = 1e-6  # nearer, SCIP's own tolerance decides
 
 
-def observed(problem, formulation, budget, observe=None, epsilon=EPSILON):
-    """The weights; before that `observe(w)` is called with every w at which the risk is asked for."""
+def observed(problem, formulation, budget, observe=None, epsilon=EPSILON, aside=None):
+    """The weights; before that `observe(w)` is called with every w at which the risk is asked for; `aside` never."""
     from structsvm import BundleMethod
 
     risk = ridge(formulation, problem, "structsvm")

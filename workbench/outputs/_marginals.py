@@ -163,7 +163,8 @@ class ForwardBackward(Likelihood):
         norms[later] -= A[edges]
         singles[every, truth] -= 1
         singles *= weight[:, None]
-        np.subtract.at(pairs, edges, weight[later])
+        k = len(A)
+        pairs -= np.bincount(edges[0] * k + edges[1], weight[later], k * k).reshape(k, k)
         values = np.bincount(steps.owners, norms, len(samples))
         return values, np.concatenate([(letters.T @ singles).T.ravel(), pairs.ravel()])
 

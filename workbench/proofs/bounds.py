@@ -53,7 +53,8 @@ KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returne
 class Evidence(NamedTuple):
     """What a certificate proves its two bounds by: θ (p,), and for the lower one weighted cuts, or a tree, or nothing.
 
-    samples (K,), witnesses (K, width) and weights μ (K,) ≥ 0 are the cuts; `tree` is that of a search.
+    samples (K,), witnesses (K, width) and weights μ (K,) ≥ 0 are the cuts; `tree` is that of a search; `slopes` (n, L)
+    are those of dyads.
     """
 
     theta: Floats
@@ -61,6 +62,7 @@ class Evidence(NamedTuple):
     witnesses: Ints = np.empty((0, 0), np.int64)
     weights: Floats = np.empty(0)
     tree: Tree | None = None
+    slopes: Floats | None = None
 
 
 class Both(ABC):

@@ -63,6 +63,7 @@ class Certificate:
 
     After `exact.optimum`: `optimum` is F*, `fractions` the rational μ that prove it, of which `weights`
     are the nearest floats; or `remark` says why there is none. What was found by search has no cuts but a `tree`.
+    slopes : of `nuclear-dyadic`, (n, L), in place of cuts
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
@@ -83,13 +84,14 @@ class Certificate:
     remark: str = ""
     tree: Tree | None = None
     alternation: dict[str, str] | None = None
+    slopes: Floats | None = None
 
     def recheck(self) -> tuple[float, Fraction | float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
         bounds = bounds_for(self.formulation, self.problem)
         theta = checked_theta(self.theta, bounds.oracle.dim)
         check_outputs(bounds.oracle.problem if isinstance(bounds.oracle, Asking) else self.problem, self)
-        return bounds.recheck(Evidence(theta, self.samples, self.witnesses, self.weights, self.tree))
+        return bounds.recheck(Evidence(theta, self.samples, self.witnesses, self.weights, self.tree, self.slopes))
 
     def parts(self) -> dict[str, NDArray]:
         """θ and what proves the lower bound, as `checked_arrays` reads them."""
@@ -98,6 +100,8 @@ class Certificate:
             parts["fractions"] = written_fractions(self.fractions)
         if self.tree is not None:
             parts |= {f"tree_{name}": array for name, array in self.tree.arrays().items()}
+        if self.slopes is not None:
+            parts["slopes"] = self.slopes
         return parts
 
     def packed(self) -> tuple[dict[str, NDArray], Ints]:
@@ -126,12 +130,14 @@ class Certificate:
         """What the JSON says; `arrays` are the data."""
         columns = self.problem.columns if isinstance(self.problem, Tabled) else None
         smooth = isinstance(self.formulation, SmoothForm)
+        kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
+        kind = kind if self.slopes is None else "slopes"
         name, settings = name_of("formulation", self.formulation), written(self.formulation)
         optimum = None if self.optimum is None else text(self.optimum)  # one too long is left to `fractions`
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
-            "proof": {"kind": "tree" if self.tree is not None else "tangent" if smooth else "cuts", "version": 1},
+            "proof": {"kind": kind, "version": 1},
             "formulation": {"name": name, "version": version_of(self.formulation), "settings": settings},
             "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
             "program": WHOLE if self.alternation is None else LAST,
@@ -269,6 +275,8 @@ def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | 
     known = settings_of(kind)
     for key, value in settings.items():
         setting = known.get(key)
+        if setting and setting.many and isinstance(value, list):  # by its type's own check, whatever the numbers
+            continue
         if setting and value != setting.parse(str(value)):
             raise BadInput(f"{key} is {value!r}, which {name} does not take")
     return kind(**settings)
@@ -311,8 +319,11 @@ def checked_arrays(arrays: dict[str, NDArray], problem: Problem) -> dict[str, An
         if len(fractions) != len(samples):
             raise BadInput(f"there are {len(samples)} cuts but {len(fractions)} fractions")
     parts = {"samples": samples, "witnesses": witnesses, "weights": weights, "fractions": fractions}
+    slopes = arrays.get("slopes")
+    if slopes is not None and not (slopes.ndim == 2 and slopes.dtype == np.float64 and np.isfinite(slopes).all()):
+        raise BadInput("slopes is no table of finite float64 numbers")
     tree = {name.removeprefix("tree_"): arrays[name] for name in arrays if name.startswith("tree_")}
-    return {"theta": theta, **parts, "tree": Tree.of_arrays(tree) if tree else None}
+    return {"theta": theta, **parts, "slopes": slopes, "tree": Tree.of_arrays(tree) if tree else None}
 
 
 def written_fractions(fractions: list[Fraction]) -> NDArray:

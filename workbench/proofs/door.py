@@ -5,6 +5,7 @@
     SmoothForm  `SmoothBounds`    θ alone
     Search      `CappedBounds`    a search tree
     TextForm    `TextBounds`      `solve`, about the program with the cuts found
+    Factored    `DyadicBounds`    slopes of a convex dual
     Majorized   none: an alternation proves no bound of its whole
 
 `wb.Bounds(formulation, problem)` is this door under its public name.
@@ -12,14 +13,15 @@
 
 from __future__ import annotations
 
-from workbench.contracts import CutForm, Formulation, Majorized, Problem, Search, SmoothForm, text_alone
+from workbench.contracts import CutForm, Factored, Formulation, Majorized, Problem, Search, SmoothForm, text_alone
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds as CutBounds
 from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.capped import CappedBounds
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.text import TextBounds
 
-AnyBounds = CutBounds | SmoothBounds | CappedBounds
+AnyBounds = CutBounds | SmoothBounds | CappedBounds | DyadicBounds
 
 
 def bounds_for(formulation: Formulation, problem: Problem) -> AnyBounds:
@@ -42,6 +44,8 @@ def bounds_for(formulation: Formulation, problem: Problem) -> AnyBounds:
             f"{name} alternates between convex programs and has no bounds of its whole; ask for those of its "
             f"convex program, {name}(…).surrogate(problem, state)."
         )
+    if isinstance(formulation, Factored):
+        return DyadicBounds(formulation, problem)
     if text_alone(formulation):
         return TextBounds(formulation, problem)
     raise BadInput(f"{name} is no formulation; write for example Bounds(SoftMargin(), problem).")

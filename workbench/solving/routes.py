@@ -6,6 +6,7 @@
     `SmoothBounds`       `descent`        L-BFGS, then Newton steps (smooth.py)
                          `declaration`    none: the CVXPY program, solved by the backend that was named
     `CappedBounds`       `search`         branch and bound (branch_and_bound.py)
+    `DyadicBounds`       `factored`       dual ascent, then alternation (factored.py)
 
 Whatever a route finds, the bounds alone say what the outcome proves.
 """
@@ -27,8 +28,10 @@ from workbench.errors import BackendFailed, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
 from workbench.proofs.door import AnyBounds
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.branch_and_bound import search as branch_and_bound
 from workbench.solving.cutting_planes import generate
+from workbench.solving.factored import factored
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
 from workbench.solving.masters.passes import Passes
@@ -54,6 +57,8 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     """The route that the kind of bounds, the formulation's declaration and the request ask for."""
     if isinstance(bounds, CappedBounds):
         return in_one_go(bounds.formulation, partial(search, bounds))
+    if isinstance(bounds, DyadicBounds):
+        return in_one_go(bounds.formulation, lambda request, _: factored(bounds, request))
     if isinstance(bounds, SmoothBounds):
         return in_one_go(bounds.formulation, partial(declaration if request.backend else descent, bounds))
     if isinstance(bounds.formulation, Declared) and bounds.formulation.declare == "compact":

@@ -34,7 +34,8 @@ class Solution:
     parallel : what became of the workers, or why there were none
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
     lower_kind : how `lower` is proven: dual, by weights of cuts; proven, by `wb.prove` of a text's program with the
-        cuts generated (solving/text.py); none, of an alternation
+        cuts generated (solving/text.py); relaxed, by the dual of a convex relaxation, of factored models; none, of an
+        alternation
     blocks : of θ, where the formulation is a text; else the formulation tells them
     """
 
@@ -101,11 +102,12 @@ class Outcome(NamedTuple):
     compile_seconds: float = 0.0
     compile_cpu_seconds: float = 0.0
     tree: Tree | None = None
+    slopes: Floats | None = None
 
 
 def certified(bounds: AnyBounds, outcome: Outcome, request: Request) -> Certificate:
     """The certificate of an outcome; where a run stalled, or on `polish`, sharpened in rational arithmetic."""
-    state, searched = outcome.state, outcome.tree is not None
+    state, without_cuts = outcome.state, outcome.tree is not None or outcome.slopes is not None
     gap = bounds.gap(state.upper, state.lower)
     support = np.flatnonzero(state.weights > 0)
     support = support[bounds.prices.weights[outcome.cuts.samples[support]] > 0]  # some weights of price 0 are tiny
@@ -122,10 +124,11 @@ def certified(bounds: AnyBounds, outcome: Outcome, request: Request) -> Certific
         status="optimal" if gap <= request.gap else state.status,
         backend=outcome.backend,
         source=request.source,
-        remark="the proof is a search tree, which yields no fraction" if searched else "",
+        remark="the proof is a search tree or slopes, which yield no fraction" if without_cuts else "",
         tree=outcome.tree,
+        slopes=outcome.slopes,
     )
-    if searched:
+    if without_cuts:
         return certificate
     if certificate.status == "stalled":
         certificate = sharpened(certificate, request.gap, state.latest)
@@ -144,6 +147,7 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
         lower=certificate.lower,
         gap=certificate.gap,
         status=certificate.status,
+        lower_kind="dual" if outcome.slopes is None else "relaxed",
         backend=outcome.backend,
         master=outcome.master,
         cuts=last["cuts"],

@@ -340,10 +340,39 @@ def forest(edges, size):
     )  # fmt: skip
 
 
+def test_trees_of_three_labels_are_labelled_as_by_listing_all():
+    rng = np.random.default_rng(4)
+    for loss in ("hamming", "hamming-normalised"):
+        for edges in ([(0, 1), (1, 2), (1, 3)], [(3, 0), (0, 2)], [], [(0, 1), (2, 3)]):
+            cost = np.where(np.eye(3, dtype=bool), 0.0, rng.choice([0.5, 1.0, 2.0], (3, 3)))
+            found = structure(
+                "tree", classes=[0, 1, 2], cost=cost, labels=[0, 1, 2, 1], offsets=[0, 4], weights=[1.0],
+                ends=[0, len(edges)], n_inputs=1, loss=loss,
+                edges=np.array(edges, int).reshape(-1, 2), pairs=rng.choice([-1.0, 0.5, 2.0], (len(edges), 2)),
+                data=rng.choice([-1.0, 0.25, 1.0], 4), indices=[0] * 4, indptr=range(5),
+            )  # fmt: skip
+            listed = found.outputs(0)
+            own, at = np.zeros(len(listed), int), np.array([0])
+            for _ in range(3):
+                w = Whole(objects(rng.integers(-4, 5, found.dim).tolist()), 3)
+                total = found.gains(w, own, listed).fractions()
+                highest = max(a + b for a, b in zip(total, found.loss(own, listed).fractions(), strict=True))
+                assert found.margin(w, at).fractions() == [highest], (loss, edges)
+
+
 def test_trees_are_forests():
     assert (
         forest([], 1) == forest([(0, 1)], 2) == forest([(2, 1), (1, 0)], 4) == forest([(0, 1), (0, 2), (2, 3)], 4) == ""
     )
+    pair = {
+        "labels": [0] * 6,
+        "offsets": [0, 2, 6],
+        "edges": [[0, 1], [0, 3]],
+        "ends": [0, 1, 2],
+        "pairs": [[1.0], [1.0]],
+    }
+    pair |= {"weights": [1.0, 1.0], "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 7}
+    assert not refusal(structure, "tree", **pair)
     assert forest([(0, 2), (1, 2)], 3) == "data_edges: a node has two parents"
     assert forest([(0, 1), (1, 0)], 2) == forest([(0, 1), (1, 2), (2, 0)], 4) == "data_edges: sample 0 has a circle"
 
@@ -417,6 +446,11 @@ def test_flows_that_are_refused():
     assert refusal(structure, "flow", **none) == "data_sizes or blocks are empty"
     for key, least in (("sizes", 1), ("counts", 0), ("blocks", 0)):
         assert changed("flow", key, 0, least - 1).startswith(f"data_{key} holds a number that is not in {least} … ")
+    wide = {"blocks": [1 << 30]}
+    assert structure("flow", **wide).dim == 1 << 30
+    assert refusal(structure, "flow", blocks=[(1 << 30) + 1]).startswith(
+        "data_blocks holds a number that is not in 0 … "
+    )
     told = "data_truth: a row is no set of paths"
     wide = int(found.sizes.argmax())
     for row in ([1, 1, -1, -1], [4, -1, -1, -1], [-2, -1, -1, -1], [-1, 0, -1, -1]):

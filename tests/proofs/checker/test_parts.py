@@ -100,7 +100,7 @@ def test_products_are_exact_whatever_their_bits():
         for row, block, factor in zip(picked, blocks, factors, strict=True):
             expected[block] += X[row] * factor
         assert (rows.spread(picked, blocks, factors, k) == expected.ravel() * rows.unit).all()
-        with limited(whole, CHUNK=2):
+        with limited(whole, MOST_AT_ONCE=2):
             assert (rows.spread(picked, blocks, factors, k) == expected.ravel() * rows.unit).all()
         assert (rows.sizes() == abs(X).sum(axis=1) * rows.unit).all()
         assert (whole.dense_product(W, W.T) == W @ W.T).all()

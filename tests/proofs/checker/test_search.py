@@ -12,7 +12,8 @@ from chance.against import about, check_ends, check_verdict, refusal, said
 from chance.certificates import WIDE, case_of, certificates
 
 from workbench.proofs.checker.kinds import _boxes
-from workbench.proofs.checker.kinds._boxes import AGAIN, Tree, size_of
+from workbench.proofs.checker.kinds._nodes import AGAIN, Tree, covers
+from workbench.proofs.checker.kinds._terms import size_of
 from workbench.proofs.checker.whole import Whole, objects
 
 INFINITE = float("inf")
@@ -91,12 +92,12 @@ def test_trees_prove_what_the_second_checker_finds():
         verdict = said(case)
         assert verdict.proven, case.name
         check_ends(case, verdict)
-        many = _boxes.CHUNK
+        many = _boxes.MOST_AT_ONCE
         try:
-            _boxes.CHUNK = 2
+            _boxes.MOST_AT_ONCE = 2
             assert said(case).ends == verdict.ends
         finally:
-            _boxes.CHUNK = many
+            _boxes.MOST_AT_ONCE = many
 
 
 @cache
@@ -129,16 +130,28 @@ def nodes(parents, branches):
     )
 
 
-def test_a_node_is_covered_by_both_sides_or_by_itself_again():
+ALONE, SEVERAL = np.arange(4), np.array([0, 1, 3])  # samples of one state each; a second sample of two states
+
+
+def test_a_node_is_covered_by_all_sides_of_a_sample_or_by_itself_again():
     for branches, covered in (
         ([-1, 0, 1], True), ([-1, 0, 0], False), ([-1, 0, 2], False), ([-1, 1, 2], False), ([-1, 2, 3], True),
         ([-1, -1, 5], True), ([-1, 0, 3], False), ([-1, 3, 2], True),
     ):  # fmt: skip
-        assert nodes([0, 0, 0], branches).covered().tolist() == [covered, False, False], branches
-    assert nodes([0, 0, 0, 1, 1], [-1, 0, 1, 4, 5]).covered().tolist() == [True, True, False, False, False]
-    assert nodes([0], [-1]).covered().tolist() == [False]
+        assert nodes([0, 0, 0], branches).covered(ALONE).tolist() == [covered, False, False], branches
+    several = nodes([0, 0, 0, 1, 1], [-1, 0, 1, 4, 5])
+    assert several.covered(ALONE).tolist() == [True, True, False, False, False]
+    assert nodes([0], [-1]).covered(ALONE).tolist() == [False]
     assert [each.tolist() for each in nodes([0, 0, 1, 0, 2], [-1, 0, 1, 4, 5]).levels()] == [[0], [1, 3], [2], [4]]
     assert AGAIN == -1
+
+
+def test_a_sample_of_two_states_is_covered_by_both_and_by_its_being_left_out():
+    for branches, covered in (
+        ({2, 3, 4}, True), ({2, 3}, False), ({3, 4}, False), ({2, 4}, False), ({2, 4, 5}, False), ({0, 1}, True),
+        ({0, 3}, False), ({0, 2, 3, 4}, True), (set(), False),
+    ):  # fmt: skip
+        assert covers(branches, SEVERAL) is covered, branches
 
 
 def test_the_size_of_a_number():

@@ -35,6 +35,7 @@ LIMIT = 20.0
 MOST_SAMPLES = 6
 BASES = 4  # honest certificates a pair
 POLISHED = ("soft-margin", "hard-margin", "perceptron", "completed-ssvm", "weighted-risk")
+ALONE = ("nuclear-dyadic",)  # the second checker does not know proofs by slopes
 CLAIMS = ("kept", "fitted", "greedy")
 COUNTS = ("tried", "proven", "accepted_false", "disagreements", "crashes", "hangs", "unjudged")
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -60,10 +61,12 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 
 
 def pairs(only: str = "") -> list[tuple[str, str]]:
-    """output × formulation that fit; those of which the text `only` is a part."""
+    """output × formulation that fit and both checkers know; those of which the text `only` is a part."""
     found = []
     for output, name in itertools.product(registry("output").names(), registry("formulation").names()):
         problem = registry("output").get(output).tiny(np.random.default_rng(0))
+        if name in ALONE:
+            continue
         if only in f"{output}:{name}" and misfit(registry("formulation").get(name)(), problem) is None:
             found.append((output, name))
     if not found:

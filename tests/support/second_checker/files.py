@@ -187,6 +187,8 @@ def _kinds(record):
     need(isinstance(formulation["settings"], dict), "settings is no object")
     for part, words in ((proof, "the proof"), (formulation, "the formulation"), (problem, "the output structure")):
         _version(part, words)
+    if proof["kind"] == "slopes":  # §12
+        raise Unknown("the proof slopes")
     need(proof["kind"] in PROOFS, f"the kind of proof is none of {PROOFS}")
 
 

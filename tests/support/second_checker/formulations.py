@@ -11,7 +11,7 @@ import numpy as np
 from .files import Unknown, is_number, need
 from .networks import Flow, Graph, Structured, Tree
 from .reader import Reader
-from .structures import Chain, Linear, Matching, Motif, Multiclass, Multilabel, Sequences, dot, value
+from .structures import Chain, Dyads, Linear, Matching, Motif, Multiclass, Multilabel, Sequences, dot, value
 
 INF = math.inf
 NAMES = {
@@ -39,6 +39,7 @@ STRUCTURES = {
     "flow": Flow,
     "graph": Graph,
     "structured": Structured,
+    "dyads": Dyads,
 }
 COSTS = ("fixed-cost", "simplex-cost-learning", "normalized-cost-learning")
 WORDS = {

@@ -179,6 +179,23 @@ class Multiclass(Sequences):
         self.places = [[place] for place in zip(rows, labels, strict=True)]
 
 
+class Dyads(Multiclass):
+    """`multiclass` over linear features of pairs; the sides are read and used by no proof that this checker knows."""
+
+    def __init__(self, read):
+        super().__init__(read)
+        names = {"linear": self.p}
+        for side in ("left", "right"):
+            names[side] = read.whole(f"{side}_columns", (), 1)
+            parts = {key: read.array(f"{side}_{key}", None, (None,)) for key in ("data", "indices", "indptr")}
+            type(read)({f"data_{key}": array for key, array in parts.items()}).rows(None, self.n, names[side])
+        need(read.array("of_both", "|b1", ()).dtype == bool, "of_both is no truth value")
+        for side, columns in names.items():
+            if f"{side}_names" in read.arrays:
+                found = read.array(f"{side}_names", None, (columns,)).tolist()
+                need(len(set(found)) == columns, f"two columns of {side} share a name")
+
+
 class Chain(Sequences):
     chain = True
 

@@ -4,8 +4,8 @@ RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names
 indices count from 0 or 1 as in the file that the weights were learned from. Sequences are CoNLL text (.conll: a
 position a line, an empty line after each sequence) or an npz with X, a row for each position, and offsets. For any
 structure DATA may also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for
-its settings. Prints one output a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes
-to stderr.
+its settings. Pairs are matched by the names of their sides; a name that was not learned is refused. Prints one output
+a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/train-crf new.conll
@@ -34,11 +34,15 @@ from workbench.registries import build, is_path, parse_settings
 def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) -> int:
     from workbench.data.sequences import holds_sequences
     from workbench.outputs.chain import Chain
+    from workbench.outputs.dyads import DyadicPairs
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
 
     path = certificate_path(result)
     certificate, _ = load(path)
+    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".vw"):
+        known = ",".join(map(str, certificate.problem.classes.tolist()))
+        return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
         return of_table(certificate, data, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
@@ -87,7 +91,7 @@ def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
     return 0
 
 
-def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool, shown: str = "") -> int:
     """Predict and print the outputs of a problem of the certificate's kind, in the problem's own words."""
     import numpy as np
 
@@ -95,7 +99,7 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
 
     source = load_problem(data)
     with terminal.stdout_kept():
-        problem = problem_of(build(source, parse_settings(settings, source)[0]), data)
+        problem = placed(certificate, problem_of(build(source, parse_settings(settings, source)[0]), data))
         theta = weights_for(certificate, problem, data)
         every = np.arange(problem.n_samples)
         form = certificate.formulation
@@ -107,8 +111,16 @@ def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: 
         terminal.emit({"n_samples": len(named), "predictions": named, "loss": loss})
     else:
         click.echo("\n".join(named))
-        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {data}", err=True)
+        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {shown or data}", err=True)
     return 0
+
+
+def placed(certificate: Any, problem: Any) -> Any:
+    """Pairs with the columns of those learned, matched by name; any other problem as it is."""
+    from workbench.outputs.dyads import DyadicPairs
+
+    both = isinstance(problem, DyadicPairs) and isinstance(certificate.problem, DyadicPairs)
+    return problem.like(certificate.problem) if both else problem
 
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:

@@ -139,8 +139,11 @@ def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
 
 def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The bytes of a member; never more of them than it promises, whatever the packed data would give."""
-    with archive.open(member) as file:
-        return file.read(member.file_size)
+    try:
+        with archive.open(member) as file:
+            return file.read(member.file_size)
+    except OSError:  # its offset leads out of the file
+        raise zipfile.BadZipFile from None
 
 
 def array_of(raw: bytes, name: str) -> Array:

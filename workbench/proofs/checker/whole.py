@@ -24,7 +24,7 @@ from workbench.proofs.checker.faults import Malformed
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
 MOST_WORK = 4 * 10**10  # products of pieces in one call
-CHUNK = 4_000_000  # entries laid out at a time
+MOST_AT_ONCE = 4_000_000  # entries laid out at a time
 
 Array = NDArray[Any]  # of floats, whole numbers or bytes
 
@@ -235,7 +235,7 @@ class Rows:
     def spread(self, rows: Array, blocks: Array, coefficients: Array, count: int) -> Array:
         """Σ coefficient · row, each into its block of p places: whole numbers (count · p,) over unit × theirs."""
         total, lengths = zeros(count * self.columns), np.cumsum(np.diff(self.indptr)[rows])
-        cuts = np.searchsorted(lengths, np.arange(CHUNK, int(lengths[-1]) if len(lengths) else 0, CHUNK))
+        cuts = np.searchsorted(lengths, np.arange(MOST_AT_ONCE, int(lengths[-1]) if len(lengths) else 0, MOST_AT_ONCE))
         for chunk in np.split(np.arange(len(rows)), np.unique(cuts)):
             number, at = self.entries(rows[chunk])
             place, target = np.unique(blocks[chunk][number] * self.columns + self.indices[at], return_inverse=True)

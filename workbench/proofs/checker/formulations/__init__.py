@@ -6,9 +6,10 @@ from workbench.proofs.checker.formulations import (
     fixed_cost,
     hard_margin,
     intercepts,
+    nuclear_dyadic,
     self_paced,
     smooth,
     soft_margin,
 )
 
-DEFINITIONS = (completed, costs, fixed_cost, hard_margin, intercepts, self_paced, smooth, soft_margin)
+DEFINITIONS = (completed, costs, fixed_cost, hard_margin, intercepts, nuclear_dyadic, self_paced, smooth, soft_margin)

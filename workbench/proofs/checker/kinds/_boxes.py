@@ -6,138 +6,19 @@ and reaches up, square roots up. A high end of ∞ is held as −1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.proofs.checker.contracts import Structure
-from workbench.proofs.checker.whole import Array, Whole, common, dense_product, grouped, objects, root_up, zeros
+from workbench.proofs.checker.kinds._box import Box
+from workbench.proofs.checker.kinds._nodes import AGAIN, Tree
+from workbench.proofs.checker.kinds._terms import Capped, Terms, lengths, size_of
+from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, root_up, zeros
 
-AGAIN = -1  # the branch of a node that takes its parent's box over whole
-CHUNK = 256  # nodes that are checked at a time
+MOST_AT_ONCE = 256  # nodes that are checked at a time
 INFINITE = float("inf")
 Bound = Fraction | float
-
-
-class Tree(NamedTuple):
-    """Nodes, parents first; λ of node v is weights[starts[v]:starts[v + 1]] at the cuts of that number."""
-
-    parents: Array
-    branches: Array
-    cutoffs: Array
-    starts: Array
-    cuts: Array
-    weights: Whole
-
-    def covered(self, firsts: Array) -> Array:
-        """(nodes,) whether the children of each cover it."""
-        children: list[set[int]] = [set() for _ in self.parents]
-        for parent, branch in zip(self.parents[1:].tolist(), self.branches[1:].tolist(), strict=True):
-            children[parent].add(branch)
-        return np.array([AGAIN in branches or covers(branches, firsts) for branches in children], bool)
-
-    def row(self, node: int) -> tuple[Array, Array]:
-        """The cuts and weights of a node."""
-        own = slice(self.starts[node], self.starts[node + 1])
-        return self.cuts[own], self.weights.values[own]
-
-    def levels(self) -> list[Array]:
-        depth = np.zeros(len(self.parents), np.int64)
-        for node, parent in enumerate(self.parents.tolist()):
-            depth[node] = depth[parent] + (node > 0)
-        order = np.argsort(depth, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
-
-
-def covers(branches: set[int], firsts: Array) -> bool:
-    """Whether the branches hold all states of one sample, and its being left out."""
-    samples = np.searchsorted(firsts, sorted(branch // 2 for branch in branches), side="right") - 1
-    ends = ((int(firsts[i]), int(firsts[i + 1])) for i in np.unique(samples).tolist())
-    wholes = ({2 * first + 1, *range(2 * first, 2 * last, 2)} for first, last in ends)
-    return any(whole <= branches for whole in wholes)
-
-
-class Capped(Protocol):
-    """What is asked of a formulation: c_i and κ_i (n,) of its `samples`, and the outputs' features and losses."""
-
-    structure: Structure
-    dim: int
-    costs: Whole
-    caps: Whole
-
-    @property
-    def samples(self) -> Array: ...
-
-
-class Terms(NamedTuple):
-    """The T convex terms: of all states, sample by sample, then of the mean state of each sample that has several.
-
-    slopes (R, d), offsets (R,): cuts, term by term; term j has those from starts[j] on
-    owner (T,): whose term;  firsts (n + 1,): where a sample's states start;  means (n,): the term of its mean state
-    spread (states, d): φ(t) − mean φ, 0 for the only state
-    """
-
-    slopes: Whole
-    offsets: Whole
-    starts: Array
-    owner: Array
-    firsts: Array
-    means: Array
-    spread: Whole
-
-    @property
-    def states(self) -> int:
-        return int(self.firsts[-1])
-
-    @property
-    def cuts(self) -> int:
-        return len(self.slopes)
-
-
-def terms_of(form: Capped, owners: Array, outputs: Array, truths: Array | None) -> Terms:
-    """From all cuts of a `SelfPaced` of formulations/self_paced.py."""
-    slopes, offsets = form.structure.dense(owners, outputs), form.structure.loss(owners, outputs)
-    fresh = np.diff(owners, prepend=-1) != 0
-    if truths is not None:
-        slopes = slopes - form.structure.dense(owners, truths)
-        fresh[1:] |= (truths[1:] != truths[:-1]).any(axis=1)
-    starts = np.append(np.flatnonzero(fresh), len(owners))
-    owner = np.searchsorted(form.samples, owners[starts[:-1]])
-    firsts = np.append(np.flatnonzero(np.diff(owner, prepend=-1)), len(owner))
-    counts, means = np.diff(firsts), firsts[:-1].copy()
-    unit = math.lcm(1, *counts.tolist())
-    values, spread = slopes.values * unit, zeros(len(owner), form.dim)
-    rows, heights, sizes, whose = [values], [offsets.values], list(np.diff(starts)), owner.tolist()
-    for i in np.flatnonzero(counts > 1).tolist():
-        first, last = int(firsts[i]), int(firsts[i + 1])
-        own = values[starts[first] : starts[last]].reshape(last - first, -1, form.dim)
-        mean = own.sum(axis=0) // (last - first)
-        spread[first:last] = mean[0] - own[:, 0]
-        means[i] = len(whose)
-        rows.append(mean)
-        heights.append(offsets.values[starts[first] : starts[first + 1]])
-        sizes.append(len(mean))
-        whose.append(i)
-    unit = unit * slopes.unit
-    starts = np.append(0, np.cumsum(sizes))
-    offsets = Whole(np.concatenate(heights), offsets.unit)
-    return Terms(
-        Whole(np.concatenate(rows), unit), offsets, starts, np.array(whose), firsts, means, Whole(spread, unit)
-    )
-
-
-class Box(NamedTuple):
-    """What holds at one node: ends of the terms (T,) and reaches (n,), whole numbers over the grid; and the terms that
-    stand for the samples (n,). An infinite high end or reach is −1.
-    """
-
-    low: Array
-    high: Array
-    reach: Array
-    active: Array
 
 
 class Boxes:
@@ -162,7 +43,7 @@ class Boxes:
         inner = np.isin(np.arange(len(tree.parents)), tree.parents[1:])
         for level in tree.levels():
             nodes = [int(node) for node in level]
-            for part in (nodes[at : at + CHUNK] for at in range(0, len(nodes), CHUNK)):
+            for part in (nodes[at : at + MOST_AT_ONCE] for at in range(0, len(nodes), MOST_AT_ONCE)):
                 inherited = [self.inherited(tree, node, boxes) for node in part]
                 own = [self.value(tree, node, box) for node, box in zip(part, inherited, strict=True)]
                 for node, bound in zip(part, own, strict=True):
@@ -170,7 +51,7 @@ class Boxes:
                 again = [k for k, node in enumerate(part) if inner[node]]
                 for k, box in zip(again, self.shrunk_by(tree, again, part, own, inherited), strict=True):
                     boxes[part[k]] = box
-                    bounds[part[k]] = INFINITE if empty(box) else bounds[part[k]]
+                    bounds[part[k]] = INFINITE if box.empty() else bounds[part[k]]
         open_ = np.flatnonzero(~tree.covered(self.terms.firsts)).tolist()
         return self.least(tree, sorted((bounds[node], node) for node in open_), inner, boxes)
 
@@ -181,7 +62,7 @@ class Boxes:
                 return bound
             box = self.inherited(tree, node, boxes)
             own = [self.value(tree, node, box)]
-            if not empty(next(iter(self.shrunk_by(tree, [0], [node], own, [box])))):
+            if not next(iter(self.shrunk_by(tree, [0], [node], own, [box]))).empty():
                 return bound
         return INFINITE
 
@@ -198,16 +79,8 @@ class Boxes:
         box, branch = boxes[int(tree.parents[node])], int(tree.branches[node])
         if branch == AGAIN:
             return box
-        box = Box(*(part.copy() for part in box))
-        state, out = divmod(branch, 2)
-        i = int(self.terms.owner[state])
-        states = slice(self.terms.firsts[i], self.terms.firsts[i + 1])
-        if out:
-            box.low[states] = np.maximum(box.low[states], self.low_caps[i])
-        else:
-            box.high[state] = min([self.high_caps[i], *(end for end in box.high[states].tolist() if end >= 0)])
-        box.active[i] = state
-        return box
+        i = int(self.terms.owner[branch // 2])
+        return box.on(branch, i, self.terms.states_of(i), self.low_caps[i], self.high_caps[i])
 
     def radius(self, cutoff: float, bound: Bound) -> Fraction | None:
         """√(2 (max(cutoff, U) − D)) rounded up; None if it is infinite."""
@@ -225,28 +98,15 @@ class Boxes:
 
     def value(self, tree: Tree, node: int, box: Box) -> Bound:
         """D, or ∞ for an empty box."""
-        if empty(box):
+        if box.empty():
             return INFINITE
         cuts, weights, terms = self.standing(tree, node, box)
         push = Whole(weights @ self.terms.slopes.values[cuts], tree.weights.unit * self.terms.slopes.unit)
         paid = Whole(weights * self.terms.offsets.values[cuts], tree.weights.unit * self.terms.offsets.unit).sum()
         mass = Whole(grouped(weights, self.terms.owner[terms], self.n), tree.weights.unit).fractions()
-        return self.relaxed(mass, box) + paid - push.squares() / 2
-
-    def relaxed(self, mass: list[Fraction], box: Box) -> Bound:
-        """Σ_i [min over t ∈ {low, high} of min(t, κ_i) − Λ_i t/c_i] − Λ_i R_i, R_i = 0 where a state stands for i."""
-        total, costs = Fraction(0), self.costs.fractions()
-        for i, (each, cost, cap, term) in enumerate(zip(mass, costs, self.caps, box.active.tolist(), strict=True)):
-            least, most = (Fraction(int(ends[term]), self.grid) for ends in (box.low, box.high))
-            mean = term >= self.terms.states
-            if (most < 0 or (mean and box.reach[i] < 0)) and each > 0:
-                return -INFINITE
-            reach = Fraction(max(int(box.reach[i]), 0), self.grid) if mean else Fraction(0)
-            slope, first = each / cost, max(least - cost * reach, Fraction(0))
-            last = max(most - cost * reach, Fraction(0))
-            end = cap if most < 0 else min(last, cap) - slope * last
-            total += min(min(first, cap) - slope * first, end) - each * reach
-        return total
+        prices = zip(mass, self.costs.fractions(), self.caps, strict=True)
+        least = sum(box.least(i, *each, self.terms.states, self.grid) for i, each in enumerate(prices))
+        return least + paid - push.squares() / 2
 
     def shrunk_by(
         self, tree: Tree, chosen: list[int], nodes: list[int], bounds: list[Bound], boxes: list[Box]
@@ -286,18 +146,3 @@ class Boxes:
                 reach = np.where(reach < 0, found, np.minimum(reach, found))
             high = np.where(box.high < 0, up, np.minimum(box.high, up))
             yield Box(np.maximum(box.low, down), high, reach, box.active)
-
-
-def empty(box: Box) -> bool:
-    return bool(((box.low > box.high) & (box.high >= 0)).any())
-
-
-def lengths(rows: Whole) -> Whole:
-    """The norms of the rows, rounded up."""
-    squares = Whole((rows.values * rows.values).sum(axis=1), rows.unit**2).fractions()
-    return common([root_up(each, 1 << 160 + max(0, size_of(each))) for each in squares])
-
-
-def size_of(number: Fraction) -> int:
-    """About −log₂ of a number ≥ 0."""
-    return number.denominator.bit_length() - number.numerator.bit_length() if number else 0

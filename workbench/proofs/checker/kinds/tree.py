@@ -16,7 +16,9 @@ import numpy as np
 from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.kinds._boxes import AGAIN, Boxes, Tree, terms_of
+from workbench.proofs.checker.kinds._boxes import Boxes
+from workbench.proofs.checker.kinds._nodes import AGAIN, Tree
+from workbench.proofs.checker.kinds._terms import terms_of
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, Whole, exact
 

@@ -2,6 +2,7 @@
 
 from workbench.proofs.checker.outputs import (
     chain,
+    dyads,
     flow,
     graph,
     linear,
@@ -13,4 +14,4 @@ from workbench.proofs.checker.outputs import (
     tree,
 )
 
-DEFINITIONS = (chain, flow, graph, linear, matching, motif, multiclass, multilabel, structured, tree)
+DEFINITIONS = (chain, dyads, flow, graph, linear, matching, motif, multiclass, multilabel, structured, tree)

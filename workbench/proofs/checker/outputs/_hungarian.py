@@ -11,7 +11,8 @@ import numpy as np
 
 from workbench.proofs.checker.whole import Array, zeros
 
-FREE, FAR = -1, float("inf")  # without a mate; out of reach
+FREE = -1  # without a mate
+FAR = float("inf")
 
 
 def worth(gains: Array, mates: Array) -> int:
@@ -25,7 +26,7 @@ def heaviest_rival(gains: Array, mates: Array) -> int:
     weights = []
     for j in np.flatnonzero(mates >= 0):
         without = gains.copy()
-        without[j, mates[j]] = 0
+        without[j, mates[j]] = -FAR
         weights.append(heaviest(without))
     room = np.delete(gains[mates < 0], mates[mates >= 0], axis=1)
     if room.size:
@@ -37,11 +38,9 @@ def heaviest(gains: Array) -> int:
     """The weight of a heaviest matching for whole gains (J, K) of any sign: that of a cover, rows entering one by
     one.
     """
-    gains = np.maximum(gains, 0)
     rows, columns = gains.shape
     u, v, mate, mates = zeros(rows), zeros(columns), np.full(columns, FREE), np.full(rows, FREE)
     for new in range(rows):
-        u[new] = max(int((gains[new] - v).max()), 0)
         entered, reached = {new: 0}, np.full(columns, FAR, object)
         parent, settled = np.full(columns, FREE), np.zeros(columns, bool)
         row, here, leaver, length = new, 0, new, u[new]

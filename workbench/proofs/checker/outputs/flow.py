@@ -32,8 +32,9 @@ class Flow(Structure):
     blocks = 1
 
     def __init__(self, fields: Fields):
-        self.sizes, heads = fields.ints("sizes", None, within=(1, 1 << 20)), fields.ints("heads", None)
-        counts, widths = (fields.ints(name, None, within=(0, 1 << 30)) for name in ("counts", "blocks"))
+        heads, widths = fields.ints("heads", None), fields.ints("blocks", None, within=(0, 1 << 30))
+        counts = fields.ints("counts", None, within=(0, len(heads)))
+        self.sizes = fields.ints("sizes", None, within=(1, len(counts)))
         fits = self.sizes.sum() == len(counts) and counts.sum() == len(heads)
         demand(fits, f"{fields.of}sizes, counts and heads do not fit together")
         self.n, self.dim = len(self.sizes), int(widths.sum())

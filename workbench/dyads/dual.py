@@ -1,0 +1,249 @@
+"""The dual bound of dyadic models at any slopes, proven, and an ascent that finds slopes; for pairs in any number.
+
+With slopes g_i, weights ω_i = π_i g_i, S = Σ ω_i l_i r_iᵀ, c = ½ Σ ω_i (l_i, r_i), Q = ½ [[λI, S], [Sᵀ, λI]] and
+‖S‖₂ < λ, every model in k dimensions has a regularised risk (dyads/nuclear.py) of at least
+
+    lower(g) = Σ π_i (−ℓ*(g_i)) − k cᵀQ⁻¹c − ‖Σ ω_i x_i‖²/(2λ).
+
+**What is proven.** Each part is rounded outward: sums by a-priori bounds γ_n, ‖S‖₂ by `spectral` or, where both sides
+have more than DENSE features, by `schur`; cᵀQ⁻¹c by cᵀz + ‖c‖ ‖c − Qz‖/σ with σ = ½(λ − ‖S‖₂) ≤ λ_min(Q), for the z
+of a linear solver. S stays sparse; only a matrix of the side with fewer features is dense.
+
+**Ascent.** lower is concave. With Qz = c, z = (z_l, z_r), a_i = ⟨l_i, z_l⟩ and b_i = ⟨r_i, z_r⟩,
+
+    ∂lower/∂g_i = π_i (p_i − ℓ*′(g_i)),      p_i = k (a_i b_i − a_i − b_i) − ⟨Σ ω_j x_j, x_i⟩/λ.
+
+p are the scores of the model A = −z_l 1ᵀ, B = −z_r 1ᵀ, w = −Σ ω_j x_j/λ; so where the ascent ends inside ‖S‖₂ < λ this
+model attains the bound, in any number of dimensions. Accelerated projected steps (Nesterov 1983, restarted where they
+fall; O'Donoghue & Candès 2015) climb lower(g) + μ log det(I − SᵀS/λ²), for falling μ.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from workbench.arithmetic.intervals import gamma
+from workbench.contracts import Floats
+from workbench.dyads.pairs import Dyads, Factors
+
+POWERS = 16  # squarings of SᵀS
+DENSE = 2000  # features of the smaller side, up to which a dense matrix of its size is made
+BARRIERS = (1e-4, 1e-5, 1e-6, 1e-7)  # μ
+STEPS = 400  # for each μ
+STILL = 1e-9  # gain of a step that ends a μ
+SPARE = 16  # roundings beside those of sums: prices, products, square roots
+
+
+class Parts(NamedTuple):
+    """Sides and linear features (n, ·), sparse, targets ±1 (n,), prices π (n,) of dyads with one score."""
+
+    left: sparse.csr_array
+    right: sparse.csr_array
+    linear: sparse.csr_array
+    y: Floats
+    prices: Floats
+
+
+class Point(NamedTuple):
+    """`value` of the concave function, −∞ outside of ‖S‖₂ < λ; its gradient over π; z; Σ ω_i x_i; S."""
+
+    value: float
+    gradient: Floats
+    z: tuple[Floats, Floats]
+    push: Floats
+    S: Floats
+
+
+def parts_of(dyads: Dyads) -> Parts:
+    """The parts of dyads in two classes."""
+    return Parts(dyads.left, dyads.right, dyads.linear, dyads.targets, dyads.importance / dyads.n_samples)
+
+
+def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
+    """−ℓ*(g): −yg for the hinge, −∞ unless 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
+    if loss == "squared":
+        return -g * y - g * g / 2
+    gains = -y * g
+    return np.where((gains >= 0) & (gains <= 1), gains, -np.inf)
+
+
+# ── the proven value ──────────────────────────────────────────────────────────────────────────────
+
+
+def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
+    """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain, or a slope has ℓ*(g_i) = ∞."""
+    L, R, X, y, prices = parts
+    gains = negative_conjugate(g, y, loss)
+    if not np.isfinite(gains).all():
+        return -np.inf
+    slack, weights = gamma(len(y) + L.shape[1] + R.shape[1] + SPARE), prices * g
+    S, around = product(L, R, weights), product(abs(L), abs(R), np.abs(weights))
+    error = slack * float(np.linalg.norm(around.data)) * (1 + slack)
+    sigma = 0.5 * (lam - norm_of(S) - error) * (1 - slack)
+    if not sigma > 0:
+        return -np.inf
+    sides = sparse.hstack([L, R]).tocsr()
+    c, around_c = 0.5 * (sides.T @ weights), slack * (abs(sides).T @ np.abs(weights))
+    z = solution(S, lam, c)
+    Qz, sizes = half(S, lam, z), half(abs(S), lam, np.abs(z))
+    rounding = slack * float(np.linalg.norm(sizes)) + error * float(np.linalg.norm(z))
+    residual = float(np.linalg.norm(c - Qz)) + rounding + float(np.linalg.norm(around_c))
+    size = float(np.linalg.norm(c)) + float(np.linalg.norm(around_c))
+    bent = float(c @ z) + slack * float(np.abs(c) @ np.abs(z)) + float(around_c @ np.abs(z)) + size * residual / sigma
+    push = np.abs(X.T @ weights) + slack * (abs(X).T @ np.abs(weights))
+    total = (prices * gains).sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
+    around = prices @ (np.abs(g * y) + g * g) + k * abs(bent) + push @ push / (2 * lam)
+    return float(total - 4 * slack * around)
+
+
+def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse.csr_array:
+    """Σ weights_i l_i r_iᵀ."""
+    return sparse.csr_array(L.T @ sparse.dia_array((weights[None], [0]), shape=(len(weights),) * 2) @ R)
+
+
+def half(S: sparse.csr_array, lam: float, z: Floats) -> Floats:
+    """Qz."""
+    cut = S.shape[0]
+    return 0.5 * np.concatenate([lam * z[:cut] + S @ z[cut:], S.T @ z[:cut] + lam * z[cut:]])
+
+
+def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
+    """z with Qz ≈ c: by a dense matrix of the smaller side, or by conjugate gradients."""
+    cut = S.shape[0]
+    if min(S.shape) > DENSE:
+        return sparse_linalg.cg(sparse_linalg.LinearOperator((len(c),) * 2, lambda z: half(S, lam, z)), c, rtol=1e-12)[
+            0
+        ]
+    few, many = (S, slice(cut, None)), slice(None, cut)
+    if cut < S.shape[1]:
+        few, many = (sparse.csr_array(S.T), slice(None, cut)), slice(cut, None)
+    T, own = few
+    gram = lam**2 * np.eye(T.shape[1]) - (T.T @ T).toarray()
+    z = np.empty(len(c))
+    z[own] = np.linalg.solve(gram, 2 * (lam * c[own] - T.T @ c[many]))
+    z[many] = (2 * c[many] - T @ z[own]) / lam
+    return z
+
+
+def norm_of(S: sparse.csr_array) -> float:
+    """An upper bound on ‖S‖₂."""
+    return spectral(S) if min(S.shape) <= DENSE else schur(S)
+
+
+def spectral(S: sparse.csr_array | Floats) -> float:
+    """An upper bound on ‖S‖₂: with T₀ = SᵀS, T_{j+1} = T_j², ‖T_j‖₂ = ‖T_{j+1}‖₂^½, and at last ‖T‖₂ ≤ ‖T‖_F.
+
+    Matrices are scaled to norm 1, and a product's rounding is at most γ_n ‖·‖_F ‖·‖_F.
+    """
+    S = sparse.csr_array(S)
+    first = float(np.linalg.norm(S.data))
+    if first == 0:
+        return 0.0
+    unit, slack = (S if S.shape[1] <= S.shape[0] else S.T) / first, gamma(max(S.shape) + SPARE)
+    T = (unit.T @ unit).toarray()
+    scales = [float(np.linalg.norm(T))]
+    for _ in range(POWERS):
+        T = T / scales[-1]
+        T = T @ T
+        scales.append(float(np.linalg.norm(T)))
+    bound = scales[-1] * (1 + slack)
+    for scale in reversed(scales[:-1]):
+        bound = scale * np.sqrt(bound + slack) * (1 + slack)
+    return float(first * np.sqrt(bound + slack) * (1 + slack))
+
+
+def schur(S: sparse.csr_array, rounds: int = 30) -> float:
+    """An upper bound on ‖S‖₂ without a dense matrix: ‖S‖₂² ≤ max_i (|S||S|ᵀu)_i/u_i for every u > 0 (Schur's test)."""
+    size = abs(S)
+    u = np.ones(S.shape[0])
+    for _ in range(rounds):
+        u = size @ (size.T @ u)
+        u = u / max(u.max(), 1e-300) + 1e-6
+    slack = gamma(2 * max(S.shape) + SPARE)
+    return float(np.sqrt(((size @ (size.T @ u)) / u).max() * (1 + slack)) * (1 + slack))
+
+
+# ── the ascent ────────────────────────────────────────────────────────────────────────────────────
+
+
+def risen(parts: Parts, lam: float, k: int, loss: str) -> Floats:
+    """Slopes g (n,) near the highest bound; the smaller side has at most DENSE features."""
+    y = parts.y
+    ends = (-np.inf, np.inf) if loss == "squared" else (np.minimum(-y, 0.0), np.maximum(-y, 0.0))
+    g, step = np.zeros(len(y)), lam
+    for mu in BARRIERS:
+        g, step = climbed(parts, lam, k, loss, mu, g, step, ends)
+    return g
+
+
+def climbed(
+    parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, step: float, ends: tuple[Floats | float, ...]
+) -> tuple[Floats, float]:
+    """(slopes, step) after at most STEPS accelerated steps with the barrier μ."""
+    prices, best, ahead, pace = parts.prices, point(parts, lam, k, loss, mu, g).value, g, 1.0
+    for number in range(STEPS):
+        at = point(parts, lam, k, loss, mu, ahead)
+        if not np.isfinite(at.value):
+            ahead, pace = g, 1.0
+            continue
+        while True:
+            new = np.clip(ahead + step * at.gradient, *ends)
+            moved = new - ahead
+            value, model = point(parts, lam, k, loss, mu, new).value, moved * at.gradient - moved**2 / (2 * step)
+            if value >= at.value + prices @ model - 1e-15:
+                break
+            step /= 2
+        faster = 0.5 * (1 + np.sqrt(1 + 4 * pace**2))
+        ahead, pace = np.clip(new + (pace - 1) / faster * (new - g), *ends), faster
+        gain, g, best, step = value - best, new, value, 1.05 * step
+        if gain < 0:
+            ahead, pace = g, 1.0
+        if number > 20 and abs(gain) < STILL:
+            break
+    return g, step
+
+
+def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats) -> Point:
+    """lower(g) + μ log det(I − SᵀS/λ²) in floats, and what a step needs."""
+    L, R, X, y, prices = parts
+    few, many = (L, R) if L.shape[1] < R.shape[1] else (R, L)
+    weights = prices * g
+    S = product(many, few, weights).toarray()
+    try:
+        root = np.linalg.cholesky(np.eye(S.shape[1]) - S.T @ S / lam**2)
+    except np.linalg.LinAlgError:
+        return Point(-np.inf, g, (g, g), g, S)
+    inverse = linalg.cho_solve((root, True), np.eye(S.shape[1])) / lam**2
+    c_many, c_few = 0.5 * (many.T @ weights), 0.5 * (few.T @ weights)
+    z_few = inverse @ (2 * (lam * c_few - S.T @ c_many))
+    z_many = (2 * c_many - S @ z_few) / lam
+    push = X.T @ weights
+    a, b, bent = many @ z_many, few @ z_few, S @ inverse
+    value = prices @ negative_conjugate(g, y, loss) - k * (c_many @ z_many + c_few @ z_few) - push @ push / (2 * lam)
+    near = np.asarray(few.multiply(many @ bent).sum(axis=1)).ravel()
+    gradient = k * (a * b - a - b) - X @ push / lam - (y if loss == "hinge" else y + g) - 2 * mu * near
+    z = (z_many, z_few) if few is R else (z_few, z_many)
+    return Point(float(value + 2 * mu * np.log(np.diag(root)).sum()), gradient, z, push, S)
+
+
+def attaining(parts: Parts, lam: float, k: int, loss: str, g: Floats, turn: float = 0.3) -> Factors:
+    """The model of one score that the slopes g speak for: A = −z_l 1ᵀ, B = −z_r 1ᵀ, w = −Σ ω_i x_i/λ.
+
+    Where ‖S‖₂ = λ more is free: `turn` times the singular vectors (u, −v) of ‖S‖₂ along a direction across 1.
+    """
+    at = point(parts, lam, k, loss, 0.0, g)
+    if not np.isfinite(at.value):
+        at = point(parts, lam, k, loss, 0.0, 0.999 * g)
+    z_left, z_right = at.z
+    A, B = -np.outer(z_left, np.ones(k)), -np.outer(z_right, np.ones(k))
+    if k > 1:
+        S = product(parts.left, parts.right, parts.prices * g).toarray()
+        u, _, v = np.linalg.svd(S, full_matrices=False)
+        across = np.where(np.arange(k) % 2 == 0, 1.0, -1.0)
+        across[-1] = across[-1] if k % 2 == 0 else 0.0
+        A, B = A + turn * np.outer(u[:, 0], across), B - turn * np.outer(v[0], across)
+    return Factors(A[:, None, :], B[:, None, :], -at.push[:, None] / lam)

@@ -1,0 +1,44 @@
+"""chaine: CRFsuite's core with dicts as features; the objective is that of python-crfsuite.
+
+    theirs   min Σ_i h_i(w) + c₂ ‖w‖²           h_i the negative log-likelihood of sequence i
+    ours     min λ/2 ‖w‖² + 1/n Σ_i h_i(w),     c₂ = λn/2, c₁ = 0;  n counts the samples, whose weights must be equal
+
+all_possible_states, all_possible_transitions and min_freq = −10³⁰⁰ give every pair a weight. `budget` is the number of
+iterations. A label that no sequence has is unknown to chaine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from workbench.learners._peers import equal, likelihood, needs
+from workbench.learners.python_crfsuite import attributes, shape, weights
+from workbench.learners.sklearn_crfsuite import SETTINGS
+
+
+@needs("chaine", "chaine")
+def fit(problem, formulation, budget, rng):
+    """chaine's L-BFGS, `budget` iterations at most; every pair has a weight."""
+    from chaine.crf import Model, Trainer
+    from chaine.logging import set_verbosity
+
+    risk = likelihood(formulation, problem, "chaine")
+    shape(problem)
+    n = equal(risk, "chaine")
+    runs = [problem.places(np.array([i]))[1] for i in risk.samples]
+    settings = SETTINGS | {"c1": 0.0, "c2": risk.mu * n / 2, "max_iterations": budget, "epsilon": 1e-9, "delta": 0.0}
+    data = [attributes(problem.inputs[run]) for run in runs], [list(map(str, problem.labels[run])) for run in runs]
+    set_verbosity(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model")
+        Trainer("lbfgs", **settings).train(*data, model_filepath=path)
+        model = Model(path)
+    found = [{tuple(each.values())[:2]: each["weight"] for each in rows} for rows in (model.states, model.transitions)]
+    return weights(problem, SimpleNamespace(state_features=found[0], transitions=found[1]))
+
+
+NAMES = {"chaine": fit}
