@@ -14,10 +14,13 @@ from pathlib import Path
 from . import convex
 from .files import Malformed, Unknown, digest, header, need, read_arrays, read_json
 from .formulations import INF, program
-from .proofs import KINDS, Refused, demand
+from .proofs import Refused, cuts, demand, tangent
+from .slopes import slopes
 from .structures import TooGreat
+from .trees import tree
 
 __all__ = ["Verdict", "check"]
+KINDS = {"cuts": cuts, "tangent": tangent, "tree": tree, "slopes": slopes}
 
 
 @dataclass
@@ -78,7 +81,7 @@ def _compare(record, first, arrays, verdict, ends):
     demand(record["oracle"] == "exact", "the oracle is exact")
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
-    verdict.rounded = kind in ("tangent", "tree")
+    verdict.rounded = kind in ("tangent", "tree", "slopes")
     verdict.reached, verdict.gap = max(ends.upper, ends.saved), relative_gap(ends.upper, ends.lower, ends.start)
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"
