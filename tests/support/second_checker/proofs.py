@@ -25,13 +25,14 @@ def demand(condition, sentence):
 
 @dataclass
 class Ends:
-    """L, U, F(θ) at the saved θ, F(θ₀), and whether there are fractions."""
+    """L, U, F(θ) at the saved θ, F(θ₀), whether there are fractions, and whether other checkers may prove a lower L."""
 
     lower: Fraction | float
     upper: Fraction | float
     saved: Fraction | float
     start: Fraction | float
     fractions: bool = False
+    loose: bool = False
 
 
 def take(arrays, name, dtype, shape):

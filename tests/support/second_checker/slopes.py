@@ -4,6 +4,7 @@
 
 Q ≻ 0 just where ‖S‖₂ < λ (a Schur complement of 2Q is λI − SᵀS/λ), and then the Schur complement of Q in
 [[Q, c], [cᵀ, 0]] is −cᵀQ⁻¹c: one elimination in whole numbers decides the former and gives the latter exactly.
+`loose` says that ‖S‖₂ is nearly λ, so that a checker which bounds the latter may prove less (§12).
 """
 
 import math
@@ -14,7 +15,7 @@ from .formulations import INF
 from .proofs import Ends, read, take
 from .structures import TooGreat
 
-MOST_FEATURES = 200
+MOST_FEATURES, NEARLY = 200, 1 - Fraction(1, 10**6)
 
 
 def slopes(problem, arrays):
@@ -22,13 +23,15 @@ def slopes(problem, arrays):
     found = exact(take(arrays, "slopes", "<f8", (problem.n, problem.L)))
     if sum(problem.data.columns[side] for side in ("left", "right")) > MOST_FEATURES:
         raise TooGreat(f"the sides have more than {MOST_FEATURES} features")
-    lower = sum((of_class(problem, c, [row[c] for row in found]) for c in range(problem.L)), Fraction(0))
+    bounds = [of_class(problem, c, [row[c] for row in found]) for c in range(problem.L)]
     upper = problem.objective(theta)
-    return Ends(lower, upper, upper, problem.objective(problem.start()))
+    lower = -INF if any(bound == -INF for bound, _ in bounds) else sum(bound for bound, _ in bounds)
+    loose = any(near for _, near in bounds)
+    return Ends(lower, upper, upper, problem.objective(problem.start()), loose=loose)
 
 
 def of_class(problem, c, g):
-    """The bound of class c; −∞ where a slope is outside the domain of ℓ* or ‖S‖₂ ≥ λ."""
+    """The bound of class c, −∞ where a slope is outside the domain of ℓ* or ‖S‖₂ ≥ λ; and whether ‖S‖₂ is nearly λ."""
     lam, data, squared = problem.lam, problem.data, problem.settings["loss"] == "squared"
     left, f = data.columns["left"], data.columns["left"] + data.columns["right"]
     matrix, pushed, total = {(i, i): lam for i in range(f)}, {}, Fraction(0)  # 2Q and 2c, the latter in row f
@@ -37,7 +40,7 @@ def of_class(problem, c, g):
             continue
         y, omega = problem.target(i, c), price * g[i]
         if not squared and not 0 <= -y * g[i] <= 1:
-            return -INF
+            return -INF, False
         total += price * (-y * g[i] - (g[i] ** 2 / 2 if squared else 0))
         first, second = data.sides["left"][i], {left + b: x for b, x in data.sides["right"][i].items()}
         for b, r in second.items():
@@ -49,8 +52,9 @@ def of_class(problem, c, g):
             pushed[place] = pushed.get(place, 0) + omega * x
     corner = schur_corner(matrix, f)
     if corner is None:
-        return -INF
-    return total + problem.k * corner / 2 - sum(x * x for x in pushed.values()) / (2 * lam)
+        return -INF, False
+    loose = schur_corner(matrix | {(i, i): lam * NEARLY for i in range(f)}, f) is None
+    return total + problem.k * corner / 2 - sum(x * x for x in pushed.values()) / (2 * lam), loose
 
 
 def schur_corner(matrix, f):
