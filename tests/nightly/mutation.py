@@ -116,12 +116,14 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
 DIRECT = {  # what calls a module by itself, and comes first
     **dict.fromkeys(("archive", "faults"), (FILES,)),
     **dict.fromkeys(("check", "program"), (VERDICTS,)),
-    **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    **dict.fromkeys(("balls", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    "formulations/smooth": (FORMULATIONS, ENCLOSURES),
     "contracts": (VERDICTS, FORMULATIONS, STRUCTURES),
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys(("kinds/tree", "kinds/_boxes", "formulations/self_paced"), (SEARCHES,)),
+    **dict.fromkeys(("kinds/tree", "kinds/_boxes"), (SEARCHES,)),
+    "formulations/self_paced": (FORMULATIONS, SEARCHES),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance

@@ -130,16 +130,28 @@ def test_logs_of_what_lies_between_two_numbers():
         assert hi == log(3, P)[1] - 9 * log(2, P)[0]
 
 
+def ends_of(ball):
+    return tuple(np.asarray(each).tolist() for each in (ball.lo, ball.hi))
+
+
 def test_balls_are_rounded_outward():
     ball = Ball(objects([5, 8, 1023]), objects([6, 8, 1025]))
     moved, move = ball.shifted(8)
     assert (move, moved.lo.tolist(), moved.hi.tolist()) == (3, [0, 1, 127], [1, 1, 129])
-    assert ball.shifted(11)[1] == 0
+    assert ball.shifted(11)[1] == ball.shifted(12)[1] == ball.shifted(30)[1] == 0
     assert ball.shifted(10)[1] == 1
     other = ball.over(3, 4)
     assert (other.lo.tolist(), other.hi.tolist()) == ([1, 2, 255], [2, 3, 342])
     assert (ball.scaled(3).lo[0], ball.scaled(3).hi[0]) == (15, 18)
     assert ball.sum() == (1036, 1039)
+    one, two = Ball(objects([2, 3]), objects([5, 7])), Ball(objects([11, 13]), objects([17, 19]))
+    assert ends_of(one[1:]) == ([3], [7])
+    assert ends_of(one.times(two)) == ([22, 39], [85, 133])
+    assert ends_of(one.product(two)) == (61, 218)
+    held = Ball.empty(3)
+    held.put(slice(1, 3), one)
+    assert ends_of(held) == ([0, 2, 3], [0, 5, 7])
+    assert held.lo.dtype == object
     try:
         Ball(objects([0, 0]), objects([1, 1])).sum()
     except Imprecise:

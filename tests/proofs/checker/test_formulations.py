@@ -176,6 +176,28 @@ def test_settings_that_do_not_fit_the_data():
     assert said(halves).statement
 
 
+def test_settings_that_the_first_format_left_out():
+    """The defaults of docs/certificate-format.md §9, which format 1 left to the reader."""
+    costs = {"lam2": 0.1, "lam1": 0.0, "K": 1.0, "factoring": "unordered"}
+    expected = {
+        "soft-margin": {"lam": 0.1, "rescaling": "margin", "declare": "cuts"},
+        "hard-margin": {"lam": 1.0},
+        "perceptron": {"lam": 1.0},
+        "crf": {"lam": 0.1},
+        "weighted-risk": {"lam": 0.1, "loss": "hinge"},
+        "completed-ssvm": {"C": 10.0, "states": None, "kept": None},
+        "self-paced": {"C": 10.0, "K": 1.0},
+        "simplex-cost-learning": costs,
+        "fixed-cost": costs | {"v": None, "parts": 0, "left_out": 0},
+        "normalized-cost-learning": costs | {"counts": "expected", "baseline": None},
+    }
+    for name, settings in expected.items():
+        kind = Formulation.find(name, 1)
+        assert {key: setting.default for key, setting in kind.settings.items()} == settings, name
+        assert kind.loose == (name in ("completed-ssvm", "self-paced") or "cost" in name), name
+        assert kind.hard == (name in ("hard-margin", "perceptron")), name
+
+
 def test_samples_that_weigh_nothing_any_more():
     found = case("completed-ssvm of multiclass", C=10.0)
     found.arrays["data_weights"] = np.where(found.arrays["data_weights"] > 0, 5e-324, 0.0)[
@@ -253,7 +275,7 @@ def test_the_class_of_an_input_is_its_greatest_column():
     for p in (1, 2, 3, 4):
         rows = 60
         kept = rng.random((rows, p)) < 0.6
-        dense = np.where(kept, rng.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 1.0], (rows, p)), 0.0)
+        dense = np.where(kept, rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.0], (rows, p)), 0.0)
         indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         X = Rows(dense[kept], np.nonzero(kept)[1], indptr, p)
         structure = Labels(2, X, p)

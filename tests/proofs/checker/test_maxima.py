@@ -162,6 +162,17 @@ def test_two_labels_are_cut_as_by_listing_all():
                 assert all(abs(f) <= t for f, t in zip(flows, theta.tolist(), strict=True))
 
 
+def test_two_labels_of_many_nodes_need_no_listing():
+    n = 40
+    found = structure(
+        "graph", classes=[0, 1], cost=[[0.0, 1.0], [1.0, 0.0]], labels=[0] * n, offsets=[0, n], weights=[1.0],
+        n_inputs=1, ends=[0, n - 1], edges=[(v, v + 1) for v in range(n - 1)], pairs=np.ones((n - 1, 1)),
+        data=np.ones(n), indices=[0] * n, indptr=range(n + 1), loss="hamming",
+    )  # fmt: skip
+    assert found.margin(Whole(objects([0, 1, 5])), np.array([0])).fractions() == [2 * n]
+    assert found.margin(Whole(objects([0, -3, 5])), np.array([0])).fractions() == [0]
+
+
 def test_a_flow_beyond_its_capacities_is_a_bug():
     kept, told = _cuts.largest_flow, "a flow exceeds its capacities, which is a bug of the checker"
     gains, theta, edges = objects([1, -1]), objects([2]), np.array([[0, 1]])
@@ -318,6 +329,18 @@ def test_data_that_are_refused():
             assert not refusal(structure, name, loss=word)
     assert refusal(structure, "chain", offsets=[0]) == refusal(structure, "chain", offsets=np.zeros(0, np.int64))
     assert not refusal(structure, "chain", offsets=[0, places], weights=[1.0])
+    nothing = {
+        "labels": np.zeros(0, np.int64),
+        "offsets": [0],
+        "data": [],
+        "indices": np.zeros(0, np.int64),
+        "indptr": [0],
+    }
+    nothing |= {"weights": np.zeros(0)}
+    assert refusal(structure, "chain", **nothing) == "data_offsets do not say where sequences start"
+    nothing |= {"edges": np.zeros((0, 2), np.int64), "ends": [0], "pairs": np.zeros((0, 1))}
+    for name in ("tree", "graph"):
+        assert refusal(structure, name, **nothing) == "data_offsets do not say where samples start"
     for name in ("tree", "graph"):
         for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 9)):
             assert changed(name, "ends", at, value) == "data_ends do not say where samples start"

@@ -54,7 +54,7 @@ class Boxes:
         form = program.formulation
         self.upper, self.slopes = upper, form.structure.dense(owners, outputs)
         self.offsets, self.costs, self.caps = form.structure.loss(owners, outputs), form.costs, form.caps.fractions()
-        self.starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        self.starts = np.unique(owners, return_index=True)[1]
         self.n, self.owner = (
             len(self.starts),
             np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(owners)])),

@@ -108,7 +108,7 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     demand(len(q), "it has no variable")
     demand(len(sizes) >= 3, "its cones are fewer than three numbers")
     cones = Cones(sizes[0], sizes[1], tuple(sizes[3:]), sizes[2])
-    demand(min(sizes[3:], default=1) > 0 and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
+    demand(0 not in sizes[3:] and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
     P, A = matrix(fields, "P", len(q), len(q), read), matrix(fields, "A", len(b), len(q), read)
     entries = {(row, column): value for row, column, value in P[0] if value}
     demand(all(entries.get((j, i)) == value for (i, j), value in entries.items()), "P is not symmetric")
