@@ -148,6 +148,11 @@ def test_balls_are_rounded_outward():
     assert ends_of(one[1:]) == ([3], [7])
     assert ends_of(one.times(two)) == ([22, 39], [85, 133])
     assert ends_of(one.product(two)) == (61, 218)
+    assert ends_of(Ball(objects([0, 3]), objects([1, 4]))[:2]) == ([0, 3], [1, 4])
+    assert Ball(objects([0, 3]), objects([1, 4])).sum() == (3, 5)
+    assert len(one) == 2
+    square = Ball(objects(range(4)).reshape(2, 2), objects(range(5, 9)).reshape(2, 2))
+    assert ends_of(square.turned()) == ([[0, 2], [1, 3]], [[5, 7], [6, 8]])
     held = Ball.empty(3)
     held.put(slice(1, 3), one)
     assert ends_of(held) == ([0, 2, 3], [0, 5, 7])
@@ -230,7 +235,8 @@ def check_log_sums(rng):
                 assert none.lo.fractions() == found.lo.fractions()
                 assert none.hi.fractions() == found.hi.fractions()
                 assert none.radius == 0
-                assert len(none.gradient) == 0 or not none.gradient.values.any()
+                assert len(none.gradient) in (0, structure.dim)
+                assert not none.gradient.values.any()
 
 
 def magnitudes(structure):

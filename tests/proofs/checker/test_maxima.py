@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 from chance.against import refusal
@@ -381,6 +382,30 @@ def test_trees_of_three_labels_are_labelled_as_by_listing_all():
                 total = found.gains(w, own, listed).fractions()
                 highest = max(a + b for a, b in zip(total, found.loss(own, listed).fractions(), strict=True))
                 assert found.margin(w, at).fractions() == [highest], (loss, edges)
+
+
+def test_chains_cost_what_their_loss_says():
+    """The costs of all letters, divided by their number or not; and the maximum over all labellings."""
+    rng = np.random.default_rng(5)
+    for loss in ("hamming", "hamming-normalised"):
+        cost = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+        found = structure(
+            "chain", classes=[0, 1, 2], cost=cost, labels=[0, 1, 2, 1], offsets=[0, 3, 4], weights=[1.0, 1.0],
+            n_inputs=1, data=[1.0, -1.0, 0.5, 2.0], indices=[0] * 4, indptr=range(5), loss=loss,
+        )  # fmt: skip
+        for i, truth in ((0, [0, 1, 2]), (1, [1])):
+            listed, parts = found.outputs(i), len(truth) if "normal" in loss else 1
+            own, at = np.full(len(listed), i), np.array([i])
+            losses = [
+                Fraction(int(sum(cost[a, b] for a, b in zip(truth, y, strict=False))), parts) for y in listed.tolist()
+            ]
+            assert found.loss(own, listed).fractions() == losses
+            assert found.least_loss(at) == min(each for each in losses if each)
+            for _ in range(3):
+                w = Whole(objects(rng.integers(-4, 5, found.dim).tolist()), 3)
+                gains = found.gains(w, own, listed).fractions()
+                assert found.margin(w, at).fractions() == [max(a + b for a, b in zip(gains, losses, strict=True))]
+                assert found.slack(w, at).fractions() == [max(b * (1 + a) for a, b in zip(gains, losses, strict=True))]
 
 
 def test_trees_are_forests():

@@ -12,7 +12,7 @@ from chance.against import about, check_ends, check_verdict, refusal, said
 from chance.certificates import WIDE, case_of, certificates
 
 from workbench.proofs.checker.kinds import _boxes
-from workbench.proofs.checker.kinds._boxes import AGAIN, Tree, size_of
+from workbench.proofs.checker.kinds._boxes import AGAIN, Tree, grid_of, size_of
 from workbench.proofs.checker.whole import Whole, objects
 
 INFINITE = float("inf")
@@ -150,3 +150,6 @@ def test_the_size_of_a_number():
         (Fraction(3, 5), 1),
     ):
         assert size_of(number) == size
+        assert grid_of(number) == 2 ** (160 + size)
+    assert grid_of(Fraction(1 << 200)) == grid_of(Fraction(1 << 160)) == 1
+    assert grid_of(Fraction(1 << 159)) == 2

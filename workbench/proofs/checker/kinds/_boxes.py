@@ -59,9 +59,9 @@ class Boxes:
             len(self.starts),
             np.repeat(np.arange(len(self.starts)), np.diff([*self.starts, len(owners)])),
         )
-        self.grid = 1 << max(160 + size_of(upper), 0)
+        self.grid = grid_of(upper)
         squares = Whole((self.slopes.values * self.slopes.values).sum(axis=1), self.slopes.unit**2).fractions()
-        self.norms = common([root_up(each, 1 << 160 + max(0, size_of(each))) for each in squares])
+        self.norms = common([root_up(each, grid_of(each)) for each in squares])
         self.low_caps = objects(int(cap * self.grid) for cap in self.caps)
         self.high_caps = objects(-int(-cap * self.grid // 1) for cap in self.caps)
 
@@ -143,6 +143,11 @@ class Boxes:
             down = np.maximum(least, 0) * self.costs.values * self.grid // unit
             up = -(-np.maximum(most, 0) * self.costs.values * self.grid // unit)
             yield np.maximum(low, down), np.where(high < 0, up, np.minimum(high, up))
+
+
+def grid_of(number: Fraction) -> int:
+    """2^g with g about 160 − log₂ of a number ≥ 0, and at least 0."""
+    return 1 << max(160 + size_of(number), 0)
 
 
 def size_of(number: Fraction) -> int:

@@ -114,8 +114,8 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     demand(all(entries.get((j, i)) == value for (i, j), value in entries.items()), "P is not symmetric")
     demand(len({row for row, _ in entries}) <= MOST_CURVED, f"P has more than {MOST_CURVED} rows that are not 0")
     fields.done()
-    whole, unit = read(constant.reshape(1))
-    return Numbers(P, read(q), A, read(b), Fraction(whole[0], unit), cones)
+    (whole,), unit = read(constant.reshape(1))
+    return Numbers(P, read(q), A, read(b), Fraction(whole, unit), cones)
 
 
 def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[list[tuple[int, int, int]], int]:

@@ -138,7 +138,7 @@ class Pairwise(Structure):
         if self.k ** min(size, MOST_OUTPUTS) > MOST_OUTPUTS:
             raise Malformed(f"sample {sample} has {self.k}^{size} labellings, too many to list")
         found = np.full((self.k**size, self.width), -1, np.int64)
-        found[:, :size] = np.indices((self.k,) * size).reshape(size, -1).T
+        found[:, :size] = np.indices((self.k,) * size).reshape(size, self.k**size).T
         return found
 
     @cached_property

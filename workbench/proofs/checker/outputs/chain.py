@@ -133,7 +133,7 @@ class Chain(Labelled):
         if self.k ** min(length, MOST_OUTPUTS) > MOST_OUTPUTS:
             raise Malformed(f"sequence {sample} has {self.k}^{length} labellings, too many to list")
         found = np.full((self.k**length, self.width), -1, np.int64)
-        found[:, :length] = np.indices((self.k,) * length).reshape(length, -1).T
+        found[:, :length] = np.indices((self.k,) * length).reshape(length, self.k**length).T
         return found
 
     def magnitudes(self) -> Array:

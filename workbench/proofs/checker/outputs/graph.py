@@ -65,7 +65,7 @@ class Graph(Pairwise):
         """The scores of all labellings."""
         few = self.k ** min(len(scored.nodes), MOST_OUTPUTS) <= MOST_OUTPUTS
         demand(few, f"sample {scored.sample} has too many labellings to look at all of them")
-        listed = np.indices((self.k,) * len(scored.nodes)).reshape(len(scored.nodes), -1)
+        listed = np.indices((self.k,) * len(scored.nodes)).reshape(len(scored.nodes), self.k ** len(scored.nodes))
         found = zeros(listed.shape[1])
         for node, labels in zip(scored.nodes, listed, strict=True):
             found += node[labels]
