@@ -481,8 +481,9 @@ def test_flows_that_are_refused():
     sizes, counts = found.sizes, np.diff(found.first) - 3
     node = int(np.flatnonzero(counts)[0])
     at = int(counts[:node].sum())
-    for value in (int(found.own[node]), -1, int(found.size_at[node]), 99):
-        assert changed("flow", "heads", at, value) == links
+    last = at + int(counts[node]) - 1
+    for place, value in ((at, int(found.own[node])), (at, -1), (last, int(found.size_at[3 * node])), (last, 99)):
+        assert changed("flow", "heads", place, value) == links
     many = int(np.flatnonzero(counts > 1)[0])
     at = int(counts[:many].sum())
     heads = next(case for case in certificates() if case.name == "soft-margin of flow").arrays["data_heads"]

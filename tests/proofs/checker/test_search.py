@@ -104,8 +104,18 @@ def weighted():
     """The same with other multipliers and cutoffs, so that nodes are cut off, or bounds become infinite."""
     found = []
     for number, case in enumerate(trees()[:12]):
-        for factor, cutoff in ((0.0, None), (8.0, -INFINITE), (1.0, -INFINITE), (0.5, 0.25)):
+        for factor, cutoff in (
+            (0.0, None),
+            (8.0, -INFINITE),
+            (1.0, -INFINITE),
+            (0.5, 0.25),
+            (10.0, None),
+            (20.0, -INFINITE),
+        ):
             new = case.copy("")
+            if factor >= 10:  # features so small that nodes prove something, and ends of boxes are what counts
+                new.arrays["data_data"] = new.arrays["data_data"] / 32
+                new.sign()
             new.name = f"{case.name} {number} times {factor} cut off at {cutoff}"
             new.arrays["tree_data"] = new.arrays["tree_data"] * factor
             if cutoff is not None:

@@ -59,7 +59,7 @@ def listed_sums(structure: Structure, theta: Whole, samples: Array, masses: Arra
     least_q, most_q = (low << P) // most[number], -((-high << P) // least[number])
     middle = (least_q + most_q) >> 1
     gradient = structure.combined(owners, outputs, Whole(middle * masses[number], 1 << P))
-    reach = 2 * structure.magnitudes()[owners] * masses[number]
+    reach = structure.magnitudes()[owners] * masses[number]  # twice that, of half an interval and half a unit
     radius = Fraction(int(((most_q - least_q + 1) * reach).sum()), structure.unit << P)
     return Sums(Whole(lo, 1 << P), Whole(hi, 1 << P), gradient, radius)
 

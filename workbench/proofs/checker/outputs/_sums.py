@@ -63,6 +63,9 @@ class Ball:
     def product(self, other: Ball) -> Ball:
         return Ball(self.lo @ other.lo, self.hi @ other.hi)
 
+    def dense(self, other: Ball) -> Ball:
+        return Ball(dense_product(self.lo, other.lo), dense_product(self.hi, other.hi))
+
     def sum(self) -> tuple[int, int]:
         if not self.lo.any():
             raise Imprecise
@@ -118,8 +121,7 @@ def backward(alphas: list[Ball], u: Ball, E: Ball, P: int, mass: int) -> tuple[B
     for t in reversed(range(len(u))):
         here = alphas[t].times(beta)
         shares.put(t, here.scaled(1 << P).over(*here.sum()))
-        if t < len(u) - 1:
-            scaled.put(t, alphas[t].scaled(mass << 3 * P).over(*alphas[t].times(before).sum()))
+        scaled.put(t, alphas[t].scaled(mass << 3 * P).over(*alphas[t].times(before).sum()))
         onward.put(t, u[t].times(beta).shifted(P)[0])
         before = onward[t].product(later)
         beta = before.shifted(P)[0]
@@ -128,9 +130,8 @@ def backward(alphas: list[Ball], u: Ball, E: Ball, P: int, mass: int) -> tuple[B
 
 def pair_sums(left: Ball, right: Ball, starts: Array) -> Ball:
     """Σ_t left_t(a) right_{t+1}(b) within the sequences."""
-    first = np.setdiff1d(np.arange(starts[-1]), starts[1:] - 1)
-    sides = ((left.lo, right.lo), (left.hi, right.hi))
-    return Ball(*(dense_product(one[first].T, other[first + 1]) for one, other in sides))
+    first = np.setdiff1d(np.arange(starts[-1]), starts - 1)
+    return left[first].turned().dense(right[first + 1])
 
 
 def gradient_of(chain: Chain, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:
