@@ -99,7 +99,7 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "_boxes": "self-paced",
     "self_paced": "self-paced",
     "completed": "completed",
-    "costs": "cost-l",
+    "costs": "cost",
     "fixed_cost": "fixed-cost",
     "_errors": "cost",
     "_rounding": "cost|completed",
