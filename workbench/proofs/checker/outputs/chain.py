@@ -135,10 +135,10 @@ class Chain(Labelled):
 
     def outputs(self, sample: int) -> Array:
         length = int(self.lengths[sample])
-        if length * math.log(self.k) > math.log(MOST_OUTPUTS + 0.5):
+        if self.k ** min(length, MOST_OUTPUTS) > MOST_OUTPUTS:
             raise Malformed(f"sequence {sample} has {self.k}^{length} labellings, too many to list")
         found = np.full((self.k**length, self.width), -1, np.int64)
-        found[:, :length] = np.indices((self.k,) * length).reshape(length, -1).T
+        found[:, :length] = np.indices((self.k,) * length).reshape(length, self.k**length).T
         return found
 
     def magnitudes(self) -> Array:
