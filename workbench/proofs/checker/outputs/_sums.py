@@ -84,7 +84,7 @@ def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P
     count, k = s.unary.shape
     tops, top = s.unary.max(axis=1), int(s.pairs.max())
     u = Ball(*(each.reshape(count, k) for each in exp((s.unary - tops[:, None]).ravel(), s.unit, P)))
-    E = Ball(*(each.reshape(k, k) for each in exp((s.pairs - top).ravel(), s.unit, P)))
+    E = Ball(*(each.reshape(k, k) for each in exp((s.pairs[0] - top).ravel(), s.unit, P)))
     runs = [forward(u[start:stop], E, P) for start, stop in pairwise(s.starts.tolist())]
     steps, moved = np.diff(s.starts), objects(shift for _, shift in runs)
     offset = np.add.reduceat(tops, s.starts[:-1]) + (steps - 1).astype(object) * top - s.own
