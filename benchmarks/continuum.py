@@ -387,7 +387,7 @@ def half_interval(values: Floats) -> float:
 def ahead(rows: list[dict[str, Any]], one: str, other: str, key: str = "error") -> int:
     """1 where `one` errs less by more than the interval of the difference fold by fold, −1 where more, else 0."""
     less = errors_of(rows, other, key) - errors_of(rows, one, key)
-    return int(np.sign(less.mean())) if abs(less.mean()) > half_interval(less) else 0
+    return int(np.sign(less.mean())) if len(less) > 1 and abs(less.mean()) > half_interval(less) else 0
 
 
 def crossings(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
