@@ -37,8 +37,8 @@ def draw(arrays):
         columns,
         (7.2, 2.4 * -(-len(names) // columns) + 0.7),
         f"Joint likelihood leads on {few} of {len(names)} data sets with few samples, on {many} with many",
-        "Share of wrong labels on data held out; bars: Student's interval at 95 % over folds. Same features, same data; "
-        "λ, prior and passes by inner cross-validation.",
+        "Share of wrong labels on data held out; bars: Student's interval at 95 % over folds. Same features, same "
+        "data; λ, prior and passes by inner cross-validation.",
     )
     for axis, name in zip(axes.ravel(), names, strict=False):
         mine = arrays["problem"] == name
