@@ -21,7 +21,7 @@ from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.faults import Malformed, Unknown, demand
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
-NONE = np.empty(0, np.int64)
+NONE = np.array([], np.int64)
 MOST_LISTED = 20_000_000  # entries of outputs, listed
 
 Test = Callable[[Any], bool]  # of a value out of the JSON
