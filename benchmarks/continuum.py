@@ -88,7 +88,7 @@ def continuum(
                 found, memory = sets.loaded(name, fold, vocabulary, data), {method: {} for method in METHODS}
                 for size in (s for s in SIZES[name] if s <= min(most, len(found.pool))):
                     key = (fold, name, size)
-                    if key not in done:
+                    if key not in done or done[key][0]["generated"] != found.made:
                         about = {"problem": name, "generated": found.made, "size": size, "fold": fold}
                         done[key] = [about | row for row in compared(found, size, inner, gap, memory)]
                         if journal:
@@ -124,7 +124,7 @@ def kept(folder: str, words: dict[str, Any]) -> Journal:
 
 
 def grid(
-    inner: float = 1e-2, vocabulary: int = 1000, only: str = ",".join(SETS), most: int = 10**6, data: str | None = None
+    inner: float = 1e-2, vocabulary: int = 1000, only: str = ",".join(SETS), most: int = 400, data: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Which priors, λ and passes are worth trying: the errors of validation over wide ranges, on data for tuning only.
 
