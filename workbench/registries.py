@@ -174,18 +174,19 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Setting:
-    """One typed setting: int, float, str or bool, perhaps limited to `choices`, perhaps None."""
+    """One typed setting: int, float, str or bool, perhaps limited to `choices`, or None, or `many` of these."""
 
     name: str
     type: type
     default: Any
     choices: tuple[Any, ...] = ()
     optional: bool = False
+    many: bool = False
 
     @property
     def kind(self) -> str:
         """The type in words, e.g. `int`, `margin|slack`, `float or none`."""
-        word = "|".join(map(str, self.choices)) or self.type.__name__
+        word = "|".join(map(str, self.choices)) or self.type.__name__ + ",…" * self.many
         return f"{word} or none" if self.optional else word
 
     def parse(self, text: str) -> Any:
@@ -196,6 +197,9 @@ class Setting:
         for choice in self.choices:
             if word == str(choice):
                 return choice
+        if self.many:
+            one = Setting(self.name, self.type, REQUIRED)
+            return tuple(one.parse(part) for part in word.strip("()[]").split(",") if part.strip())
         if not self.choices:
             try:
                 value = SWITCH[word.lower()] if self.type is bool else self.type(word)
@@ -214,14 +218,15 @@ class Setting:
 
 SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 ARTICLE = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
+ARTICLE |= {f"{kind},…": f"a list of {words[2:]}s, as 1,0,2" for kind, words in list(ARTICLE.items())[:2]}
 ARTICLE |= {f"{kind} or none": f"{words} or none" for kind, words in ARTICLE.items()}
 
 
 def settings_of(obj: Any) -> dict[str, Setting]:
     """The settings of a function or class, from the type hints of its signature.
 
-    A parameter of another type, such as an array, is no setting: only Python code can pass one. Of a union with such
-    types the one part that a text can write is the setting.
+    A tuple of numbers is written with commas. A parameter of another type, such as an array, is no setting: only Python
+    code can pass one. Of a union with such types the one part that a text can write is the setting.
     """
     try:
         own = inspect.isclass(obj) and not is_dataclass(obj)  # a dataclass has its fields' hints, inherited ones too
@@ -238,11 +243,13 @@ def as_setting(name: str, hint: Any, default: Any) -> Setting | None:
     optional = False
     if get_origin(hint) in (Union, types.UnionType):
         optional = type(None) in get_args(hint)
-        writable = [part for part in get_args(hint) if part in TEXTUAL or get_origin(part) is Literal]
+        writable = [part for part in get_args(hint) if part in TEXTUAL or get_origin(part) in (Literal, tuple)]
         hint = writable[0] if len(writable) == 1 else None
     if get_origin(hint) is Literal:
         choices = get_args(hint)
         return Setting(name, type(choices[0]), default, choices, optional)
+    if get_args(hint) in ((int, ...), (float, ...)) and get_origin(hint) is tuple:
+        return Setting(name, get_args(hint)[0], default, (), optional, many=True)
     return Setting(name, hint, default, (), optional) if hint in TEXTUAL else None
 
 

@@ -18,6 +18,13 @@ from workbench.registries import registry, settings_of
 SMALL = {
     "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
     "large-speed": {"only": "text-soft,text-hard,tags-simplex", "seconds": 20.0, "small": True},
+    "large": {
+        "small": True,
+        "limit": 5.0,
+        "only": "text",
+        "formulations": "soft-margin,crf",
+        "routes": "dual-block,own",
+    },
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 30, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 3},
@@ -62,6 +69,7 @@ WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
     "large-speed": {"rows", "met"},
+    "large": {"rows", "late", "stuck", "large", "worse"},
     "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
     "dyadic-table": {"rows", "steps", "active", "bounds", "certified", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},

@@ -19,7 +19,7 @@ from workbench.registries import registry, settings_of
 pytest.importorskip("matplotlib")
 FIGURES = registry("figure").names()
 SMALL = {"n": 24, "passes": 30, "gap": 0.1, "instances": 2, "starts": 2}
-SMALL |= {"patience": 0.004, "size": 10, "only": "digits"}
+SMALL |= {"patience": 0.004, "size": 10, "only": "digits", "splits": 4, "rounds": 4}
 
 
 @cache
@@ -184,3 +184,31 @@ def test_figures_are_listed_without_matplotlib():
 @pytest.mark.parametrize(("value", "text"), [(4.2e-10, "4·10⁻¹⁰"), (1.2e-5, "10⁻⁵"), (3.0, "3·10⁰")])
 def test_small_numbers_in_titles(value, text):
     assert pictures.power(value) == text
+
+
+def test_the_interval_around_a_global_optimum_only_closes():
+    arrays = measured("closing")
+    for n in np.unique(arrays["sequences"]):
+        own = arrays["sequences"] == n
+        assert (np.diff(arrays["lower"][own]) >= -1e-9).all()
+        assert (np.diff(arrays["upper"][own]) <= 1e-9).all()
+        assert (arrays["lower"][own] > 0).all()
+        assert (arrays["lower"][own] <= arrays["upper"][own]).all()
+    assert (arrays["alternation"].min(axis=1) >= arrays["lower"].reshape(len(arrays["alternation"]), -1)[:, -1]).all()
+
+
+def test_costs_on_the_simplex_are_paid_where_dual_errors_are_fewest():
+    arrays = measured("simplex-costs")
+    assert arrays["v"].sum() == pytest.approx(1.0)
+    paid = arrays["v"] > 1e-4
+    assert 0 < paid.sum() < len(paid)
+    np.testing.assert_allclose(arrays["q"][paid], arrays["q"].min(), atol=1e-3)
+
+
+def test_every_round_of_an_alternation_shares_one_unit_of_cost():
+    arrays = measured("cost-alternations")
+    for name in ("v_a", "v_b", "v_c"):
+        held = arrays[name][(arrays[name] >= 0).all(axis=1)]
+        assert len(held) >= 2
+        np.testing.assert_allclose(held.sum(axis=1), 1.0, atol=1e-9)
+        np.testing.assert_allclose(held[0], held[0][0])

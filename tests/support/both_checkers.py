@@ -69,9 +69,11 @@ def _second(stem: str) -> tuple[str, Any]:
 
 def _tie(found: dict[str, Any], other: Any, stem: str) -> bool:
     """Whether the ends of both agree to SAME of their size but are not equal, and the claim lies as close to one of
-    them, or the claimed gap as close to the gaps: then the rounding that §6 and §7 leave to a checker decides whether
-    the claim holds.
+    them, or the claimed gap as close to the gaps: then the rounding that §6, §7 and §12 leave to a checker decides
+    whether the claim holds. Where the second is `loose` the first may prove any lower end below, and none above.
     """
+    if other.loose and found.get("lower_exact") is not None:
+        return _number(found["lower_exact"]) <= other.lower and _number(found["upper_exact"]) == other.upper
     if not other.rounded or other.lower is None or None in (found.get("lower_exact"), found.get("upper_exact")):
         return False
     ends = [_number(found[key]) for key in ("lower_exact", "upper_exact")]

@@ -168,7 +168,8 @@ class NormalizedCostLearning(CostLearning):
         super().__post_init__()
         if (self.counts == "baseline") != (self.baseline is not None):
             raise BadInput(
-                "counts=baseline and `baseline` belong together; give the error counts of a model in Python."
+                "counts=baseline and `baseline` belong together; give counts of errors, or a model's certificate, as "
+                "baseline=1,0,2 or baseline=runs/svm/certificate.json."
             )
         if self.baseline is not None:
             n = np.asarray(self.baseline, float)

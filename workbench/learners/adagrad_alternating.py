@@ -11,6 +11,8 @@ minimum over (w, b), and ‖v − step(D(w, b), v)‖ (docs/mathematics.md §5).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from workbench.arithmetic.compiled import available
@@ -25,8 +27,19 @@ NO_SOLUTIONS = (
 )
 
 
+@dataclass(frozen=True)
 class AdaGradAlternating:
-    """AdaGrad on (w, b), and a step of the costs once per pass."""
+    """AdaGrad on (w, b), and a step of the costs once per pass; `step` and `decay` are those of `adagrad`."""
+
+    step: float = 0.3
+    decay: float = 0.5
+
+    def __post_init__(self) -> None:
+        self.solver()
+
+    def solver(self):
+        """AdaGrad at these steps, which checks them."""
+        return AdaGrad(average="last", step=self.step, decay=self.decay)
 
     def misfit(self, formulation, problem):
         """Why it does not fit the pair, or None."""
@@ -41,12 +54,12 @@ class AdaGradAlternating:
         """`budget` passes from w = b = 0 and equal costs."""
         if sentence := self.misfit(formulation, problem):
             raise MissingCapability(sentence)
-        return learned(problem, formulation, budget, rng)
+        return learned(self.solver(), problem, formulation, budget, rng)
 
 
-def learned(problem, formulation, budget, rng):
+def learned(solver, problem, formulation, budget, rng):
     """(w, b, v) as one array after `budget` passes."""
-    solver, random, v = AdaGrad(average="last"), np.random.default_rng(rng), formulation.start(problem)
+    random, v = np.random.default_rng(rng), formulation.start(problem)
     inner = formulation.surrogate(problem, v)
     state, prices = solver.init(inner, problem), inner.prices(problem).floats()
     kernel = inner.oracle(problem).kernel()

@@ -275,6 +275,8 @@ def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | 
     known = settings_of(kind)
     for key, value in settings.items():
         setting = known.get(key)
+        if setting and setting.many and isinstance(value, list):  # by its type's own check, whatever the numbers
+            continue
         if setting and value != setting.parse(str(value)):
             raise BadInput(f"{key} is {value!r}, which {name} does not take")
     return kind(**settings)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 from chance.against import refusal
@@ -160,6 +161,17 @@ def test_two_labels_are_cut_as_by_listing_all():
                 given = gains.tolist()
                 flows = largest_flow(given, theta.tolist(), edges.tolist())
                 assert all(abs(f) <= t for f, t in zip(flows, theta.tolist(), strict=True))
+
+
+def test_two_labels_of_many_nodes_need_no_listing():
+    n = 40
+    found = structure(
+        "graph", classes=[0, 1], cost=[[0.0, 1.0], [1.0, 0.0]], labels=[0] * n, offsets=[0, n], weights=[1.0],
+        n_inputs=1, ends=[0, n - 1], edges=[(v, v + 1) for v in range(n - 1)], pairs=np.ones((n - 1, 1)),
+        data=np.ones(n), indices=[0] * n, indptr=range(n + 1), loss="hamming",
+    )  # fmt: skip
+    assert found.margin(Whole(objects([0, 1, 5])), np.array([0])).fractions() == [2 * n]
+    assert found.margin(Whole(objects([0, -3, 5])), np.array([0])).fractions() == [0]
 
 
 def test_a_flow_beyond_its_capacities_is_a_bug():
@@ -318,6 +330,18 @@ def test_data_that_are_refused():
             assert not refusal(structure, name, loss=word)
     assert refusal(structure, "chain", offsets=[0]) == refusal(structure, "chain", offsets=np.zeros(0, np.int64))
     assert not refusal(structure, "chain", offsets=[0, places], weights=[1.0])
+    nothing = {
+        "labels": np.zeros(0, np.int64),
+        "offsets": [0],
+        "data": [],
+        "indices": np.zeros(0, np.int64),
+        "indptr": [0],
+    }
+    nothing |= {"weights": np.zeros(0)}
+    assert refusal(structure, "chain", **nothing) == "data_offsets do not say where sequences start"
+    nothing |= {"edges": np.zeros((0, 2), np.int64), "ends": [0], "pairs": np.zeros((0, 1))}
+    for name in ("tree", "graph"):
+        assert refusal(structure, name, **nothing) == "data_offsets do not say where samples start"
     for name in ("tree", "graph"):
         for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 9)):
             assert changed(name, "ends", at, value) == "data_ends do not say where samples start"
@@ -358,6 +382,30 @@ def test_trees_of_three_labels_are_labelled_as_by_listing_all():
                 total = found.gains(w, own, listed).fractions()
                 highest = max(a + b for a, b in zip(total, found.loss(own, listed).fractions(), strict=True))
                 assert found.margin(w, at).fractions() == [highest], (loss, edges)
+
+
+def test_chains_cost_what_their_loss_says():
+    """The costs of all letters, divided by their number or not; and the maximum over all labellings."""
+    rng = np.random.default_rng(5)
+    for loss in ("hamming", "hamming-normalised"):
+        cost = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+        found = structure(
+            "chain", classes=[0, 1, 2], cost=cost, labels=[0, 1, 2, 1], offsets=[0, 3, 4], weights=[1.0, 1.0],
+            n_inputs=1, data=[1.0, -1.0, 0.5, 2.0], indices=[0] * 4, indptr=range(5), loss=loss,
+        )  # fmt: skip
+        for i, truth in ((0, [0, 1, 2]), (1, [1])):
+            listed, parts = found.outputs(i), len(truth) if "normal" in loss else 1
+            own, at = np.full(len(listed), i), np.array([i])
+            losses = [
+                Fraction(int(sum(cost[a, b] for a, b in zip(truth, y, strict=False))), parts) for y in listed.tolist()
+            ]
+            assert found.loss(own, listed).fractions() == losses
+            assert found.least_loss(at) == min(each for each in losses if each)
+            for _ in range(3):
+                w = Whole(objects(rng.integers(-4, 5, found.dim).tolist()), 3)
+                gains = found.gains(w, own, listed).fractions()
+                assert found.margin(w, at).fractions() == [max(a + b for a, b in zip(gains, losses, strict=True))]
+                assert found.slack(w, at).fractions() == [max(b * (1 + a) for a, b in zip(gains, losses, strict=True))]
 
 
 def test_trees_are_forests():
@@ -433,8 +481,9 @@ def test_flows_that_are_refused():
     sizes, counts = found.sizes, np.diff(found.first) - 3
     node = int(np.flatnonzero(counts)[0])
     at = int(counts[:node].sum())
-    for value in (int(found.own[node]), -1, int(found.size_at[node]), 99):
-        assert changed("flow", "heads", at, value) == links
+    last = at + int(counts[node]) - 1
+    for place, value in ((at, int(found.own[node])), (at, -1), (last, int(found.size_at[3 * node])), (last, 99)):
+        assert changed("flow", "heads", place, value) == links
     many = int(np.flatnonzero(counts > 1)[0])
     at = int(counts[:many].sum())
     heads = next(case for case in certificates() if case.name == "soft-margin of flow").arrays["data_heads"]

@@ -401,6 +401,10 @@ def test_what_a_certificate_of_cuts_must_hold():
     case = SOFT.copy("a witness")
     case.arrays["witnesses"][2] = 9
     assert refusal(said, case) == f"cut 2 has the witness [9], which is no output of sample {case.arrays['samples'][2]}"
+    case = CASES["soft-margin of tree"].copy("wide")
+    case.arrays["witnesses"][0] = 10**17
+    wide, sample = str(case.arrays["witnesses"][0].tolist())[:60], case.arrays["samples"][0]
+    assert refusal(said, case) == f"cut 0 has the witness {wide}, which is no output of sample {sample}"
     case = SOFT.copy("data")
     case.arrays["data_more"] = np.zeros(1)
     assert refusal(said, case) == "it holds an array that it should not, data_more"

@@ -145,7 +145,7 @@ REQUIRED = [
     "backend",
     "versions",
 ]
-PROOFS = ("cuts", "tangent", "tree", "program")
+PROOFS = ("cuts", "tangent", "tree", "program", "slopes")
 
 
 def header(record):
@@ -187,8 +187,6 @@ def _kinds(record):
     need(isinstance(formulation["settings"], dict), "settings is no object")
     for part, words in ((proof, "the proof"), (formulation, "the formulation"), (problem, "the output structure")):
         _version(part, words)
-    if proof["kind"] == "slopes":  # §12
-        raise Unknown("the proof slopes")
     need(proof["kind"] in PROOFS, f"the kind of proof is none of {PROOFS}")
 
 
@@ -217,7 +215,9 @@ def _from_first(record):
 # ---------------------------------------------------------------------------------------------- STEM.npz
 
 TYPES = dict.fromkeys(("data_loss", "data_oracle"), "<U[0-9]{1,4}")
-TYPES |= {"data_listed": r"\|b1", "data_classes": r"<f[48]|\|[iub]1|<[iu][248]|\|S[0-9]{1,4}|<U[0-9]{1,4}"}
+TYPES |= dict.fromkeys(("data_listed", "data_of_both"), r"\|b1")
+NAMES = ("data_classes", "data_left_names", "data_right_names", "data_linear_names")
+TYPES |= dict.fromkeys(NAMES, r"<f[48]|\|[iub]1|<[iu][248]|\|S[0-9]{1,4}|<U[0-9]{1,4}")
 
 
 def _dtype(name, description):

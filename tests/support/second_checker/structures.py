@@ -179,23 +179,6 @@ class Multiclass(Sequences):
         self.places = [[place] for place in zip(rows, labels, strict=True)]
 
 
-class Dyads(Multiclass):
-    """`multiclass` over linear features of pairs; the sides are read and used by no proof that this checker knows."""
-
-    def __init__(self, read):
-        super().__init__(read)
-        names = {"linear": self.p}
-        for side in ("left", "right"):
-            names[side] = read.whole(f"{side}_columns", (), 1)
-            parts = {key: read.array(f"{side}_{key}", None, (None,)) for key in ("data", "indices", "indptr")}
-            type(read)({f"data_{key}": array for key, array in parts.items()}).rows(None, self.n, names[side])
-        need(read.array("of_both", "|b1", ()).dtype == bool, "of_both is no truth value")
-        for side, columns in names.items():
-            if f"{side}_names" in read.arrays:
-                found = read.array(f"{side}_names", None, (columns,)).tolist()
-                need(len(set(found)) == columns, f"two columns of {side} share a name")
-
-
 class Chain(Sequences):
     chain = True
 
@@ -390,7 +373,7 @@ def assignment(score, without=None):
 class Motif(Structure):
     width = 2
 
-    def __init__(self, read, states=None):
+    def __init__(self, read, states=None, hideable=False):
         self.m = read.whole("length", (), 1)
         lengths = read.whole("lengths", (None,), self.m)
         self.n, m = len(lengths), self.m
@@ -411,7 +394,8 @@ class Motif(Structure):
                 need(state in self.windows[i] if labels[i] else state == -1, f"the state of sample {i} is wrong")
             positions = states
             self.windows = [[h] if y else windows for h, y, windows in zip(states, labels, self.windows, strict=True)]
-        need(all(h >= 0 for h, y in zip(positions, labels, strict=True) if y), "a position is hidden")
+        self.hidden = any(y and h < 0 for h, y in zip(positions, labels, strict=True))
+        need(hideable or not self.hidden, "a position is hidden")
         self.true = list(zip(labels, positions, strict=True))
         self.weights = read.weights(self.n)
         self.dim = 4 * m + 4

@@ -1,49 +1,80 @@
-"""Show how hard each sample is: slack, uncertainty and novelty.
+"""Show how hard each sample is: slack, uncertainty, novelty and h-min.
 
-CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. Slack is the hinge ξ_i(w), hidden states at
-their best; uncertainty the entropy of the hidden state; novelty the least ½‖δ‖² after which w + δ has the sample right
-with full margins, `inf` where no δ does. Self-paced learning compares these with 1/K (docs/latent.md).
+DATA is a certificate (the JSON file, the npz file beside it, or the folder of both), whose weights measure its own
+samples; or a PROBLEM, with --set theta=CERTIFICATE for the weights and other --set for the problem's settings. Slack
+is the hinge ξ_i(w), hidden states at their best; uncertainty the entropy of the hidden state; novelty the least ½‖δ‖²
+after which w + δ has the sample right with full margins, `inf` where no δ does. Self-paced learning compares these with
+1/K (docs/latent.md). Where scores are linear, h-min alone is shown: the least importance with which an update of the
+hinge at η = 1 turns the sign of the prediction, |⟨w, x⟩|/‖x‖² (docs/mathematics.md §7).
 
     cutbench difficulty runs/motif-latent-ssvm
-    cutbench difficulty runs/iris-soft-margin --json
+    cutbench difficulty motif --set theta=runs/motif-latent-ssvm --set draw=1
+    cutbench difficulty crowd --set theta=runs/crowd-weighted-risk --json
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.words import certificate_path, json_option, positive, verb
+from workbench.command.words import certificate_path, json_option, positive, problem_of, verb
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput
+from workbench.registries import build, parse_settings
 
 
 @verb(__doc__)
-@click.argument("certificate")
+@click.argument("data")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="theta=CERTIFICATE, or of the PROBLEM.")
 @click.option("--steepness", default=1.0, show_default=True, help="k of the uncertainty's σ(kz).")
 @json_option
-def command(certificate: str, steepness: float, as_json: bool) -> int:
+def command(data: str, settings: tuple[str, ...], steepness: float, as_json: bool) -> int:
     from workbench.proofs.certificate import load
 
-    path = certificate_path(certificate)
+    weights = [text.partition("=")[2] for text in settings if text.partition("=")[0] == "theta"]
+    if len(weights) > 1 or (settings and not weights):
+        raise BadInput("The weights of a PROBLEM come from one certificate; add --set theta=CERTIFICATE once.")
+    path = certificate_path(weights[0] if weights else data)
     held, header = load(path)
     with terminal.stdout_kept(), terminal.status(f"{path} …"):
-        values = measured(held.problem, held.theta, positive("steepness", steepness))
+        problem = asked(data, settings, held, path) if weights else held.problem
+        values = measured(problem, held.theta, positive("steepness", steepness))
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]} | values
     terminal.emit(terminal.plain(record)) if as_json else show(record)
     return 0
 
 
+def asked(data: str, settings: tuple[str, ...], held: Any, path: Path) -> Any:
+    """The user's PROBLEM, if the weights of the certificate at PATH fit."""
+    source = load_problem(data)
+    own = [text for text in settings if text.partition("=")[0] != "theta"]
+    problem = problem_of(build(source, *parse_settings(own, source)), data)
+    if type(problem) is not type(held.problem) or problem.n_features != len(held.theta):
+        sizes = f"{len(held.theta)} weights of {type(held.problem).__name__}"
+        needs = f"{problem.n_features} of {type(problem).__name__}"
+        raise BadInput(f"{path} holds {sizes}, and {data} needs {needs}; solve that first.")
+    return problem
+
+
 def measured(problem: Any, w: Any, k: float) -> dict[str, list[float]]:
-    """Each criterion (n,) by name; uncertainty only where something is hidden."""
+    """Each criterion (n,) by name; uncertainty only where something is hidden, h-min alone where scores are linear."""
     import numpy as np
 
     from workbench.contracts import Latent
+    from workbench.dyads.flows import Curve, least_importance
     from workbench.objectives.criteria import uncertainty
     from workbench.objectives.least_change import novelty
     from workbench.objectives.oracles import MarginRescaling
     from workbench.objectives.pacing import hinges
+    from workbench.outputs.linear import Linear
 
+    if isinstance(problem, Linear):
+        squares = np.asarray(problem.X.multiply(problem.X).sum(axis=1)).ravel()
+        curves = (Curve(p, 0.0, 0.0, x) for p, x in zip((problem.X @ w).tolist(), squares.tolist(), strict=True))
+        return {"h-min": [least_importance(0.0, at, -np.sign(at.p) or 1.0) for at in curves]}
     everyone, found = np.arange(problem.n_samples), {}
     novelties = novelty(problem, w).values.tolist()  # first: it checks the size of w
     if isinstance(problem, Latent):
@@ -57,6 +88,6 @@ def measured(problem: Any, w: Any, k: float) -> dict[str, list[float]]:
 
 
 def show(record: dict[str, Any]) -> None:
-    columns = [name for name in ("slack", "uncertainty", "novelty") if name in record]
+    columns = [name for name in ("slack", "uncertainty", "novelty", "h-min") if name in record]
     rows = zip(*(record[name] for name in columns), strict=True)
     terminal.table(["sample", *columns], [[i, *(f"{value:.4g}" for value in row)] for i, row in enumerate(rows)])

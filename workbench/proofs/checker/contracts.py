@@ -21,7 +21,7 @@ from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.faults import Malformed, Unknown, demand
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
-NONE = np.empty(0, np.int64)
+NONE = np.array([], np.int64)
 MOST_LISTED = 20_000_000  # entries of outputs, listed
 
 Test = Callable[[Any], bool]  # of a value out of the JSON
@@ -135,14 +135,8 @@ class Structure(Registered):
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 
-    @property
-    def hides(self) -> bool:
-        """Whether some true output is known but for a hidden state; its candidates are the outputs of zero loss."""
-        return False
-
-    def revealed(self) -> Structure:
-        """The same with one of the candidates for the truth wherever that is hidden."""
-        return self
+    def revealed(self) -> Structure | None:
+        """The same with a candidate for the truth, an output of zero loss, where that is hidden; None if it is not."""
 
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""

@@ -95,10 +95,11 @@ def exact(floats: ArrayLike) -> Whole:
     """Finite floats, whole over the least power of two that makes all of them so."""
     mantissa, exponent = np.frexp(np.asarray(floats, float))
     whole = np.ldexp(mantissa, EXACT).astype(np.int64)
-    trailing = np.frexp((whole & -whole).astype(float))[1] - 1  # zero bits at the end; −1 for 0
+    lowest = np.maximum(whole & -whole, 1)
+    trailing = np.frexp(lowest.astype(float))[1] - 1  # zero bits at the end
     power = np.where(whole == 0, 0, exponent - EXACT + trailing)
-    least = min(int(power.min(initial=0)), 0)
-    odd, shift = whole >> np.maximum(trailing, 0), np.where(whole == 0, 0, power - least)
+    least = int(power.min(initial=0))
+    odd, shift = whole // lowest, power - least
     return Whole(np.left_shift(odd.astype(object), shift.astype(object)), 1 << -least)
 
 

@@ -34,8 +34,9 @@ class SelfPaced(Hinge):
         )
 
     def __init__(self, structure: Structure, given: Header):
-        self.hidden = structure.hides
-        super().__init__(structure.revealed() if self.hidden else structure, given | {"lam": 1})
+        revealed = structure.revealed()
+        self.hidden = revealed is not None
+        super().__init__(structure if revealed is None else revealed, given | {"lam": 1})
         priced = Whole(self.weights.values[self.samples], self.weights.unit)
         self.costs, self.caps = priced * (Fraction(given["C"]) / self.total), priced * (1 / Fraction(given["K"]))
 

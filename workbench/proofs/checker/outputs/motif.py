@@ -48,11 +48,9 @@ class Motif(Structure):
         hidden = (self.labels == 1) & (self.truth[:, 1] == -1)
         demand(not hidden.any(), f"the position of sample {int(hidden.argmax())} is hidden")
 
-    @property
-    def hides(self) -> bool:
-        return bool(((self.labels == 1) & (self.truth[:, 1] == -1)).any())
-
-    def revealed(self) -> Motif:
+    def revealed(self) -> Motif | None:
+        if not ((self.labels == 1) & (self.truth[:, 1] == -1)).any():
+            return None
         known = copy(self)
         known.truth = np.stack([self.labels, np.where(self.labels == 1, self.spans[:, 0], -1)], axis=1)
         return known

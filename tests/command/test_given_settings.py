@@ -1,0 +1,107 @@
+"""Settings that are lists, or that another certificate gives: costs v, hidden states, a baseline's errors, weights."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.command.cli import cli
+from workbench.proofs.certificate import load
+
+SMALL = ["--set", "n=4", "--set", "length=3", "--set", "span=7"]
+
+
+def invoke(*words):
+    return CliRunner().invoke(cli, words)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def record(*words):
+    done = invoke(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_costs_by_numbers_are_those_of_python():
+    told = record("solve", "toy", "fixed-cost", "--set", "n=9", "--set", "v=1,2,0.5", "--gap", "1e-6")
+    form = wb.registry("formulation").get("fixed-cost")(v=(1.0, 2.0, 0.5))
+    assert told["upper"] == pytest.approx(wb.solve(form, wb.load_problem("toy")(n=9)).upper, rel=1e-6)
+    assert list(told["learned"]["costs"].values()) == [1.0, 2.0, 0.5]
+
+
+def test_learned_costs_serve_again():
+    """The optimum over (w, b) at the v of (10) is that of (10) less the terms of v alone."""
+    first = record("solve", "toy", "normalized-cost-learning", "--set", "n=9", "--gap", "1e-8", "--out", "learned")
+    again = record("solve", "toy", "fixed-cost", "--set", "n=9", "--set", "v=learned", "--gap", "1e-8")
+    held, _ = load("learned/certificate")
+    v, n = held.formulation.blocks(held.problem).split(held.theta)["v"], held.formulation.expected(held.problem)
+    rest = held.formulation.K / 2 * float((n * (1 - v) ** 2).sum())
+    assert again["upper"] == pytest.approx(first["upper"] - rest, rel=1e-4)
+
+
+def test_a_baseline_is_counted_on_the_data():
+    record("solve", "toy", "soft-margin", "--set", "n=30", "--set", "lam=10", "--gap", "1e-6", "--out", "base")
+    words = ["solve", "toy", "normalized-cost-learning", "--set", "n=30", "--set", "counts=baseline", "--gap", "1e-5"]
+    told = record(*words, "--set", "baseline=./base/certificate.json", "--out", "new")
+    held, _ = load("base/certificate")
+    wrong = held.problem.argmax(held.theta, np.arange(30), augment=False)[:, 0] != held.problem.labels
+    assert sum(load("new/certificate")[0].formulation.baseline) == wrong.sum() > 0
+    assert told["upper"] >= told["lower"] > 0
+    assert "give counts of errors" in invoke(*words).output
+    other = invoke(*[each.replace("n=30", "n=9") for each in words], "--set", "baseline=./base/certificate.json")
+    assert other.exit_code == 2
+    assert "other data" in other.output
+
+
+def test_states_are_given_by_numbers_or_by_weights():
+    record("solve", "motif", "latent-ssvm", *SMALL, "--set", "starts=1", "--gap", "1e-5", "--out", "cccp")
+    record("solve", "motif", "completed-ssvm", *SMALL, "--set", "states=./cccp", "--gap", "1e-5", "--out", "again")
+    held, _ = load("cccp/certificate")
+    states = held.problem.impute(held.theta)
+    assert load("again/certificate")[0].formulation.states == tuple(states.tolist())
+    words = ",".join(map(str, states.tolist()))
+    record("solve", "motif", "completed-ssvm", *SMALL, "--set", f"states={words}", "--gap", "1e-5")
+    refused = invoke("solve", "motif", "completed-ssvm", *SMALL, "--set", "states=1,x")
+    assert refused.exit_code == 2
+    assert "states=x is not a whole number" in refused.output
+
+
+def test_criteria_at_the_weights_of_a_certificate():
+    record("solve", "motif", "latent-ssvm", *SMALL, "--set", "starts=1", "--gap", "1e-5", "--out", "cccp")
+    own = record("difficulty", "cccp")
+    told = record("difficulty", "motif", "--set", "theta=cccp", *SMALL)
+    for name in ("slack", "uncertainty", "novelty"):
+        assert told[name] == own[name]
+    other = record("difficulty", "motif", "--set", "theta=cccp", *SMALL, "--set", "draw=3")
+    assert other["slack"] != own["slack"]
+    refused = invoke("difficulty", "toy", "--set", "theta=cccp")
+    assert refused.exit_code == 2
+    assert "holds 16 weights of Motif" in refused.output
+
+
+def test_h_min_of_linear_scores():
+    words = ["solve", "breast-cancer", "weighted-risk", "--set", "lam=0.1", "--gap", "1e-3", "--out", "risk"]
+    record(*words)
+    told, (held, _) = record("difficulty", "risk")["h-min"], load("risk/certificate")
+    X, w = held.problem.X.toarray(), held.theta
+    np.testing.assert_allclose(told, abs(X @ w) / (X**2).sum(axis=1), rtol=1e-9)
+
+
+def test_step_sizes_of_learners():
+    words = ["crosscheck", "toy", "kappa-difficulty", "--set", "n=9", "--gap", "1e-4", "--passes", "3"]
+    words += ["--learners", "adagrad-alternating"]
+    excesses = []
+    for step in ("0.3", "0.01"):
+        done = invoke(*words, "--learner-set", f"adagrad-alternating.step={step}", "--json")
+        assert done.exit_code in (0, 3), done.output
+        excesses.append(json.loads(done.stdout)["learners"][0]["excess"])
+    assert excesses[0] != excesses[1]
+    assert invoke(*words, "--learner-set", "adagrad-alternating.step=-1").exit_code == 2
