@@ -177,7 +177,7 @@ def gallery(figures: Path | None) -> str:
         "Figures are SVG with text that can be searched; hues differ in lightness, too.\n"
     ]
     if figures:
-        small = [f"```{{figure}} figures/{name}.svg\n:target: #{name}\n:alt: {name}\n\n{name}\n```" for name in names]
+        small = [f"```{{figure}} figures/{name}.svg\n:target: '#{name}'\n:alt: {name}\n\n{name}\n```" for name in names]
         parts.append("````{container} gallery\n" + "\n".join(small) + "\n````\n")
     for name in names:
         doc = inspect.getdoc(registry("figure").modules[name]) or ""
