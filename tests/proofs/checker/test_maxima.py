@@ -190,7 +190,10 @@ def test_chains_are_labelled_as_by_listing_all():
     for length, k in itertools.product((1, 2, 3, 4), (2, 3)):
         labels = np.array(list(itertools.product(range(k), repeat=length)))
         for size in (2, 9):
-            unary, pairs = (rng.integers(-size, size + 1, shape).astype(object) for shape in ((length, k), (k, k)))
+            unary, pairs = (
+                rng.integers(-size, size + 1, shape).astype(object)
+                for shape in ((length, k), (length if size == 2 else 1, k, k))
+            )
             scores = np.array([score(unary, pairs, y) for y in labels.tolist()], object)
             assert highest(unary, pairs) == scores.max()
             floor = floor_of(unary, pairs)
@@ -207,11 +210,13 @@ def test_chains_are_labelled_as_by_listing_all():
                 own = [s for s, total in zip(scores, totals, strict=True) if total == e]
                 assert value == max(own) if own else value < floor // 2
     alone = np.array([[5, 7]], object)
-    assert highest_other(alone, np.zeros((2, 2), object), np.array([1]), -100) == 5
+    assert highest_other(alone, np.zeros((1, 2, 2), object), np.array([1]), -100) == 5
 
 
 def score(unary, pairs, y):
-    return sum(unary[t, b] for t, b in enumerate(y)) + sum(pairs[a, b] for a, b in itertools.pairwise(y))
+    steps = np.broadcast_to(pairs, (len(y), *pairs.shape[1:]))
+    own = sum(steps[t, a, b] for t, (a, b) in enumerate(itertools.pairwise(y), 1))
+    return sum(unary[t, b] for t, b in enumerate(y)) + own
 
 
 def test_labellings_are_listed_or_too_many():
