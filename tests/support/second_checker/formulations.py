@@ -281,8 +281,8 @@ def free_labels(data, prices, lam2, U):
         for y in range(data.k)
     ]
     phi = max(
-        sum(abs(x) for row, _ in rows for x in row.values()) + (len(rows) - 1 if data.chain else 0)
-        for rows in data.places
+        sum(abs(x) for row, _ in rows for x in row.values()) + sum(abs(x) for gap in gaps for x in gap)
+        for rows, gaps in zip(data.places, data.gaps, strict=True)
     )
     square_root = U / lam2 * 2**256
     rho = math.isqrt(math.ceil(square_root))

@@ -219,14 +219,14 @@ def add(masses):
 def sum_product(data, i, theta, bits):
     """Forward and backward sums of a chain, and the shares of labels and of pairs of neighbours."""
     nodes, edges = data.scores(i, theta)
-    k, p, labels = data.k, data.p, range(data.k)
+    p, labels = data.p, range(data.k)
     mass = [[exp(score, bits) for score in node] for node in nodes]
-    pair = [[exp(score, bits) for score in row] for row in edges]
-    forward, backward = [mass[0]], [[Positive(1 << bits, 1 << bits, -bits, bits)] * k]
-    for node in mass[1:]:
+    pairs = [[[exp(score, bits) for score in row] for row in edge] for edge in edges]
+    forward, backward = [mass[0]], [[Positive(1 << bits, 1 << bits, -bits, bits)] * data.k]
+    for node, pair in zip(mass[1:], pairs, strict=True):
         last = forward[-1]
         forward.append([add([last[y] * pair[y][z] for y in labels]) * node[z] for z in labels])
-    for node in reversed(mass[1:]):
+    for node, pair in zip(reversed(mass[1:]), reversed(pairs), strict=True):
         after = backward[0]
         backward.insert(0, [add([pair[y][z] * node[z] * after[z] for z in labels]) for y in labels])
     total = add(forward[-1])
@@ -238,7 +238,7 @@ def sum_product(data, i, theta, bits):
             share = (forward[t][y] * backward[t][y]).share(total)
             spread(slope, {y * p + j: x for j, x in row.items()}, share)
             for z in labels if t else ():
-                share = (forward[t - 1][y] * pair[y][z] * mass[t][z] * backward[t][z]).share(total)
-                spread(slope, {k * p + y * k + z: Fraction(1)}, share)
+                share = (forward[t - 1][y] * pairs[t - 1][y][z] * mass[t][z] * backward[t][z]).share(total)
+                spread(slope, {data.pair_place(y, z) + j: x for j, x in enumerate(data.gaps[i][t - 1])}, share)
     score = dot(theta, true)
     return [end - score for end in log(total)], slope
