@@ -27,6 +27,7 @@ from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, z
 
 MOST_SIDE, MOST_CELLS = 400, 1 << 20  # of the smaller side, and of S
 MARGIN, SHIFT, ROOT = 1e-9, 1e-9, 1 << 60  # s over the norm in floats; ε over s²; the unit of a factor
+LARGEST = 10**300  # of the numbers that are turned into floats
 INFINITE = float("inf")
 
 
