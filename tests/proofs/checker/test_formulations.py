@@ -189,6 +189,11 @@ def test_settings_that_do_not_fit_the_data():
         if settings.get("v") == [1.0]:
             found.header["formulation"]["settings"]["factoring"] = "ordered"
         assert refusal(said, found) == told, (name, settings)
+    motif = case("completed-ssvm of motif")
+    motif.arrays["data_labels"][-1], motif.arrays["data_positions"][-1] = 0, -1
+    motif.sign()
+    motif.header["formulation"]["settings"]["states"] = motif.arrays["data_positions"].tolist()
+    assert "does not take" not in refusal(said, motif)
     halves = case("fixed-cost of multiclass", parts=2, left_out=1)
     halves.arrays["weights"] *= 0
     assert said(halves).statement
