@@ -91,10 +91,10 @@ class Sequences(Structure):
         self.normalised = loss == "hamming-normalised"
 
     def read_gaps(self, read):
-        """The features of each pair of neighbours, sample by sample; a single 1 if none are given."""
+        """The features of each pair of neighbours, by sample: a single 1 if none are given, nothing beside chains."""
         counts = [len(places) - 1 for places in self.places]
         given = self.chain and "pairs" in read.arrays
-        pairs = read.floats("pairs", (sum(counts), None)) if given else [[1]] * sum(counts)
+        pairs = read.floats("pairs", (sum(counts), None)) if given else [[1] * self.chain] * sum(counts)
         self.gap_size = read.arrays["pairs"].shape[1] if given else 1
         need(self.gap_size >= 1, "pairs have no features")
         ends = itertools.accumulate(counts, initial=0)
