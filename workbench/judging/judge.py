@@ -159,6 +159,7 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
 def searched(verdict: Verdict, stand: Stand, reference: Reference, search: Allowance) -> tuple[Verdict, list[Cause]]:
     """`explained` within the seconds of `search`; a remark where these do not suffice."""
     try:
+        search.spend()
         return explained(verdict, stand.longer or stand.reports, reference, stand.learner, search)
     except OutOfTime:
         stand.remarks.append("The search for what it minimises instead did not fit into the time of the audits.")

@@ -131,6 +131,7 @@ class Detective:
         """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
         least = CLOSE
         for entry in CONVENTIONS:
+            self.allowance.spend()
             try:
                 for neighbour in entry(suspect):
                     self.allowance.spend()
