@@ -5,10 +5,9 @@
     margin        soft margin, certified, λ = c/n
     perceptron    mistakes, averaged weights, so many passes
 
-Data, all with features 0 or 1 and a constant: `words` (OCR, chains), `letters` (the same letters one by one), `digits`
-(16 grey levels cut in the middle), `stories` (R8: which of the `vocabulary` most frequent words occur). Fold k of the
-OCR data is learned from, the next one tested on. Digits and stories are cut in six parts: part k is tested on, part
-TUNING is left to `continuum-grid`, the rest is learned from.
+Data (_binary_sets.py), all with features 0 or 1 and a constant: `words` (OCR, chains), `letters` (the same letters one
+by one), `digits` (16 grey levels cut in the middle), `stories` (R8: which of the `vocabulary` most frequent words
+occur). `continuum-grid` has a part of each for itself.
 
 Of the samples learned from, each quarter in turn judges a, c and passes, learned on the others to the gap `inner`;
 then all are learned from, to the gap `gap`. Runs begin at the optimum last found for the same c (_warm.py). Errors are
@@ -25,25 +24,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from workbench.contracts import Floats, Ints
-from workbench.data.datasets import MissingData
-from workbench.data.loading import load_problem
 from workbench.errors import BadInput, checked_whole
 from workbench.formulations.crf import CRF
 from workbench.formulations.perceptron import Separation
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.generative import counted
 from workbench.outputs.chain import Chain
-from workbench.outputs.multiclass import Multiclass
 from workbench.registries import load_file, registry
 from workbench.solvers.perceptron import Perceptron
 from workbench.solving.path import student
 from workbench.solving.stochastic import run
 from workbench.system.journal import LINES, Journal
 
-settings, warm = (load_file(Path(__file__).with_name(f"{name}.py"), "benchmark") for name in ("_settings", "_warm"))
+settings, warm, sets = (
+    load_file(Path(__file__).with_name(f"{name}.py"), "benchmark") for name in ("_settings", "_warm", "_binary_sets")
+)
 
 SETS = ("words", "letters", "digits", "stories")
 SIZES = {
@@ -52,21 +49,11 @@ SIZES = {
     "digits": (20, 50, 100, 200, 500, 1100),
     "stories": (30, 100, 300, 800, 1800, 3600),
 }
-WORDS, TESTED = 600, 600
-QUARTERS, FOLDS, TUNING = 4, 5, 5
-
-
-class Data(NamedTuple):
-    """One problem of everything; which samples may be learned from, in random order, and are tested on; if made up."""
-
-    problem: Any
-    pool: Ints
-    test: Ints
-    made: bool
+QUARTERS = 4
 
 
 def continuum(
-    folds: int = FOLDS,
+    folds: int = sets.FOLDS,
     gap: float = 1e-4,
     inner: float = 1e-2,
     vocabulary: int = 1000,
@@ -87,10 +74,10 @@ def continuum(
     out        a folder that keeps finished rows, so that a run goes on where it stopped, and gets the picture
     """
     checked_whole(2, folds=folds)
-    checked_whole(1, vocabulary=vocabulary, most=most)
-    if folds > FOLDS:
-        raise BadInput(f"folds is {folds}; choose 2 to {FOLDS}, since one more part of the data is for tuning.")
-    chosen = settings.chosen(only, SETS, "data set")
+    checked_whole(1, vocabulary=vocabulary)
+    if folds > sets.FOLDS:
+        raise BadInput(f"folds is {folds}; choose 2 to {sets.FOLDS}, since one more part of the data is for tuning.")
+    chosen = chosen_sets(only, most)
     rows: list[dict[str, Any]] = []
     with ExitStack() as open_files:
         words = {"benchmark": "continuum", "gap": gap, "inner": inner, "vocabulary": vocabulary, "data": data}
@@ -98,10 +85,10 @@ def continuum(
         done = {tuple(e.numbers["key"]): e.numbers["rows"] for e in journal.of("rows")} if journal else {}
         for fold in range(folds):
             for name in chosen:
-                found, memory = loaded(name, fold, vocabulary, data), {method: {} for method in METHODS}
+                found, memory = sets.loaded(name, fold, vocabulary, data), {method: {} for method in METHODS}
                 for size in (s for s in SIZES[name] if s <= min(most, len(found.pool))):
                     key = (fold, name, size)
-                    if key not in done:
+                    if key not in done or done[key][0]["generated"] != found.made:
                         about = {"problem": name, "generated": found.made, "size": size, "fold": fold}
                         done[key] = [about | row for row in compared(found, size, inner, gap, memory)]
                         if journal:
@@ -117,6 +104,14 @@ def continuum(
     yield record
 
 
+def chosen_sets(only: str, most: int) -> list[str]:
+    """The data sets of which a size is at most `most`; `BadInput` if there are none."""
+    found = [name for name in settings.chosen(only, SETS, "data set") if SIZES[name][0] <= most]
+    if not found:
+        raise BadInput(f"most is {most}, below every size; choose {min(SIZES[name][0] for name in SETS)} or more.")
+    return found
+
+
 def kept(folder: str, words: dict[str, Any]) -> Journal:
     """The journal of the rows in a folder; `BadInput` where the rows there have other settings."""
     if not (Path(folder) / "journal" / LINES).is_file():
@@ -129,17 +124,17 @@ def kept(folder: str, words: dict[str, Any]) -> Journal:
 
 
 def grid(
-    inner: float = 1e-2, vocabulary: int = 1000, only: str = ",".join(SETS), most: int = 10**6, data: str | None = None
+    inner: float = 1e-2, vocabulary: int = 1000, only: str = ",".join(SETS), most: int = 400, data: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Which priors, λ and passes are worth trying: the errors of validation over wide ranges, on data for tuning only.
 
     rows    one a method, problem, size and choice: error over the quarters, CPU seconds
     wins    one a method and choice: on how many problems and sizes it has the least error; of equals the first wins
     """
-    checked_whole(1, vocabulary=vocabulary, most=most)
+    checked_whole(1, vocabulary=vocabulary)
     rows: list[dict[str, Any]] = []
-    for name in settings.chosen(only, SETS, "data set"):
-        found = loaded(name, TUNING, vocabulary, data)
+    for name in chosen_sets(only, most):
+        found = sets.loaded(name, sets.TUNING, vocabulary, data)
         memory = {method: {} for method in METHODS}
         for size in (s for s in SIZES[name] if s <= min(most, len(found.pool))):
             for method, choices in WIDE.items():
@@ -170,70 +165,6 @@ def wins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-# ── data ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def loaded(name: str, fold: int, vocabulary: int, data: str | None) -> Data:
-    """One data set with its parts of this fold; generated where the real one is not at hand."""
-    rng = np.random.default_rng(fold)
-    if name in ("words", "letters"):
-        (sequences, labels, cut), made = handwriting(fold + (fold == TUNING), data)
-        if name == "words":
-            problem = Chain(sequences, labels)
-        else:
-            cut = sum(map(len, labels[:cut]))
-            problem = Multiclass(sparse.csr_array(np.vstack(sequences)[:, :-2]), np.concatenate(labels))
-        return Data(problem, rng.permutation(cut), np.arange(cut, problem.n_samples), made)
-    problem, made = binary_digits() if name == "digits" else stories(vocabulary, data)
-    part = np.random.default_rng(0).permutation(problem.n_samples) % (FOLDS + 1)
-    learned = part == TUNING if fold == TUNING else (part != TUNING) & (part != fold)
-    return Data(problem, rng.permutation(np.flatnonzero(learned)), np.flatnonzero(part == fold), made)
-
-
-def handwriting(fold: int, data: str | None) -> tuple[tuple[list[Floats], list[Any], int], bool]:
-    """Letters (T, 131) and labels of the words of a fold, then of the next, and how many words the first has."""
-    parts, made = [], False
-    for k, n in ((fold, WORDS), (fold + 1, TESTED)):
-        try:
-            parts.append(load_problem("ocr")(n=n, fold=k, data=data))
-        except MissingData:
-            made = True
-            parts.append(binary_chain(load_problem("synthetic-chain")(n=n, labels=8, seed=k)))
-    sequences = [p.letters[a:b].toarray() for p in parts for a, b in zip(p.offsets[:-1], p.offsets[1:], strict=True)]
-    labels = [p.classes[p.labels[a:b]] for p in parts for a, b in zip(p.offsets[:-1], p.offsets[1:], strict=True)]
-    return (sequences, labels, parts[0].n_samples), made
-
-
-def binary_chain(chain: Chain) -> Chain:
-    """Generated letters cut at a half, with the marks of first and last ones."""
-    rows = []
-    for a, b in zip(chain.offsets[:-1], chain.offsets[1:], strict=True):
-        place = np.zeros((b - a, 2))
-        place[0, 0] = place[-1, 1] = 1
-        rows.append(np.hstack([(chain.letters[a:b].toarray() > 0.5) * 1.0, place]))
-    labels = [chain.classes[chain.labels[a:b]] for a, b in zip(chain.offsets[:-1], chain.offsets[1:], strict=True)]
-    return Chain(rows, labels, classes=chain.classes)
-
-
-def binary_digits() -> tuple[Multiclass, bool]:
-    digits = load_problem("digits")(n=1797)
-    X = np.hstack([(digits.X.toarray() >= 0.5) * 1.0, np.ones((1797, 1))])
-    return Multiclass(X, digits.labels), False
-
-
-def stories(vocabulary: int, data: str | None) -> tuple[Multiclass, bool]:
-    """R8's stories to learn from, by which of the most frequent words occur in each."""
-    try:
-        problem, made = load_problem("reuters")(min_count=5, data=data), False
-    except MissingData:
-        problem, made = load_problem("synthetic-text")(n=600), True
-    X = problem.X.copy()
-    X.data[:] = 1.0
-    frequent = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")[:vocabulary]
-    X = sparse.hstack([X[:, np.sort(frequent)], np.ones((X.shape[0], 1))])
-    return Multiclass(sparse.csr_array(X), problem.labels), made
-
-
 # ── methods ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -248,7 +179,7 @@ Memory = dict[float, Any]  # the optimum last found, by c
 Learner = Callable[[Any, float, float, Memory], Learned]
 
 
-def compared(data: Data, size: int, inner: float, gap: float, memory: dict[str, Memory]) -> list[dict[str, Any]]:
+def compared(data: Any, size: int, inner: float, gap: float, memory: dict[str, Memory]) -> list[dict[str, Any]]:
     """One row a method: learned from the first `size` samples of the pool."""
     every, rows = data.pool[:size], []
     for method, (choices, learn) in METHODS.items():
@@ -274,7 +205,7 @@ def compared(data: Data, size: int, inner: float, gap: float, memory: dict[str, 
 
 
 def validated(
-    data: Data, size: int, learn: Learner, choices: tuple[float, ...], inner: float, memory: Memory
+    data: Any, size: int, learn: Learner, choices: tuple[float, ...], inner: float, memory: Memory
 ) -> tuple[Floats, Floats]:
     """For each choice the share of labels predicted wrong, each quarter judged by what the others taught; seconds."""
     every = data.pool[:size]
@@ -387,7 +318,7 @@ def half_interval(values: Floats) -> float:
 def ahead(rows: list[dict[str, Any]], one: str, other: str, key: str = "error") -> int:
     """1 where `one` errs less by more than the interval of the difference fold by fold, −1 where more, else 0."""
     less = errors_of(rows, other, key) - errors_of(rows, one, key)
-    return int(np.sign(less.mean())) if abs(less.mean()) > half_interval(less) else 0
+    return int(np.sign(less.mean())) if len(less) > 1 and abs(less.mean()) > half_interval(less) else 0
 
 
 def crossings(table: list[dict[str, Any]]) -> list[dict[str, Any]]:

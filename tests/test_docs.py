@@ -25,6 +25,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md",
 PAGES += ["docs/guide.md", "docs/formulations.md", "docs/certificates.md", "docs/limits.md", "docs/backends.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md", "docs/tests.md"]
 PAGES += ["docs/programs.md", "docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
+PAGES += ["docs/continuum.md", "docs/structures.md"]
 RECIPES = [f"docs/recipes/{path.name}" for path in sorted((ROOT / "docs" / "recipes").glob("*.md"))]
 PAGES += RECIPES
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)

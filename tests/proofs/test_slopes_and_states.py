@@ -70,7 +70,7 @@ def test_the_spectral_bound_is_strict(bases, tmp_path):
         assert (said["lower"] > -np.inf) in finite
         second = second_checker.check(tmp_path / "forged")
         assert (second.lower > -np.inf) == (factor > 1)
-        assert second.loose == (1 < factor < 1 + 1e-6)
+        assert (second.room == np.inf) == (factor < 1 + 1e-6)
         assert said["lower"] <= second.lower
 
 
@@ -94,3 +94,31 @@ def test_an_ulp_above_what_is_proven_is_refused_by_both(bases, tmp_path):
         for claim in ("fitted", "greedy"):
             again = judged(fitted(bases[pair][0], said, claim), tmp_path)
             assert (again["first"], again["second"]) == (("proven",) if claim == "fitted" else ("not proven",)) * 2
+
+
+# ── what the campaign found ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.xfail(strict=True, reason="kinds/slopes.py turns entries of S beyond float64 into floats: OverflowError")
+@pytest.mark.parametrize(
+    ("loss", "name", "number"), [("squared", "slopes", 1.7e308), ("hinge", "data_left_data", 1e300)]
+)
+def test_numbers_beyond_floats_are_no_crash(bases, loss, name, number, tmp_path):
+    """S has entries above 1.8·10³⁰⁸, each a product of finite float64s: ‖S‖₂ ≥ λ, so the lower end is −∞."""
+    forged = bases[PAIRS[0]][0].copy()
+    forged.header["formulation"]["settings"] |= {"loss": loss, "lam": 1.0}
+    forged.header |= {"lower": -np.inf, "upper": np.inf, "gap": np.inf}
+    forged.arrays[name][:] = number
+    forged.arrays["data_right_data"][:] = 1e20
+    forged.sign()
+    said = judged(forged, tmp_path)
+    assert said["second"] == "proven"
+    assert said["first"] == "proven", said["first"]
+
+
+@pytest.mark.xfail(strict=True, reason="outputs/_hungarian.py turns scores beyond float64 into floats: OverflowError")
+def test_a_point_beyond_floats_is_no_crash(tmp_path):
+    forged = honest("matching", "perceptron", 5, 1)[0].copy()
+    forged.arrays["theta"][:] = 1.7e308
+    assert judged(forged, tmp_path)["second"] == "not proven"
+    assert judged(forged, tmp_path)["first"] == "not proven"

@@ -286,6 +286,7 @@ def test_gaps_are_relative_to_the_largest_end():
     half, tiny = Fraction(1, 2), Fraction(1, 10**9)
     for upper, lower, start, gap in (
         (2, 1, 0, half), (1, -2, 0, 3 * half), (-1, -2, 0, half), (0, 0, 0, 0), (3, 0, 0, 1), (1, 2, 0, -half),
+        (-2, -1, 0, -half),
         (tiny, 0, 1, Fraction(1, 1000)), (tiny, 0, -1, Fraction(1, 1000)),
         (INFINITE, 0, 0, INFINITE), (0, -INFINITE, 0, INFINITE), (Fraction(1), Fraction(1, 2), 10**7, Fraction(1, 20)),
     ):  # fmt: skip

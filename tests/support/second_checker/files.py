@@ -36,6 +36,7 @@ DEFAULTS = {  # §9: what version 1 left out
         "baseline": None,
     },
     "self-paced": {"C": 10.0, "K": 1.0},
+    "nuclear-dyadic": {"lam": 0.01, "dimensions": 1, "loss": "hinge"},
 }
 SMOOTH = ("squared", "logistic")
 
@@ -202,7 +203,7 @@ def _from_first(record):
     name = formulation["name"]
     settings = {**DEFAULTS.get(name, {}), **formulation["settings"]}
     smooth = name == "crf" or (name == "weighted-risk" and settings["loss"] in SMOOTH)
-    kind = "tree" if name == "self-paced" else "tangent" if smooth else "cuts"
+    kind = {"self-paced": "tree", "nuclear-dyadic": "slopes"}.get(name, "tangent" if smooth else "cuts")
     return {
         **record,
         "proof": {"kind": kind, "version": 1},

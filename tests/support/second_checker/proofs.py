@@ -25,14 +25,14 @@ def demand(condition, sentence):
 
 @dataclass
 class Ends:
-    """L, U, F(θ) at the saved θ, F(θ₀), whether there are fractions, and whether other checkers may prove a lower L."""
+    """L, U, F(θ) at the saved θ, F(θ₀), whether there are fractions; by how much another checker's L may be lower."""
 
     lower: Fraction | float
     upper: Fraction | float
     saved: Fraction | float
     start: Fraction | float
     fractions: bool = False
-    loose: bool = False
+    room: Fraction | float | None = None
 
 
 def take(arrays, name, dtype, shape):

@@ -4,9 +4,10 @@
 
 Q ≻ 0 just where ‖S‖₂ < λ (a Schur complement of 2Q is λI − SᵀS/λ), and then the Schur complement of Q in
 [[Q, c], [cᵀ, 0]] is −cᵀQ⁻¹c: one elimination in whole numbers decides the former and gives the latter exactly.
-`loose` says that ‖S‖₂ is nearly λ, so that a checker which bounds the latter may prove less (§12).
+A checker which bounds the latter may prove a lower end that is less by `room` (§12).
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from .proofs import Ends, read, take
 from .structures import TooGreat
 
 MOST_FEATURES, NEARLY = 200, 1 - Fraction(1, 10**6)
+SMALL, GREAT = Fraction(1, 10**30), 10**30
 
 
 def slopes(problem, arrays):
@@ -24,10 +26,18 @@ def slopes(problem, arrays):
     if sum(problem.data.columns[side] for side in ("left", "right")) > MOST_FEATURES:
         raise TooGreat(f"the sides have more than {MOST_FEATURES} features")
     bounds = [of_class(problem, c, [row[c] for row in found]) for c in range(problem.L)]
-    upper = problem.objective(theta)
     lower = -INF if any(bound == -INF for bound, _ in bounds) else sum(bound for bound, _ in bounds)
-    loose = any(near for _, near in bounds)
-    return Ends(lower, upper, upper, problem.objective(problem.start()), loose=loose)
+    upper = problem.objective(theta)
+    odd = any(near for _, near in bounds) or any(x and not SMALL <= abs(x) <= GREAT for x in sizes(problem, found))
+    room = INF if odd or lower == -INF else max(1, abs(lower), abs(upper)) / Fraction(10**18)
+    return Ends(lower, upper, upper, problem.objective(problem.start()), room=room)
+
+
+def sizes(problem, found):
+    """λ, the slopes, prices and features."""
+    data = problem.data
+    rows = (*data.sides["left"], *data.sides["right"], *(places[0][0] for places in data.places))
+    return itertools.chain([problem.lam], problem.prices, *found, *(row.values() for row in rows))
 
 
 def of_class(problem, c, g):
@@ -53,8 +63,8 @@ def of_class(problem, c, g):
     corner = schur_corner(matrix, f)
     if corner is None:
         return -INF, False
-    loose = schur_corner(matrix | {(i, i): lam * NEARLY for i in range(f)}, f) is None
-    return total + problem.k * corner / 2 - sum(x * x for x in pushed.values()) / (2 * lam), loose
+    near = schur_corner(matrix | {(i, i): lam * NEARLY for i in range(f)}, f) is None
+    return total + problem.k * corner / 2 - sum(x * x for x in pushed.values()) / (2 * lam), near
 
 
 def schur_corner(matrix, f):

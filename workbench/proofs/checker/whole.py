@@ -24,6 +24,7 @@ from workbench.proofs.checker.faults import Malformed
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
 MOST_WORK = 4 * 10**10  # products of pieces in one call
+MOST_BITS = 1 << 60  # of a common denominator, unless told otherwise
 MOST_AT_ONCE = 4_000_000  # entries laid out at a time
 
 Array = NDArray[Any]  # of floats, whole numbers or bytes
@@ -103,7 +104,7 @@ def exact(floats: ArrayLike) -> Whole:
     return Whole(np.left_shift(odd.astype(object), shift.astype(object)), 1 << -least)
 
 
-def common(fractions: list[Fraction], most_bits: int = 1 << 60) -> Whole:
+def common(fractions: list[Fraction], most_bits: int = MOST_BITS) -> Whole:
     """Fractions over their least common denominator, which may not be longer than `most_bits`."""
     unit = 1
     for each in fractions:

@@ -49,7 +49,7 @@ def later(pairs: Array, unary: Array) -> Array:
 def floor_of(unary: Array, pairs: Array) -> int:
     """Below every score of a labelling by more than any two of them differ."""
     spread = sum(int(abs(row).max()) for row in unary)
-    return -4 * (spread + (len(unary) + 1) * int(abs(pairs).max())) - 1
+    return -4 * (spread + len(unary) * int(abs(pairs).max())) - 1
 
 
 def highest(unary: Array, pairs: Array) -> int:
