@@ -97,6 +97,14 @@ def test_a_certificate_is_replaced_only_on_purpose(cutbench):
     assert json.loads(Path("mine/certificate.json").read_text())["problem"]["name"] == "toy"
 
 
+def test_a_run_in_the_default_folder_is_not_replaced_without_a_word(cutbench):
+    words = ("solve", "toy", "soft-margin")
+    said = "cutbench: this run replaces the one in runs/toy-soft-margin; --out keeps both."
+    assert "replaces" not in cutbench(*words).stderr
+    assert said in cutbench(*words, "--set", "lam=0.2").stderr.splitlines()
+    assert "replaces" not in cutbench(*words, "--overwrite").stderr
+
+
 def test_progress_tells_what_is_left():
     rounds = [(float(second), 10.0**-second) for second in range(8)]
     assert terminal.remaining(rounds, 1e-9) == " of 1e-09, about 2 s left"

@@ -52,6 +52,7 @@ def pages(figures: Path | None = None) -> dict[str, str]:
     found = {f"docs/{path.relative_to(ROOT / 'docs')}": path.read_text("utf-8") for path in written()}
     found |= {name: (ROOT / name).read_text("utf-8") for name in BESIDE}
     found["index.md"] = "\n".join((ROOT / name).read_text("utf-8") for name in FRONT)
+    found["index.md"] += unlisted(found["index.md"])
     found["docs/recipes.md"] = (ROOT / "docs/site/recipes.md").read_text("utf-8")
     made = {f"docs/formulations/{name}.md": formulation(name) for name in registry("formulation").names()}
     found["docs/formulations.md"] += contents("One page each", [f"formulations/{Path(name).stem}" for name in made])
@@ -62,6 +63,13 @@ def pages(figures: Path | None = None) -> dict[str, str]:
 def written() -> list[Path]:
     """The pages below docs/ that somebody wrote, and those that the tests keep current."""
     return [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "recipes").glob("*.md"))]
+
+
+def unlisted(index: str) -> str:
+    """A last part of the contents, for pages of docs/ that docs/site/contents.md does not name."""
+    stems = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
+    names = [stem for stem in stems if f"\n{stem}\n" not in index]
+    return "\n".join(["", "```{toctree}", ":hidden:", ":caption: More", "", *names, "```", ""]) if names else ""
 
 
 def front(link: str) -> str:

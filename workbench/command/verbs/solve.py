@@ -31,7 +31,7 @@ from workbench.errors import BadInput
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
-@click.option("--overwrite", is_flag=True, help="Replace the run that --out holds.")
+@click.option("--overwrite", is_flag=True, help="Replace the run in the folder, without a word.")
 @data_option
 @json_option
 def command(
@@ -54,8 +54,8 @@ def command(
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
-    if out is not None and not overwrite:
-        refuse_occupied(folder)
+    if not overwrite:
+        spare(folder, named=out is not None)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
@@ -65,9 +65,12 @@ def command(
         return run.by_one({"backend": backend, **options, **kept})
 
 
-def refuse_occupied(folder: Path) -> None:
-    """`BadInput` if a finished run is in the folder; nobody means to lose a certificate."""
+def spare(folder: Path, named: bool) -> None:
+    """`BadInput` if a folder that --out named holds a finished run; of the default folder, a word that a run goes."""
     held = [path for path in (folder / "certificate.json", folder / "solve.json") if path.exists()]
-    if held:
+    if held and named:
         shown = terminal.shown_path(held[0])
         raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
+    if held:
+        shown = terminal.shown_path(folder)
+        click.echo(f"cutbench: this run replaces the one in {shown}; --out keeps both.", err=True)
