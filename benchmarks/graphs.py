@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from workbench.data.loading import load_problem
-from workbench.errors import checked_whole
+from workbench.errors import Contradiction, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.graph import KINDS, Graph
 from workbench.solving.solve import solve
@@ -28,7 +28,8 @@ def pictures(
     large_seconds, large_gap   of the large pictures
     large_error, noisy_error   shares of wrong pixels: learned; single pixels by their sign
     closed, contained          cases in which enclosed proved its gap; in which every bound that is said to hold does
-    under_wrong                upper bounds of under that are none
+    under_wrong                upper bounds of under that are none;  under_refuted : by its own lower bound, which ended
+                               the run
     widest_enclosed, widest_relaxed   (upper − exact)/exact at worst
     """
     checked_whole(1, cases=cases)
@@ -42,6 +43,7 @@ def pictures(
             and row["exact"] <= min(row["enclosed_upper"], row["relaxed_upper"])
             for row in rows
         ),
+        "under_refuted": sum(row["under_refuted"] for row in rows),
         "under_wrong": sum(row["under_upper"] < row["exact"] * (1 - 10 * gap) for row in rows),
         **{f"widest_{o}": max(row[f"{o}_upper"] / row["exact"] - 1 for row in rows) for o in ("enclosed", "relaxed")},
         "rows": rows,
@@ -69,11 +71,17 @@ def small(seed: int, lam: float, gap: float) -> dict[str, float]:
     seen = [grid.observed(rng, y, 3, 1.0) for y in truth]
     edges = grid.neighbours(3)
     pairs = [grid.likeness(x, edges) for x in seen]
-    row: dict[str, float] = {"seed": seed}
+    row: dict[str, float] = {"seed": seed, "under_refuted": 0}
     for oracle in KINDS:
         problem = Graph(seen, [edges] * 4, truth, pairs, "hamming", classes=np.arange(3), oracle=oracle)
-        solution = solve(SoftMargin(lam=lam), problem, gap=gap)
-        row |= {f"{oracle}_lower": solution.lower, f"{oracle}_upper": solution.upper}
+        rounds: list[dict[str, Any]] = []
+        try:
+            last = vars(solve(SoftMargin(lam=lam), problem, gap=gap, observe=rounds.append))
+        except Contradiction:
+            if oracle != "under":
+                raise
+            last, row["under_refuted"] = rounds[-1], 1
+        row |= {f"{oracle}_lower": last["lower"], f"{oracle}_upper": last["upper"]}
     return row | {"exact": row["exact_lower"]}
 
 

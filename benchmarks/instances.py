@@ -121,7 +121,7 @@ def drawn(kind: Any, rng: np.random.Generator) -> dict[str, Any]:
     """Random settings of a formulation, by their types."""
     values: dict[str, Any] = {}
     for name, setting in settings_of(kind).items():
-        if name == "declare":  # how a program is written, not which
+        if name == "declare" or setting.many:  # how a program is written, not which; lists fit one problem only
             continue
         if setting.choices:
             values[name] = setting.choices[rng.integers(len(setting.choices))]

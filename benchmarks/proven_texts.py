@@ -35,6 +35,8 @@ sampled = load_file(Path(__file__).with_name("instances.py"), "benchmark")
 
 ROUNDED = 1e-12
 
+KINDS = (CutForm, SmoothForm, Majorized)  # what has a text that `prove` takes
+
 
 def texts(form: Any, problem: Any) -> Iterator[tuple[str, Any, Any]]:
     """(name, formulation that `solve` takes, cp.Problem) of each text."""
@@ -83,6 +85,8 @@ def why_not(output: str, formulation: str) -> str:
         return "a mixed-integer text"
     if reason := misfit(form, problem):
         return reason
+    if not isinstance(form, KINDS):
+        return "a semidefinite text"
     return "" if isinstance(problem, Enumerable) or isinstance(form, SmoothForm) else "no list of outputs"
 
 
@@ -91,7 +95,7 @@ def tried(output: str, formulation: str, seeds: range) -> tuple[list[dict[str, A
     rows: dict[str, dict[str, Any]] = {}
     failures = []
     for seed in seeds:
-        given = sampled.instance(output, formulation, seed, (CutForm, SmoothForm, Majorized))
+        given = sampled.instance(output, formulation, seed, KINDS)
         for name, form, program in texts(given.form, given.problem):
             began = time.process_time()
             proof = prove(program)

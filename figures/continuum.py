@@ -15,16 +15,16 @@ TITLES = {"words": "words (chains)", "letters": "their letters alone", "digits":
 
 
 def measure(
-    n: int = 400, folds: int = 2, gap: float = 1e-3, only: str = "words,letters,digits,stories"
+    n: int = 400, folds: int = 3, gap: float = 1e-3, only: str = "words,letters,digits,stories"
 ) -> dict[str, np.ndarray]:
     """One row per problem and number of samples, n at most (`cutbench bench continuum` has them all).
 
     problem, size;  generated : 1 for made-up data
-    generative, crf, margin, perceptron : mean errors;  …_interval : two standard errors
+    generative, crf, margin, perceptron : mean errors;  …_interval : half of Student's interval
     """
     *_, record = wb.registry("benchmark").get("continuum")(folds=folds, most=n, gap=gap, only=only)
     table = record["table"]
-    return {key: np.array([line[key] for line in table]) for key in table[0] if key != "winner"}
+    return {key: np.array([line[key] for line in table]) for key in table[0] if key not in ("winner", "beyond_doubt")}
 
 
 @wb.pictures.styled
@@ -37,8 +37,8 @@ def draw(arrays):
         columns,
         (7.2, 2.4 * -(-len(names) // columns) + 0.7),
         f"Joint likelihood leads on {few} of {len(names)} data sets with few samples, on {many} with many",
-        "Share of wrong labels on data held out; bars: two standard errors over folds. Same features, same data; λ, "
-        "prior and passes by inner validation.",
+        "Share of wrong labels on data held out; bars: Student's interval at 95 % over folds. Same features, same "
+        "data; λ, prior and passes by inner cross-validation.",
     )
     for axis, name in zip(axes.ravel(), names, strict=False):
         mine = arrays["problem"] == name
@@ -46,7 +46,8 @@ def draw(arrays):
             sizes, errors, spread = (arrays[key][mine] for key in ("size", method, f"{method}_interval"))
             axis.errorbar(sizes, errors, yerr=spread, label=words, elinewidth=0.8, capsize=2, **style.line())
         made = " — MADE-UP DATA" if (arrays["generated"][mine] > 0).any() else ""
-        axis.set(xscale="log", title=TITLES[name] + made, ylim=(0, None))
+        axis.set(xscale="log", title=TITLES[name] + made)
+        axis.set_ylim(0, 1.15 * max(arrays[method][mine].max() for method in METHODS))
         axis.minorticks_off()
         axis.set_xticks(sizes, [str(size) for size in sizes])
         axis.set_ylabel("wrong labels")

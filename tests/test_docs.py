@@ -25,6 +25,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md",
 PAGES += ["docs/guide.md", "docs/formulations.md", "docs/certificates.md", "docs/limits.md", "docs/backends.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md", "docs/tests.md"]
 PAGES += ["docs/programs.md", "docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
+PAGES += ["docs/continuum.md", "docs/structures.md"]
 RECIPES = [f"docs/recipes/{path.name}" for path in sorted((ROOT / "docs" / "recipes").glob("*.md"))]
 PAGES += RECIPES
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -60,7 +61,7 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 TOLD = [
     (name, j, code)
-    for name in ("README.md", "docs/programs.md", "docs/lazy.md", "docs/estimators.md", "docs/guide.md")
+    for name in ("README.md", *(f"docs/{stem}.md" for stem in ("programs", "lazy", "estimators", "guide", "dyads")))
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]
@@ -173,6 +174,15 @@ def test_your_own_learner_is_judged_as_shown(cutbench):
     Path("wrong.py").write_text(code.replace(" * problem.n_samples", ""))
     wrong = "cutbench crosscheck digits soft-margin --set n=100 --learners ./wrong.py --passes 600"
     assert re.search(r"wrong +disagrees", cutbench(wrong, 1))
+
+
+def test_the_guides_program_is_proven_as_shown(cutbench):
+    plan = re.search(r"`plan\.py`:\n\n```python\n(.*?)^```$", page("docs/guide.md"), re.M | re.S).group(1)
+    Path("plan.py").write_text(plan)
+    Path("strict.py").write_text(plan.replace("[need]", "[need, x <= 0]"))
+    proven, refuted = answer("cutbench prove plan.py").split("$ cutbench infeasible strict.py\n")
+    assert cutbench("cutbench prove plan.py", 0).startswith(proven)
+    assert cutbench("cutbench infeasible strict.py", 0).startswith(refuted)
 
 
 def test_a_data_file_is_a_problem(cutbench):

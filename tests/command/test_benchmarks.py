@@ -12,12 +12,22 @@ import pytest
 from click.testing import CliRunner
 from scipy.optimize import linprog
 
+import workbench as wb
 from workbench.command.cli import cli
+from workbench.data.loading import load_problem
+from workbench.errors import BadInput
 from workbench.registries import registry, settings_of
 
 SMALL = {
     "speed": {"only": "few-digits,word-crf", "n": 12, "gap": 0.1, "seconds": 1.0},
     "large-speed": {"only": "text-soft,text-hard,tags-simplex", "seconds": 20.0, "small": True},
+    "large": {
+        "small": True,
+        "limit": 5.0,
+        "only": "text",
+        "formulations": "soft-margin,crf",
+        "routes": "dual-block,own",
+    },
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
     "cost-table": {"n": 30, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 3},
@@ -45,7 +55,8 @@ SMALL = {
     "second-catalogue": {"only": "ridge,logistic-labels"},
     "selection": {"n": 10, "seeds": 1, "limit": 0.2, "count": 2, "most": 6, "samples": 2},
     "hidden-states": {"count": 2, "starts": 2, "most": 5},
-    "continuum": {"folds": 2, "most": 20, "only": "digits,words", "gap": 0.1, "inner": 0.1},
+    "continuum": {"folds": 2, "most": 20, "only": "digits", "gap": 0.1, "inner": 0.5},
+    "continuum-grid": {"most": 10, "only": "words", "inner": 0.5},
     "startup": {"repeats": 1},
     "path": {"n": 30, "epsilon": 0.1, "tried": 5},
     "reliability": {"only": "oracles"},
@@ -62,6 +73,7 @@ WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
     "large-speed": {"rows", "met"},
+    "large": {"rows", "late", "stuck", "large", "worse"},
     "speed": {"rows", "few-digits_unit_ms", "few-digits_solve_ratio", "word-crf_unit_ms"},
     "dyadic-table": {"rows", "steps", "active", "bounds", "certified", *DYADIC},
     "flows": {f"{kind}_{loss}" for kind in ("linear", "dyadic") for loss in ("hinge", "squared", "logistic")},
@@ -123,11 +135,13 @@ KEYS = {
     "adagrad": {"rows", "failed"},
     "detective": {"cases", "diagonal", "confident", "false_confident", "cpu_per_case", "matrix", "rows"},
     "alternations": {"rows", "failed"},
-    "continuum": {"failed", "crossings", "claims", "table", "rows"},
+    "continuum": {"failed", "cpu_seconds", "crossings", "claims", "table", "rows"},
+    "continuum-grid": {"wins", "rows"},
     "oracles": {"failed", "rows"},
     "pictures": {
         *(f"large_{key}" for key in ("seconds", "gap", "error")),
-        *("noisy_error", "closed", "contained", "under_wrong", "widest_enclosed", "widest_relaxed", "rows"),
+        *("noisy_error", "closed", "contained", "under_refuted", "under_wrong", "rows"),
+        *("widest_enclosed", "widest_relaxed"),
     },
     "tracking": {
         *(f"{method}_{key}" for method in ("plain", "learned", "limit") for key in ("mota", "idf1", "switches")),
@@ -201,3 +215,38 @@ def test_default_tolerances_certify_less_than_statuses_say():
     boasts = [key for key, row in rows.items() if row["says"] == "optimal" and row["gap"] > 1e-6]
     assert record["boasts"] == len(boasts) >= 1
     assert {name for _, name in boasts} <= {"OSQP", "SCS"}
+
+
+def test_the_continuum_goes_on_from_the_rows_that_are_kept(tmp_path):
+    continuum = registry("benchmark").get("continuum")
+    words = {"folds": 2, "most": 20, "only": "digits", "gap": 0.1, "inner": 0.5, "out": str(tmp_path / "kept")}
+    begun = continuum(**words)
+    first = next(begun)
+    begun.close()
+    rows = list(continuum(**words))[-1]["rows"]
+    assert rows[:4] == first["rows"], "seconds included, so fold 0 was not measured again"
+    assert [row["fold"] for row in rows] == [0] * 4 + [1] * 4
+    assert (tmp_path / "kept" / "continuum.png").is_file()
+    for row in rows:
+        proven = row["method"] in ("crf", "margin")
+        assert proven == (row["gap"] is not None)
+        assert not proven or (row["lower"] <= row["upper"] and row["gap"] <= 0.1 and row["lam"] > 0)
+    with pytest.raises(BadInput, match="other settings"):
+        list(continuum(**words | {"gap": 0.2}))
+
+
+@pytest.mark.parametrize("formulation", ["crf", "soft-margin"])
+@pytest.mark.parametrize("name", ["digits", "synthetic-chain"])
+def test_an_optimum_begun_elsewhere_is_the_same(name, formulation):
+    """At another λ and with other samples; the two intervals must meet, and a start is no evidence."""
+    warm, form = registry("benchmark").modules["continuum"].warm, registry("formulation").get(formulation)
+    problem = load_problem(name)(n=24)
+    problem.weights = np.repeat([1.0, 0.0], [16, 8])
+    elsewhere = warm.solved(form(lam=1.0), problem, 1e-2)
+    problem.weights = np.roll(problem.weights, 4)
+    there = warm.solved(form(lam=0.1), problem, 1e-6, elsewhere)
+    assert there.gap <= 1e-6
+    cold = wb.solve(form(lam=0.1), problem, gap=1e-6)
+    assert max(cold.lower, there.lower) <= min(cold.upper, there.upper)
+    lost = there._replace(weights=there.weights * 1e3, theta=-there.theta)
+    assert warm.solved(form(lam=0.1), problem, 1e-6, lost).lower <= cold.upper

@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.command.cli import cli
+from workbench.data.loading import load_problem
 from workbench.errors import CutbenchError
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model, base_rates, kappa, perceptron_loss, shares
 from workbench.objectives.factorings import classes_of
 from workbench.solving import routes
+from workbench.solving.alternation import alternating
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request
 from workbench.system.journal import LINES, Journal, read
@@ -466,3 +468,19 @@ def test_bad_costs_are_refused(setting, sentence):
 def test_a_wrong_number_of_costs_is_refused():
     with pytest.raises(wb.BadInput, match="2 costs for 3 error classes"):
         wb.solve(wb.FixedCostLearning(v=(1.0, 1.0)), clouds())
+
+
+def test_the_first_round_keeps_the_time_limit():
+    """Its convex program is asked within the limit, and so are all others."""
+    asked = []
+
+    def noted(formulation, problem, **options):
+        asked.append(options.get("time_limit"))
+        return wb.solve(formulation, problem, **options)
+
+    problem = load_problem("toy")()
+    request = Request(gap=1e-9, time_limit=0.5)
+    alternating(wb.KappaDifficulty(), problem, request, None, noted)
+    assert asked[0] is not None
+    assert 0 < asked[0] <= 0.5
+    assert all(each is not None and each <= 0.5 for each in asked)

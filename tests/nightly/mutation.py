@@ -102,7 +102,7 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "_boxes": "self-paced",
     "self_paced": "self-paced",
     "completed": "completed",
-    "costs": "cost-l",
+    "costs": "cost",
     "fixed_cost": "fixed-cost",
     "_errors": "cost",
     "_rounding": "cost|completed",
@@ -113,18 +113,20 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "balls": "crf|weighted",
     "kinds/cuts": "soft|hard|perceptron|completed|cost",
     "checker/regularizers": "cost|graph|soft",
-    **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow)"),
+    **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow|tree)"),
     "check": "of multiclass|program (optimal|infeasible)",
 }
 DIRECT = {  # what calls a module by itself, and comes first
     **dict.fromkeys(("archive", "faults"), (FILES,)),
     **dict.fromkeys(("check", "program"), (VERDICTS,)),
-    **dict.fromkeys(("balls", "formulations/smooth", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    **dict.fromkeys(("balls", "outputs/_sums", "outputs/_forests"), (ENCLOSURES,)),
+    "formulations/smooth": (FORMULATIONS, ENCLOSURES),
     "contracts": (VERDICTS, FORMULATIONS, STRUCTURES),
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys(("kinds/tree", "kinds/_boxes", "formulations/self_paced"), (SEARCHES,)),
+    **dict.fromkeys(("kinds/tree", "kinds/_boxes"), (SEARCHES,)),
+    "formulations/self_paced": (FORMULATIONS, SEARCHES),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance

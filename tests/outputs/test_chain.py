@@ -250,7 +250,7 @@ def test_numpy_and_numba_loops_agree_to_the_last_bit(monkeypatch):
 def test_interpreted_loops_are_the_compiled_ones():
     rng = np.random.default_rng(9)
     scores, offsets = rng.normal(size=(9, 3)), np.array([0, 4, 5, 9])
-    transitions, cost = rng.normal(size=(3, 3)), (1 - np.eye(3)).astype(np.int64)
+    transitions, cost = rng.normal(size=(1, 3, 3)), (1 - np.eye(3)).astype(np.int64)
     levels, losses, own = cost[rng.integers(0, 3, 9)], np.arange(5.0) * np.ones((3, 1)), rng.normal(size=3)
     outs = np.full((4, 3, 4), -1)
     _viterbi.viterbi(scores, transitions, offsets, outs[0])

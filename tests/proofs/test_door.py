@@ -83,6 +83,16 @@ def test_an_argmax_without_the_loss_ends_in_a_contradiction(master, lam):
         wb.solve(wb.SoftMargin(lam=lam), faulty, master=master)
 
 
+def test_an_argmax_known_to_miss_is_not_called_a_bug():
+    """Kind under: a lower bound above the highest value found says that the maximum was missed, no more."""
+    rng = np.random.default_rng(0)
+    faulty = forgetful(wb.Multiclass)(rng.normal(size=(30, 4)), rng.integers(0, 3, 30))
+    faulty.oracle_kind = "under"
+    with pytest.raises(Contradiction, match="which is of kind under: it missed higher ones") as told:
+        wb.solve(wb.SoftMargin(lam=1.0), faulty)
+    assert "bug" not in str(told.value)
+
+
 def test_races_and_verdicts_refuse_a_reference_above_the_learner():
     """The faulty structure makes every F(θ) too small; an honest lower bound lies above."""
     rng = np.random.default_rng(0)

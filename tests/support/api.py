@@ -142,7 +142,12 @@ def signature(name: str, item: Any) -> str:
         text = f"{name}{inspect.signature(item)}" if callable(item) else name
     except (TypeError, ValueError):
         return name
-    return re.sub(r" at 0x[0-9a-f]+", "", text).replace("workbench.", "").replace("NoneType", "None")
+    text = (
+        re.sub(r" at 0x[0-9a-f]+|(?:<class |ForwardRef\()'(.*?)'[>)]", r"\1", text)
+        .replace("workbench.", "")
+        .replace("NoneType", "None")
+    )
+    return re.sub(r"""(: |-> )(["'])(.*?)\2(?=[,)]| = |$)""", r"\1\3", text)  # annotations are kept as texts
 
 
 def entry(name: str, item: Any, level: int) -> str:

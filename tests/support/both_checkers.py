@@ -68,22 +68,25 @@ def _second(stem: str) -> tuple[str, Any]:
 
 
 def _tie(found: dict[str, Any], other: Any, stem: str) -> bool:
-    """Whether the ends of both agree to SAME of their size but are not equal, and the claim lies as close to one of
-    them, or the claimed gap as close to the gaps: then the rounding that §6 and §7 leave to a checker decides whether
-    the claim holds.
+    """Whether the ends of both agree to SAME of their size, or to the room that the kind of proof leaves, but are not
+    equal, and the claim lies as close to one of them, or the claimed gap as close to the gaps: then the rounding that
+    §6, §7 and §12 leave to a checker decides whether the claim holds.
     """
     if not other.rounded or other.lower is None or None in (found.get("lower_exact"), found.get("upper_exact")):
         return False
     ends = [_number(found[key]) for key in ("lower_exact", "upper_exact")]
     others, claimed = (other.lower, other.upper), found["claimed"]
+    if other.room == INFINITE:
+        return ends[0] <= others[0] and ends[1] == others[1]
     if any(abs(each) == INFINITE for each in (*ends, *others, *claimed)):
         return False
-    room = SAME * max(map(abs, ends))
+    size = max(map(abs, ends))
+    room = other.room or SAME * size
     close = all(abs(a - b) <= room for a, b in zip(ends, others, strict=True))
     with open(f"{stem}.json", encoding="utf-8") as file:
         gap = json.load(file)["gap"]
-    gaps = (gap, found["gap"], other.gap)
-    level = max(map(abs, gaps)) < INFINITE and all(abs(Fraction(each) - other.gap) <= SAME for each in gaps)
+    gaps, same = (gap, found["gap"], other.gap), room / size if other.room and size else SAME
+    level = max(map(abs, gaps)) < INFINITE and all(abs(Fraction(each) - other.gap) <= same for each in gaps)
     return close and (level or any(abs(Fraction(a) - b) <= room for a, b in zip(claimed, ends, strict=True)))
 
 

@@ -65,15 +65,20 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             shown.add_row(*map(Text, row))
         Console().print(shown)
         return
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    indent = sum(widths[:-1]) + 2 * len(widths)
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)][:-1]
     for row in [headers, *cells]:
-        *first, last = row
-        start = "".join(f"  {cell.ljust(width)}" for cell, width in zip(first, widths, strict=False)) + "  "
-        wrapped = textwrap.wrap(last, max(WIDE - indent, NARROW), break_long_words=False) or [""]
-        for number, piece in enumerate(wrapped):
-            click.echo(f"{start if number == 0 else ' ' * indent}{piece}".rstrip())
+        line(row, widths)
     click.echo()
+
+
+def line(row: Sequence[str], widths: Sequence[int]) -> None:
+    """Print one row of a table at once, whose columns but the last have these widths; the last is wrapped."""
+    *first, last = row
+    start, indent = "".join(f"  {cell.ljust(width)}" for cell, width in zip(first, widths, strict=True)) + "  ", 2
+    indent += sum(widths) + 2 * len(widths)
+    wrapped = textwrap.wrap(last, max(WIDE - indent, NARROW), break_long_words=False) or [""]
+    for number, piece in enumerate(wrapped):
+        click.echo(f"{start if number == 0 else ' ' * indent}{piece}".rstrip())
 
 
 @contextlib.contextmanager

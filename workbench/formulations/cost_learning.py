@@ -9,7 +9,10 @@
 
 The source's (10) has −K⟨v, n⟩ + (K/2)‖v‖²_n in place of the last term; the constant (K/2)Σ n_S between
 them makes the objective non-negative, so that relative gaps mean something. Both are jointly convex
-in θ: costs are linear in v. With d = Σ α(φ(y) − φ(y_i)), q_S = Σ α c_S, and Σ α(l(y) − l(y_i)) = 0 the duals are
+in θ: costs are linear in v.
+
+*Dual.* With weights α_i on the outputs of each sample, α_i ≥ 0 and Σ_y α_i(y) = 1, d = Σ α(φ(y) − φ(y_i)),
+q_S = Σ α c_S, and under the condition Σ α(l(y) − l(y_i)) = 0, the maximum of
 
     (1)   −Σ_j (|d_j| − λ₁)₊²/(4λ₂) + K min_S q_S          (10)   −Σ_j … + (K/2) Σ_S [n_S − (n_S − q_S)₊²/n_S]
 

@@ -4,7 +4,9 @@
 
     h_i(w) = log Σ_y exp⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩ = −log q_i(y_i),    q_i(y) ∝ exp⟨w, φ(x_i, y)⟩
 
-On `multiclass` this is multinomial logistic regression. Its dual is over one distribution per sample,
+On `multiclass` this is multinomial logistic regression.
+
+*Dual.* Over one distribution q_i on the outputs of each sample,
 
     max over q   Σ_i p_i H(q_i) − ‖Σ_i p_i E_{q_i} ψ_i‖²/(2λ),       H entropy, ψ_i(y) = φ(x_i, y_i) − φ(x_i, y),
 

@@ -2,7 +2,14 @@
 
     min over (w, b)   λ₂‖w‖² + λ₁‖w‖₁ + Σ_i max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_i(y)⟩
 
-(docs/mathematics.md §5). v = 1 for every class is the margin-rescaled SVM, the baseline of cost learning.
+*Dual.* With weights α_i on the outputs of each sample, α_i ≥ 0 and Σ_y α_i(y) = 1, d = Σ α(φ(y) − φ(y_i)) and
+q_S = Σ α c_S, under the condition Σ α(l(y) − l(y_i)) = 0:
+
+    max   K⟨v, q⟩ − Σ_j (|d_j| − λ₁)₊²/(4λ₂)
+
+and at the optimum w_j = −sign(d_j) (|d_j| − λ₁)₊/(2λ₂) (docs/mathematics.md §5).
+
+With v = 1 for every class this is the margin-rescaled SVM, the baseline of cost learning.
 """
 
 from __future__ import annotations

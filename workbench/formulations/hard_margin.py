@@ -2,8 +2,13 @@
 
     min over w   λ/2 ‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ ℓ_i(y)  for all i and y ≠ y_i
 
-The same cuts as the soft margin at price p_i = ∞: h_i(w) ≤ 0. Its dual is max over α ≥ 0 of
-Σ αℓ − ‖Σ αψ‖²/(2λ). Data are separable unless a Farkas ray α ≥ 0, Σαψ = 0, Σαℓ > 0 exists.
+The same cuts as the soft margin at price p_i = ∞: h_i(w) ≤ 0.
+
+*Dual.* Over one weight α_i(y) ≥ 0 for each output of each sample, without an upper limit:
+
+    max   Σ_i Σ_y α_i(y) ℓ_i(y) − ‖Σ_i Σ_y α_i(y) ψ_i(y)‖²/(2λ)
+
+without a maximum where a Farkas ray α ≥ 0, Σαψ = 0, Σαℓ > 0 exists; data are separable if none does.
 
 Primal repair. If w misses every margin by at most ε < ℓ_min (the least positive loss), then
 c·w with c = ℓ_min/(ℓ_min − ε) is feasible: ⟨w,ψ⟩ ≥ ℓ − ε ≥ ℓ(ℓ_min − ε)/ℓ_min for every ℓ ≥ ℓ_min.

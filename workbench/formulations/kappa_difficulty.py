@@ -6,6 +6,8 @@
 for a measure D of how hard each error class is and a step that turns it into costs on the simplex
 (objectives/difficulty.py): the source's 3 steps × 3 measures, and two measures that the source suggests. The
 alternation has no joint objective, hence no certificate as a whole; each inner program has a certificate.
+
+*Dual.* None for the alternation. That of each inner program is the dual of `fixed-cost` at the costs v of the round.
 """
 
 from __future__ import annotations

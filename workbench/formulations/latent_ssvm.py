@@ -14,7 +14,12 @@ end is stationary: for the w that h leads to, no states are better than h. A sta
 hence several seeded starts, each from the best states for random weights. (Random states are contradicted by some
 window of every negative sample, and lead to w = 0.)
 
-min F itself is a mixed-integer program, one binary u_ih a state (`mixed_program`):
+*Dual.* F is not convex and has none without a gap. That of F(·; h), `completed-ssvm`, over weights α_i ≥ 0 on the
+rivals of each sample with Σ_z α_i(z) ≤ 1, is
+
+    max   Σ_i c_i Σ_z α_i(z) Δ_z − ½‖Σ_i c_i Σ_z α_i(z) (Φ(x_i, y_i, h_i) − Φ_z)‖²
+
+The least F itself is a mixed-integer program, one binary u_ih a state (`mixed_program`):
 
     min ½‖w‖² + Σ_i t_i    s.t.  t_i ≥ c_i(Δ_z + ⟨w, Φ_z − Φ(x_i, y_i, h)⟩) − M_i(1 − u_ih),  t ≥ 0,  Σ_h u_ih = 1,
     M_i = c_i(max Δ + ρ max‖Φ_z − Φ(x_i, y_i, h)‖),      ρ = √(2 Σ_i c_i max Δ).

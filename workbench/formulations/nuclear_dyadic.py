@@ -8,6 +8,13 @@
 Two classes have one score with target +1 for the second; more classes have one score each, with target +1 where the
 class is the label (one against all). λ = `lam`, k = `dimensions`, ℓ is the hinge or half the square.
 
+*Dual.* For two classes, over one slope g_i for each pair, ω_i = p_i g_i, S = Σ ω_i l_i r_iᵀ with ‖S‖₂ < λ,
+c = ½ Σ ω_i (l_i, r_i), Q = ½ [[λI, S], [Sᵀ, λI]], and ℓ* the conjugate of ℓ in its first argument (dyads/dual.py):
+
+    max   −Σ_i p_i ℓ*(g_i, ±1) − k cᵀQ⁻¹c − ‖Σ_i ω_i x_i‖²/(2λ)
+
+a bound from below on every model in k dimensions; for more classes the sum of such bounds.
+
 All but the rank depends on Gram matrices, of which the objective is convex (dyads/nuclear.py). So any slopes prove a
 lower bound (dyads/dual.py), any (A, B, w) is an upper bound, and `solve` returns the interval between the best of both
 that were found. Where the interval closes, the model is a proven global optimum in k dimensions; where it does not, the

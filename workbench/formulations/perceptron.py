@@ -10,9 +10,17 @@ instead the separator of greatest margin:
 
     u = argmin ½‖w‖²    s.t.  ⟨w, ψ_i(y)⟩ ≥ 1  for all i and y ≠ y_i
 
-that is, the hard margin at unit losses. 1/‖u‖ is the margin of the data, and a perceptron makes at most R²‖u‖²
-mistakes, R = max ‖ψ_i(y)‖ (Novikoff 1962; Collins 2002, Theorem 1). Data that no w separates are
-refused with a Farkas ray (`NotSeparable`); regret against soft-margin weights then takes u's place.
+that is, the hard margin at unit losses.
+
+*Dual.* Over one weight α_i(y) ≥ 0 for each sample and output y ≠ y_i:
+
+    max   Σ_i Σ_y α_i(y) − ½‖Σ_i Σ_y α_i(y) ψ_i(y)‖²
+
+at whose optimum u = Σ αψ, and both values are ½‖u‖².
+
+1/‖u‖ is the margin of the data, and a perceptron makes at most R²‖u‖² mistakes, R = max ‖ψ_i(y)‖ (Novikoff 1962;
+Collins 2002, Theorem 1). Data that no w separates are refused with a Farkas ray (`NotSeparable`); regret against
+soft-margin weights then takes u's place.
 """
 
 from __future__ import annotations

@@ -15,6 +15,14 @@ s_i the sample weights, 1 unless given. F is not convex. It is solved exactly, b
 
 M_i = c_i (max ℓ_i + ρ max ‖ψ_i‖) and ρ = √(2F(0)), since ½‖w*‖² ≤ F(0).
 
+*Dual.* F has none without a gap. Within a box low_i ≤ c_i ξ_i(w) ≤ high_i, a node of the search tree
+(proofs/capped.py), any weights α_i(y) ≥ 0 bound F from below by
+
+    Σ_i g_i(Σ_y α_i(y)) + Σ_i Σ_y α_i(y) ℓ_i(y) − ½‖Σ_i Σ_y α_i(y) ψ_i(y)‖²
+    g_i(Λ) = min over t ∈ {low_i, high_i} of min(t, κ_i) − Λt/c_i
+
+and the least such bound among the leaves of the tree is a bound for all w.
+
 Where samples hide a state h (`Latent`), ξ_i is that of `latent-ssvm`, ξ_i(w) = min over h of the convex hinge at h, and
 F is minimised over states and selections jointly, the source's equation (2) for the slack. The search chooses states
 as it chooses samples. Declared, the program is `LatentSSVM.mixed_program` with the charges κ_i.

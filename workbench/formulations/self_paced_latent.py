@@ -13,6 +13,9 @@ A(w, v) = ½‖w‖² + Σ v_i c_i ξ_i + Σ (1 − v_i) s_i/K is least over v a
 program's optimum, so A never rises within a stage; the loop asserts this descent. Uncertainty and novelty are no terms
 of A, and v is frozen within their stages. Of a sample of weight 0 nothing is ever asked: v_i = 1 and h_i stay.
 
+*Dual.* None for the schedule. That of each round's convex program is the dual of `completed-ssvm`, over the samples
+that are selected.
+
 *Termination.* A stage that changes neither h nor v would repeat the round before, so thresholds grow by factors μ until
 h or v changes; only such changes count as stages, and a small μ admits sample after sample. All samples enter when no
 further sample can (infinite novelty), or after MOST_STAGES stages. An empty selection ends its stage.

@@ -12,6 +12,13 @@ over w_j ≥ 0 for the weights that a problem calls `signed` (graphs of associat
 
 λ = 1/(Cn) maps to ½‖w‖² + C Σ h_i. Two declarations: `cuts` (lazy constraints from the argmax
 oracle) and `compact` (the outputs' own polynomial-size program, an independent route).
+
+*Dual.* Over weights α_i on the outputs of each sample, α_i ≥ 0 and Σ_y α_i(y) = 1,
+
+    max   Σ_i p_i Σ_y α_i(y) ℓ_i(y) − ‖d‖²/(2λ),          d = Σ_i p_i Σ_y α_i(y) ψ_i(y)
+
+with ℓ_i(y) ψ_i(y) in place of ψ_i(y) for slack rescaling, (d_j)₊² in place of d_j² where w_j ≥ 0, and, with
+`intercept`, under the condition Σ_i p_i Σ_y α_i(y) (l(y) − l(y_i)) = 0. At the optimum w = d/λ, or (d)₊/λ.
 """
 
 from __future__ import annotations

@@ -9,6 +9,16 @@
 Hinge and logistic loss see the sign of y, ±1. The reference of the importance-aware solver. One name, two kinds:
 `WeightedRisk(loss=…)` makes a formulation by cuts or a smooth one, as the loss wants.
 
+*Dual.* Over one slope s_i for each sample, ℓ* the conjugate of the loss in its first argument:
+
+    max   −Σ_i p_i ℓ*(s_i, y_i) − ‖Σ_i p_i s_i x_i‖²/(2λ),          w = −Σ_i p_i s_i x_i / λ at the optimum
+
+    hinge      ℓ*(s, y) = ys                             for −1 ≤ ys ≤ 0
+    squared    ℓ*(s, y) = ½s² + sy
+    logistic   ℓ*(s, y) = t log t + (1 − t) log(1 − t)   for t = −ys between 0 and 1
+
+so a certificate of a smooth loss holds w alone: the slopes at any w are dual feasible.
+
 Rounding of the smooth terms. Let S = γ_k ‖x‖₁‖w‖_∞ bound the error of a computed score p̂ of k terms and
 r = p − y. *Squared*: r̂ is within e = S + 2u(|p̂| + |y|) of r, its square's half within e|r̂| + e²/2 + 4u ĥ.
 *Logistic*: 1-Lipschitz in p, and computed by one exp and one log1p, hence within S + γ_{2κ+8} ĥ; its slope is

@@ -26,7 +26,7 @@ holds the audits by name; each takes hooks and a reference and returns findings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -35,10 +35,12 @@ import numpy as np
 from workbench.contracts import Floats, Ints, Oracle, Problem, Search, Solver, Terms
 from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
+from workbench.judging.share import Allowance
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.solvers.importance_aware import Scores
 from workbench.solving.stochastic import slope_norms, visitor
+from workbench.system.processes import OutOfTime
 
 SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not
 SAMPLES = 10  # of each audit
@@ -60,18 +62,21 @@ class Hooks:
     """The functions that a learner lends, None for those that it does not lend.
 
     asked : the oracle that the learner asks in place of the formulation's
+    allowance : the seconds that the audits may take, asked between their steps
 
-    oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  slope(i, z) -> a_i(z) (p,);  prox(u, H, η) -> x (p,)
+    oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  prox(u, H, η) -> x (p,)
+    push(i, z, μ, g) adds μ a_i(z) to g (p,)
     iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
     """
 
     oracle: Callable[[Floats, int], Ints] | None = None
     subgradient: Callable[[Floats, int], Floats] | None = None
-    slope: Callable[[int, Ints], Floats] | None = None
+    push: Callable[[int, Ints, float, Floats], None] | None = None
     prox: Callable[[Floats, Floats, float], Floats] | None = None
     iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
     solver: Solver | None = None
     asked: Oracle | None = None
+    allowance: Allowance = field(default_factory=Allowance)
 
 
 def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:  # learner: a user's object
@@ -103,24 +108,32 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
         kernel.argmax_into(kernel.data, theta, i, found)
         return found
 
-    def slope(i: int, witness: Ints) -> Floats:
-        found = np.zeros(asked.dim)
-        kernel.add_slope(kernel.data, i, witness, 1.0, found)
-        return found
+    def push(i: int, witness: Ints, weight: float, into: Floats) -> None:
+        kernel.add_slope(kernel.data, i, witness, weight, into)
 
     def subgradient(theta: Floats, i: int) -> Floats:
-        return slope(i, oracle(theta, i))
+        found = np.zeros(asked.dim)
+        push(i, oracle(theta, i), 1.0, found)
+        return found
 
     if smooth:
         return Hooks(subgradient=subgradient, solver=solver)
-    return Hooks(oracle, subgradient, slope, solver=solver, asked=asked)
+    return Hooks(oracle, subgradient, push, solver=solver, asked=asked)
 
 
 def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
-    """The findings of all audits of the lent functions; none for alternations and searches."""
-    if isinstance(reference.formulation, Search):
-        return []
-    return [finding for each in AUDITS.values() for finding in each(hooks, reference)]
+    """The findings of all audits of the lent functions; none for alternations and searches.
+
+    An audit that does not fit into the allowance of the hooks is named there as skipped.
+    """
+    found: list[Finding] = []
+    for name, each in AUDITS.items() if not isinstance(reference.formulation, Search) else ():
+        try:
+            hooks.allowance.spend()
+            found += each(hooks, reference)
+        except OutOfTime:
+            hooks.allowance.skipped.append(name)
+    return found
 
 
 # ── the audits ────────────────────────────────────────────────────────────────────────────────────
@@ -135,6 +148,7 @@ def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     worst, where = 0.0, ""
     for theta in points(reference, bounds):
         for i in chosen(bounds.samples):
+            hooks.allowance.spend()
             sample, answer = np.array([i]), np.asarray(hooks.oracle(theta, i), np.int64).reshape(1, -1)
             if answer.shape[1] != oracle.width:
                 told = f"Its oracle answers sample {i} with {answer.shape[1]} numbers, an output has {oracle.width}."
@@ -160,6 +174,7 @@ def audit_subgradient(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
         oracle = hooks.asked or bounds.oracle
         heights = [height(oracle, theta, i) for theta in places]
         for theta, here in zip(places, heights, strict=True):
+            hooks.allowance.spend()
             unsure, slant = rounding(oracle, theta, i)
             g = np.asarray(hooks.subgradient(theta, i), float)
             if g.shape != theta.shape:
@@ -181,18 +196,17 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """∇r + Σ μ_k g_k at the optimum, for the learner's directions g_k at the certified cuts."""
     bounds = reference.bounds
     mu = bounds.regularizer.curvature
-    if hooks.slope is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
+    if hooks.push is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
         return
     certificate, theta = reference.certificate, reference.certificate.theta
     if bounds.prices.hard:
         return
-    push, size = np.zeros(len(theta)), 1e-300
+    mean, size = np.zeros(len(theta)), 1e-300 + float(certificate.weights @ slope_norms(bounds)[certificate.samples])
     for i, witness, weight in zip(certificate.samples, certificate.witnesses, certificate.weights, strict=True):
-        slope = hooks.slope(int(i), witness)
-        push += weight * slope
-        size += weight * float(np.linalg.norm(slope))
+        hooks.allowance.spend()
+        hooks.push(int(i), witness, float(weight), mean)
     gap = max(reference.upper - reference.lower, 0.0)
-    worst = float(np.linalg.norm(mu * theta + push))
+    worst = float(np.linalg.norm(mu * theta + mean))
     allowed = 2 * float(np.sqrt(mu * gap)) + SLACK * (size + mu * float(np.linalg.norm(theta)))
     told = f"The mean of its directions at the optimum is {worst:.2g} instead of 0 (at most {allowed:.1g})."
     yield Finding("stationarity", worst, allowed, told if worst > allowed else "")
@@ -230,8 +244,8 @@ def audit_average(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
         return
     form, problem = reference.formulation, reference.problem
     order = np.random.default_rng(0).choice(bounds_for(form, problem).samples, VISITS)
-    twin = iterates(replace(solver, average="last"), form, problem, order)
-    reported = iterates(solver, form, problem, order)[-1]
+    twin = iterates(replace(solver, average="last"), form, problem, order, hooks.allowance)
+    reported = iterates(solver, form, problem, order, hooks.allowance)[-1]
     n = int(np.count_nonzero(form.prices(problem).weights))
     ends, at = np.arange(n - 1, VISITS, n), np.arange(1, VISITS + 1)
     schemes = [(twin, np.ones(VISITS)), (twin, at + 0.0), (twin, at + 1.0)]
@@ -250,6 +264,7 @@ def audit_fixed_point(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     state = hooks.solver.start(form, problem, certificate.samples, certificate.witnesses, certificate.weights)
     visit = visitor(hooks.solver, bounds.oracle.kernel(), bounds.oracle.width, bounds.prices.floats(), state, False)
     order = np.random.default_rng(0).permutation(bounds.samples)[:VISITS]
+    hooks.allowance.spend()
     visit(order, np.zeros((len(order), bounds.oracle.width), np.int64), np.zeros((len(order), 2)))
     mu, epsilon = bounds.regularizer.curvature, max(reference.upper - reference.lower, 0.0)
     steepest = float(bounds.prices.floats() @ slope_norms(bounds))
@@ -326,13 +341,14 @@ def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, floa
     return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
 
 
-def iterates(solver: Solver, formulation: Formulation, problem: Problem, order: Ints) -> Floats:
+def iterates(solver: Solver, formulation: Formulation, problem: Problem, order: Ints, allowance: Allowance) -> Floats:
     """(visits, p): what the solver reports after each visit."""
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     asked = solver.oracle(problem) or bounds.oracle
     visit = visitor(solver, asked.kernel(), asked.width, bounds.prices.floats(), state, False)
     found = []
     for one in order[:, None]:
+        allowance.spend()
         visit(one, np.zeros((1, asked.width), np.int64), np.zeros((1, 2)))
         found.append(solver.report(state))
     return np.array(found)

@@ -18,6 +18,7 @@ The histories of clean runs are kept with the reference and shared by all learne
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ FEW = 2  # seeds of each other solver
 SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
 STOP = 1e-6  # relative excess at which a clean run has told enough: below any tolerance that is asked for
 BUDGET = 500  # passes of a clean run at most; a smaller budget only makes the judge more lenient
+SECONDS = 5.0  # of the processor after its first checkpoint, for one clean run at most, for the same reason
 
 
 class CleanRun(NamedTuple):
@@ -103,9 +105,11 @@ def clean(solver, reference: Reference, passes: int, seed: int, tolerance: float
     """One clean run, until STOP at the latest; remembered with the reference."""
     key = repr(solver), passes, seed, tolerance
     if key not in reference.known:
+        began: list[float] = []
 
         def near(row: Checkpoint) -> bool:
-            return reference.excess(row.upper) <= STOP
+            began.append(time.process_time())
+            return reference.excess(row.upper) <= STOP or began[-1] - began[0] > SECONDS
 
         trace = run(solver, reference.formulation, reference.problem, passes, seed, observe=near)
         excesses = np.array([reference.bounds.upper(theta) for theta in trace.thetas]) - reference.lower

@@ -51,8 +51,10 @@ from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.remote import RemoteStand
 from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
+from workbench.judging.share import LEAST, SEARCH, Allowance, allowed
 from workbench.judging.stand import OwnStand, Stand
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+from workbench.system.processes import OutOfTime
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def judge(
     passes : the budget
     seeds : one run each; a number stands for that one seed
     tolerance : relative excess that counts as agreement
-    seconds : limit of each fit
+    seconds : limit of each fit, and of a learner's fits and audits together
     audit : also check relations and steps; None: steps always, relations where that is cheap
     patience : seconds that further passes may take before a history accuses; None: a few times the learner's own
     """
@@ -119,18 +121,24 @@ def judge(
     if patience is not None and not patience >= 0:
         raise BadInput(f"patience is {patience}; give seconds from 0 on, such as patience=60.")
     with bench(candidate, reference, seconds, patience) as stand:
+        began = stand.clock()
         trials = [stand.tried(passes, seed, tolerance) for seed in seeds]
+        spent, within = stand.clock() - began, None if seconds is None else seconds * len(seeds)
+        size = reference.problem.n_samples * len(reference.theta)
+        share, search, rest = (
+            Allowance(allowed(spent, within, size, least), stand.clock) for least in (LEAST, SEARCH, np.inf)
+        )
         runs = [Run(seed, v.verdict, v.excess, v.rule, took) for seed, (v, took) in zip(seeds, trials, strict=True)]
         decided, causes = together([verdict for verdict, _ in trials]), []
         unexplained = decided.verdict == DISAGREES and decided.rule in (*CHANCE, "feasibility")
         if (unexplained and decided.rule in CHANCE) or decided.verdict in (AGREES, NOT_CONVERGED):
-            decided, against = stand.audited(decided, tolerance)
+            decided, against = stand.audited(decided, tolerance, share.left)
             causes = [Cause("audit", each.name, each.sentence, True) for each in against]
         if unexplained or decided.verdict == NOT_CONVERGED:
-            decided, found = explained(decided, stand.longer or stand.reports, reference, stand.learner)
+            decided, found = searched(decided, stand, reference, search if unexplained else share)
             causes += found
         if decided.verdict in (AGREES, NOT_CONVERGED):
-            decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance)
+            decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance, rest)
     mean, remarks = float(np.mean([each.seconds for each in runs])), list(dict.fromkeys(stand.remarks))
     reason = " ".join([f"{decided.reason.rstrip('.')}.", *remarks]) if remarks else decided.reason
     told = decided.verdict, decided.excess, passes, mean, reason, decided.evidence, decided.rule
@@ -148,8 +156,21 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
         yield stand
 
 
+def searched(verdict: Verdict, stand: Stand, reference: Reference, search: Allowance) -> tuple[Verdict, list[Cause]]:
+    """`explained` within the seconds of `search`; a remark where these do not suffice."""
+    try:
+        return explained(verdict, stand.longer or stand.reports, reference, stand.learner, search)
+    except OutOfTime:
+        stand.remarks.append("The search for what it minimises instead did not fit into the time of the audits.")
+        return verdict, []
+
+
 def explained(
-    verdict: Verdict, reports: list[Report], reference: Reference, learner: Learner | None = None
+    verdict: Verdict,
+    reports: list[Report],
+    reference: Reference,
+    learner: Learner | None = None,
+    search: Allowance | None = None,
 ) -> tuple[Verdict, list[Cause]]:
     """The verdict with the name of the objective at whose optimum the weights are, if one is found.
 
@@ -160,6 +181,7 @@ def explained(
     if not history or reference.missing or without_cuts:
         return verdict, []
     detective = reference.known.setdefault("detective", Detective(reference))  # what it learns serves the next learner
+    detective.allowance = search or Allowance()
     if verdict.verdict == NOT_CONVERGED:
         found = detective.identity(history)
         if found is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from workbench.judging.relations import related
 from workbench.judging.seeds import CHANCE, Run
+from workbench.judging.share import Allowance
 from workbench.judging.stand import Stand
 from workbench.judging.verdicts import crosscheck
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
@@ -18,11 +19,17 @@ RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping
 
 
 def judged_on_relations(
-    stand: Stand, verdict: Verdict, audit: bool | None, passes: int, runs: Sequence[Run], tolerance: float
+    stand: Stand,
+    verdict: Verdict,
+    audit: bool | None,
+    passes: int,
+    runs: Sequence[Run],
+    tolerance: float,
+    rest: Allowance,
 ) -> Verdict:
     """The verdict after the relations, where they are asked for or cost next to nothing."""
     if audit or (audit is None and cheap(stand, verdict, passes, runs)):
-        return judged_on_relatives(stand, verdict, passes, runs[0].seed, tolerance)
+        return judged_on_relatives(stand, verdict, passes, runs[0].seed, tolerance, rest)
     return verdict
 
 
@@ -38,12 +45,17 @@ def cheap(stand: Stand, verdict: Verdict, passes: int, runs: Sequence[Run]) -> b
     return took < CHEAP
 
 
-def judged_on_relatives(stand: Stand, verdict: Verdict, passes: int, seed: int, tolerance: float) -> Verdict:
-    """The verdict after the learner was judged on each related reference, too."""
+def judged_on_relatives(
+    stand: Stand, verdict: Verdict, passes: int, seed: int, tolerance: float, rest: Allowance
+) -> Verdict:
+    """The verdict after the learner was judged on each related reference, too, until `rest` is spent."""
     if not stand.reference.certified:
         return verdict
     held = 0
     for name, reference in related(stand.reference):
+        if rest.left <= 0:
+            stand.remarks.append(f"It was not judged under the relation {name} and what follows: --seconds is spent.")
+            break
         with stand.beside(reference) as there:
             other, excused = on_relative(there, passes, seed, RELAXED * tolerance)
         if excused:

@@ -83,7 +83,7 @@ def rename(problem: Problem) -> Changed | None:
 
     def renamed(w: Floats) -> Floats:
         unary, pairs = w[:edges].reshape(k, -1)[back], w[edges:]
-        return np.append(unary, pairs.reshape(k, k)[np.ix_(back, back)] if len(pairs) else pairs)
+        return np.append(unary, pairs.reshape(k, k, -1)[np.ix_(back, back)] if len(pairs) else pairs)
 
     moves = {"w": renamed, "b": lambda b: b[back]}
     return Changed(rebuilt(problem, arrays), moves=moves)
@@ -131,6 +131,9 @@ def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
     per_sample = {key: arrays[key][order] for key in ("shapes", "truth", "targets") if key in arrays}
     if "offsets" in arrays:
         per_row["offsets"] = np.append(0, np.cumsum(lengths[order]))
+    if "pairs" in arrays:
+        links = np.cumsum(lengths - 1)
+        per_row["pairs"] = arrays["pairs"][np.concatenate([np.arange(*links[i] - [lengths[i] - 1, 0]) for i in order])]
     kept = {"weights": share * arrays["weights"][order], **per_row, **per_sample}
     return rebuilt(problem, arrays | kept_rows(inputs(arrays)[at]) | kept)
 

@@ -8,6 +8,7 @@ of seconds do. An exception, an end of the process or a hang gives the verdict `
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -28,10 +29,13 @@ from workbench.solving import abroad
 from workbench.system.processes import OutOfTime, Process, Raised
 
 Arrays = dict[str, NDArray]
+LONGEST = 1e9  # seconds: as good as no limit, and a number of JSON
 
 
 class RemoteStand(Stand):
     """A learner at work in a process of its own, which holds the problem."""
+
+    clock = staticmethod(time.perf_counter)
 
     def __init__(
         self,
@@ -95,13 +99,15 @@ class RemoteStand(Stand):
         problem = self.reference.problem
         return isinstance(problem, Recording) and bool(problem.conditions)
 
-    def findings(self) -> list[Finding]:
+    def findings(self, within: float = np.inf) -> list[Finding]:
         if self.foreign:
             return []
         reference = self.reference
         numbers = {"do": "audit", "upper": reference.upper, "lower": reference.lower, "gap": reference.gap}
+        numbers |= {"within": min(within, LONGEST)}
         arrays = packed_start(reference.certificate) | {"theta": reference.theta}
         told, _ = self.asked(numbers, arrays, self.limit)
+        self.remarks += told["remarks"]
         return [Finding(*each) for each in told["findings"]]
 
     def takes_start(self) -> bool:
@@ -151,7 +157,9 @@ def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
     if do == "takes start":
         return {"takes": stand.takes_start()}, {}
     if do == "audit":
-        return {"findings": [list(each) for each in stand.findings()]}, {}
+        found = [list(each) for each in stand.findings(numbers["within"])]
+        remarks, stand.remarks = stand.remarks, []
+        return {"findings": found, "remarks": remarks}, {}
     reports, seconds = stand.fitted(**numbers)
     within = numbers["within"]
     if within and seconds > within and len(reports) == 1 and not reports[0].remarks:

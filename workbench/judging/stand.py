@@ -26,6 +26,7 @@ from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
+from workbench.judging.share import Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
@@ -41,8 +42,11 @@ FEW = 5  # reports of one fit, below which those of other budgets count, too: a 
 class Stand:
     """A learner at work in this process, on the reference's problem.
 
+    clock : of the seconds of its fits
     limit : seconds of each fit;  patience : seconds of further passes, None for a few times the learner's own
     """
+
+    clock = staticmethod(time.process_time)
 
     def __init__(
         self, learner: Learner, reference: Reference, limit: float | None = None, patience: float | None = None
@@ -89,11 +93,15 @@ class Stand:
                 self.remarks.append(f"It changes the data it is given ({', '.join(spoiled)}); each fit had a copy.")
                 self.copy = None
 
-    def findings(self) -> list[Finding]:
-        """What the audits of single steps find."""
+    def findings(self, within: float = np.inf) -> list[Finding]:
+        """What the audits of single steps find within so many seconds; a remark names those that do not fit."""
         reference = self.reference
         with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
-            return audit(hooks_of(self.learner.thing, reference.formulation, data), reference)
+            lent = replace(hooks_of(self.learner.thing, reference.formulation, data), allowance=Allowance(within))
+            found = audit(lent, reference)
+        if lent.allowance.skipped:
+            self.remarks.append(skipping(lent.allowance.skipped, within))
+        return found
 
     def takes_start(self) -> bool:
         return self.learner.takes_start
@@ -175,12 +183,15 @@ class Stand:
         except (Exception, SystemExit) as error:
             return ended(error, self.reference), time.perf_counter() - began
 
-    def audited(self, verdict: Verdict, tolerance: float) -> tuple[Verdict, list[Finding]]:
-        """The verdict after the audits of single steps, and of `start`, and the findings that contradict."""
+    def audited(self, verdict: Verdict, tolerance: float, within: float = np.inf) -> tuple[Verdict, list[Finding]]:
+        """The verdict after the audits of single steps, and of `start`, and the findings that contradict.
+
+        within : seconds of the processor that the audits may take
+        """
         if not self.reference.certified:
             return verdict, []
         try:
-            findings = self.findings() + audit_reports(self.yielded)
+            findings = self.findings(within) + audit_reports(self.yielded)
             if self.takes_start():
                 reports, _ = self.fitted(1, 0, start=True)
                 findings.append(stayed(reports[-1].theta, self.reference, tolerance))

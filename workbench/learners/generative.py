@@ -97,6 +97,8 @@ def roles(problem: Any) -> tuple[list[int], Ints]:
         raise MissingCapability(
             f"generative counts labels and {type(problem).__name__} has none; use a chain or table."
         )
+    if isinstance(problem, Chain) and problem.paired:
+        raise MissingCapability("generative has no model of features of pairs; leave `pairs` out.")
     X = problem.inputs
     if not np.isin(X.data, (0.0, 1.0)).all():
         raise MissingCapability("generative needs features that are 0 or 1; make the problem's binary.")

@@ -86,10 +86,11 @@ def shape(problem):
     """(K, p) of a chain with w = [W (K, p), A (K, K)]."""
     if isinstance(problem, Labelled):
         k, p = len(problem.classes), problem.inputs.shape[1]
-        if problem.n_features == k * (p + k):
+        if problem.n_features == k * (p + k) and "pairs" not in problem.arrays():
             return k, p
     raise MissingCapability(
-        f"python-crfsuite learns chains and {type(problem).__name__} is none; use sklearn-logistic."
+        f"python-crfsuite learns chains without features of pairs and {type(problem).__name__} is none here; use "
+        "crf-lbfgs, or sklearn-logistic."
     )
 
 

@@ -1,8 +1,8 @@
 """Chains in rational arithmetic: Viterbi on whole numbers, in which no rounding can hide a labelling.
 
-Scores ⟨w, φ⟩, losses and 1/T_i are brought to one denominator: letters have the unit u, weights the
+Scores ⟨w, φ⟩, losses and 1/T_i are brought to one denominator: letters have the unit u, gaps g, weights the
 unit v, costs the unit c, and t = lcm of the lengths. Then every score of a labelling is a whole
-number over u·v·c·t. The recursions for margin, slack and rival are the trusted checker's own
+number over u·g·v·c·t. The recursions for margin, slack and rival are the trusted checker's own
 (proofs/checker/outputs/_viterbi.py); free is margin's without loss, labels of positive cost forbidden.
 What is forbidden or out of reach scores −F, with F beyond the spread of all scores.
 """
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
-from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
+from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other, part
 
 
 class Scores(NamedTuple):
-    """θ (N, K) of a batch's letters, A (K, K) and each truth's score (m,), whole over `unit`."""
+    """θ (N, K) of a batch's letters, A (1 or N, K, K) and each truth's score (m,), whole over `unit`."""
 
     unary: NDArray
     transitions: NDArray
@@ -40,7 +40,9 @@ class Scores(NamedTuple):
 
     def highest(self, offsets: Ints) -> NDArray:
         """The highest score of any labelling of each sequence, less its truth's (m,)."""
-        found = [highest(self.unary[start:stop], self.transitions) for start, stop in pairwise(offsets)]
+        found = [
+            highest(self.unary[start:stop], part(self.transitions, start, stop)) for start, stop in pairwise(offsets)
+        ]
         return np.array(found, object) - self.own
 
 
@@ -49,6 +51,7 @@ class ExactChain:
 
     def __init__(self, problem: Any):
         self.chain, self.letters, self.cost = problem, Rows(problem.letters), ratios(problem.cost)
+        self.gaps = ratios(problem.gaps)  # of unit 1 if they are constants
         self.divisors = [int(d) for d in problem.divisors]
         self.lcm = math.lcm(*self.divisors)
         self.shares = np.array([self.lcm // d for d in self.divisors], object)  # lcm/T_i
@@ -78,13 +81,15 @@ class ExactChain:
         two, after = np.nonzero((outputs[:, 1:] != truth[:, 1:]) | (outputs[:, :-1] != truth[:, :-1]))
         inside = after + 1 < self.chain.lengths[samples[two]]
         two, after = two[inside], after[inside]
-        pairs = [k * p + each[two, after] * k + each[two, after + 1] for each in (outputs, truth)]
-        ones = np.full(len(two), self.letters.unit, object)
+        q, gaps = self.chain.n_pairs, self.gaps.whole[self.chain.offsets[samples[two]] + after + 1]
+        kinds = [each[two, after] * k + each[two, after + 1] for each in (outputs, truth)]
+        pairs = [(k * p + kind[:, None] * q + np.arange(q)).ravel() for kind in kinds]
+        two, counts, values = np.repeat(two, q), gaps.ravel() * self.letters.unit, values * self.gaps.unit
         return Entries(
             np.concatenate([cut[number], cut[number], two, two]),
             np.concatenate([columns + there * p, columns + here * p, *pairs]),
-            np.concatenate([values, -values, ones, -ones]),
-            self.letters.unit,
+            np.concatenate([values, -values, counts, -counts]),
+            self.letters.unit * self.gaps.unit,
         )
 
     def loss(self, samples: Ints, outputs: Ints) -> Ratios:
@@ -99,15 +104,21 @@ class ExactChain:
         at, offsets = self.chain.positions(samples)
         at = np.arange(len(self.chain.labels))[at]
         unary = self.letters.scores(at, w.whole[: k * p].reshape(k, p))
-        transitions, labels = w.whole[k * p :].reshape(k, k) * self.letters.unit, self.chain.labels[at]
+        unary, transitions = unary * self.gaps.unit, self.transitions(w.whole[k * p :], at) * self.letters.unit
+        labels = self.chain.labels[at]
         own = unary[np.arange(len(at)), labels]
         later = np.setdiff1d(np.arange(1, len(at)), offsets)
-        own[later] += transitions[labels[later - 1], labels[later]]
-        return (
-            Scores(unary, transitions, np.add.reduceat(own, offsets[:-1]), self.letters.unit * w.unit),
-            offsets,
-            labels,
-        )
+        steps = np.broadcast_to(transitions, (len(at), k, k))
+        own[later] += steps[later, labels[later - 1], labels[later]]
+        unit = self.letters.unit * self.gaps.unit * w.unit
+        return Scores(unary, transitions, np.add.reduceat(own, offsets[:-1]), unit), offsets, labels
+
+    def transitions(self, A: NDArray, at: Ints) -> NDArray:
+        """A_ab of the gaps before these letters (N, K, K), whole over the units of both; (1, K, K) of constants."""
+        k = self.chain.n_classes
+        if not self.chain.paired:
+            return A.reshape(1, k, k)
+        return (self.gaps.whole[at] @ A.reshape(k * k, -1).T).reshape(-1, k, k)
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
         at, offsets = self.chain.positions(samples)
@@ -129,7 +140,7 @@ class ExactChain:
         scores, offsets, labels = self.scores(w, samples)
         floor = scores.forbidden
         found = [
-            highest_other(scores.unary[start:stop], scores.transitions, labels[start:stop], floor)
+            highest_other(scores.unary[start:stop], part(scores.transitions, start, stop), labels[start:stop], floor)
             for start, stop in pairwise(offsets)
         ]
         return Ratios(np.array(found, object) - scores.own, scores.unit)
@@ -139,7 +150,8 @@ class ExactChain:
         costs, floor = self.chain.levels[0][labels], scores.forbidden
         found = []
         for i, (start, stop) in enumerate(pairwise(offsets)):
-            best = by_total_cost(scores.unary[start:stop], scores.transitions, costs[start:stop], floor)
+            steps = part(scores.transitions, start, stop)
+            best = by_total_cost(scores.unary[start:stop], steps, costs[start:stop], floor)
             gains = scores.unit + best - scores.own[i]
             found.append(
                 max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2)

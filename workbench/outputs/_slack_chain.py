@@ -1,7 +1,7 @@
 """The kernel of slack rescaling on chains: `_viterbi.slack_viterbi` for one sequence, and slopes times their loss.
 
     h_i(w) = max_y ℓ_i(y)(1 + ⟨w, φ(x_i, y) − φ(x_i, y_i)⟩)
-    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab
+    V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + ⟨A_ab, f_t⟩
 
 Plain loops within numba's subset; ties as in `_viterbi`.
 """
@@ -17,10 +17,9 @@ from workbench.contracts import Floats, Ints
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """h_i(w), its witness into `out` (width,)."""
-    inner, levels, most = data
-    offsets, indptr, indices, values, truth, _, scale, p = inner[0]
-    first, length, k = offsets[i], offsets[i + 1] - offsets[i], levels.shape[0]
-    unary, transitions = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k))
+    _, levels, most, (offsets, indptr, indices, values, truth, scale, p, gaps) = data
+    first, length, k, q = offsets[i], offsets[i + 1] - offsets[i], levels.shape[0], gaps.shape[1]
+    unary, A, step = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k, q)), np.zeros((length, k, k))
     best, scores = np.full((length, most[i] + 1, k), -np.inf), np.zeros(k)
     arrived = np.zeros(k)
     own, top = 0.0, 0
@@ -33,7 +32,11 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
                 scores[b] += column[b] * value
         own += scores[label]
         if t > 0:
-            own += transitions[truth[first + t - 1], label]
+            for a in range(k):
+                for b in range(k):
+                    for j in range(q):
+                        step[t, a, b] += A[a, b, j] * gaps[first + t, j]
+            own += step[t, truth[first + t - 1], label]
         for b in range(k):
             top = max(top, before + levels[label, b])
         for e in range(before + 1):
@@ -44,9 +47,8 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
                 for a in range(k):
                     reached = best[t - 1, e, a]
                     if reached > -np.inf:
-                        step = transitions[a]
                         for b in range(k):
-                            arrived[b] = max(arrived[b], reached + step[b])
+                            arrived[b] = max(arrived[b], reached + step[t, a, b])
             for b in range(k):
                 best[t, e + levels[label, b], b] = max(best[t, e + levels[label, b], b], arrived[b] + scores[b])
     here, level, value = 0, 0, -np.inf
@@ -63,7 +65,7 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
         level -= levels[truth[first + t], here]
         previous, highest = 0, -np.inf
         for a in range(k):
-            score = best[t - 1, level, a] + transitions[a, here]
+            score = best[t - 1, level, a] + step[t, a, here]
             if score > highest:
                 previous, highest = a, score
         here = previous
@@ -73,8 +75,8 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
     """θ += scale · ℓ_i(out) (φ(x_i, out) − φ(x_i, y_i))."""
-    inner, levels, _ = data
-    offsets, truth, share, cost = inner[0][0], inner[0][4], inner[0][6], 0
+    inner, levels, _, (offsets, _, _, _, truth, share, _, _) = data
+    cost = 0
     for t in range(offsets[i + 1] - offsets[i]):
         cost += levels[truth[offsets[i] + t], out[t]]
     if cost > 0:
@@ -83,8 +85,8 @@ def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None
 
 def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
     """The entries of the same slope into (indices, values); their number."""
-    inner, levels, _ = data
-    offsets, truth, share, cost = inner[0][0], inner[0][4], inner[0][6], 0
+    inner, levels, _, (offsets, _, _, _, truth, share, _, _) = data
+    cost = 0
     for t in range(offsets[i + 1] - offsets[i]):
         cost += levels[truth[offsets[i] + t], out[t]]
     if cost == 0:

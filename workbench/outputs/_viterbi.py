@@ -1,7 +1,8 @@
 """Max-sum over label sequences: the loops behind `Chain`, compiled where numba is installed.
 
 A batch of m sequences is stored as its letters one after the other: `scores` (N, K) holds θ_t(b),
-`offsets` (m + 1,) where each sequence starts, `transitions` A (K, K) from previous to next label.
+`offsets` (m + 1,) where each sequence starts, `transitions` (M, K, K) from previous to next label: M = 1, one A for
+all gaps, or M = N, the A of the gap before each letter.
 
     viterbi         V_t(b) = θ_t(b) + max_a V_{t−1}(a) + A_ab                                O(T K²)
     slack_viterbi   V_t(b, e) = θ_t(b) + max_a V_{t−1}(a, e − c_t(b)) + A_ab,   O(T² K²) for 0/1 costs
@@ -118,15 +119,15 @@ def viterbi(scores: Floats, transitions: Floats, offsets: Ints, out: Ints) -> No
     """The best labelling of every sequence of a batch into `out` (m, width), prefilled with −1."""
     k = scores.shape[1]
     best = np.empty((out.shape[1], k))
-    arrived = np.empty(k)
+    arrived, each = np.empty(k), 1 if len(transitions) > 1 else 0
     for i in range(len(out)):
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         best[0] = scores[first]
         for t in range(1, length):
-            arrived[:] = -np.inf
+            arrived[:], step = -np.inf, transitions[each * (first + t)]
             for a in range(k):
                 for b in range(k):
-                    arrived[b] = max(arrived[b], best[t - 1, a] + transitions[a, b])
+                    arrived[b] = max(arrived[b], best[t - 1, a] + step[a, b])
             for b in range(k):
                 best[t, b] = arrived[b] + scores[first + t, b]
         here, value = 0, -np.inf
@@ -135,9 +136,9 @@ def viterbi(scores: Floats, transitions: Floats, offsets: Ints, out: Ints) -> No
                 here, value = b, best[length - 1, b]
         out[i, length - 1] = here
         for t in range(length - 1, 0, -1):
-            previous, highest = 0, -np.inf
+            previous, highest, step = 0, -np.inf, transitions[each * (first + t)]
             for a in range(k):
-                score = best[t - 1, a] + transitions[a, here]
+                score = best[t - 1, a] + step[a, here]
                 if score > highest:
                     previous, highest = a, score
             here = previous
@@ -151,19 +152,20 @@ def runner_up(scores: Floats, transitions: Floats, offsets: Ints, truth: Ints, o
     """
     k = scores.shape[1]
     best, own = np.empty((out.shape[1], k)), np.empty(out.shape[1])
+    each = 1 if len(transitions) > 1 else 0
     for i in range(len(out)):
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         own[0] = scores[first, truth[first]]
         for b in range(k):
             best[0, b] = scores[first, b] if b != truth[first] else -np.inf
         for t in range(1, length):
-            before, label = truth[first + t - 1], truth[first + t]
+            before, label, step = truth[first + t - 1], truth[first + t], transitions[each * (first + t)]
             for b in range(k):
-                arrived = own[t - 1] + transitions[before, b] if b != label else -np.inf
+                arrived = own[t - 1] + step[before, b] if b != label else -np.inf
                 for a in range(k):
-                    arrived = max(arrived, best[t - 1, a] + transitions[a, b])
+                    arrived = max(arrived, best[t - 1, a] + step[a, b])
                 best[t, b] = arrived + scores[first + t, b]
-            own[t] = own[t - 1] + transitions[before, label] + scores[first + t, label]
+            own[t] = own[t - 1] + step[before, label] + scores[first + t, label]
         here, value = 0, -np.inf
         for b in range(k):
             if best[length - 1, b] > value:
@@ -171,14 +173,14 @@ def runner_up(scores: Floats, transitions: Floats, offsets: Ints, truth: Ints, o
         away = True
         out[i, length - 1] = here
         for t in range(length - 1, 0, -1):
-            before = truth[first + t - 1]
+            before, step = truth[first + t - 1], transitions[each * (first + t)]
             previous, highest = before, -np.inf
             if away:
                 if here != truth[first + t]:
-                    highest = own[t - 1] + transitions[before, here]
+                    highest = own[t - 1] + step[before, here]
                 stay = False
                 for a in range(k):
-                    score = best[t - 1, a] + transitions[a, here]
+                    score = best[t - 1, a] + step[a, here]
                     if score > highest or (score == highest and not stay and score > -np.inf):
                         previous, highest, stay = a, score, True
                 away = stay
@@ -196,7 +198,7 @@ def slack_viterbi(
     """
     k, n_levels = scores.shape[1], losses.shape[1]
     best = np.empty((out.shape[1], k, n_levels))
-    arrived = np.empty(n_levels)
+    arrived, each = np.empty(n_levels), 1 if len(transitions) > 1 else 0
     for i in range(len(out)):
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         top = 0  # no labelling up to here costs more
@@ -211,7 +213,7 @@ def slack_viterbi(
                 highest_cost = max(highest_cost, cost)
                 arrived[:] = -np.inf
                 for a in range(k):
-                    step = transitions[a, b]
+                    step = transitions[each * (first + t), a, b]
                     for e in range(top + 1):
                         arrived[e] = max(arrived[e], best[t - 1, a, e] + step)
                 for e in range(top + 1):
@@ -230,7 +232,7 @@ def slack_viterbi(
             level -= levels[first + t, here]
             previous, highest = 0, -np.inf
             for a in range(k):
-                score = best[t - 1, a, level] + transitions[a, here]
+                score = best[t - 1, a, level] + transitions[each * (first + t), a, here]
                 if score > highest:
                     previous, highest = a, score
             here = previous
@@ -255,7 +257,7 @@ def decode(
     starts, lengths = offsets[order], lengths[order]
     m, width, n_levels = len(out), int(lengths[0]), 1 if losses is None else losses.shape[1]
     best = np.full((width, m, k, n_levels), -np.inf)
-    reach = np.arange(n_levels)
+    reach, steps = np.arange(n_levels), np.broadcast_to(transitions, (len(scores), k, k))
 
     def enter(t: int, live: int, before: Floats) -> None:
         """best[t, :live] from `before` (live, K, E), the best ways to arrive, by spending the cost of t."""
@@ -268,9 +270,9 @@ def decode(
     enter(0, m, np.where(reach == 0, 0.0, -np.inf) + np.zeros((m, k, 1)))
     for t in range(1, width):
         live = int(np.searchsorted(-lengths, -t, side="left"))
-        arrived = np.full((live, k, n_levels), -np.inf)
+        arrived, step = np.full((live, k, n_levels), -np.inf), steps[starts[:live] + t]
         for a in range(k):
-            np.maximum(arrived, best[t - 1, :live, a, None] + transitions[a][:, None], out=arrived)
+            np.maximum(arrived, best[t - 1, :live, a, None] + step[:, a, :, None], out=arrived)
         enter(t, live, arrived)
     every = np.arange(m)
     last = best[lengths - 1, every]
@@ -286,6 +288,6 @@ def decode(
         live = int(np.searchsorted(-lengths, -t, side="left"))
         if levels is not None:
             level[:live] -= levels[starts[:live] + t, here[:live]]
-        back = best[t - 1, every[:live], :, level[:live]] + transitions[:, here[:live]].T
+        back = best[t - 1, every[:live], :, level[:live]] + steps[starts[:live] + t, :, here[:live]]
         here[:live] = back.argmax(axis=1)
         out[order[:live], t - 1] = here[:live]

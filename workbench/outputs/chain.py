@@ -2,14 +2,16 @@
 
     ⟨w, φ(x, y)⟩ = Σ_t ⟨W_{y_t}, x_t⟩ + Σ_{t>1} A_{y_{t−1} y_t}          w = [W (K, p), A (K, K)] row by row
 
-so d = K p + K². The loss is a sum of position costs, 0/1 by default, divided by the length T_i under
-"hamming-normalised". The argmax is exact by Viterbi, O(T K²); for slack rescaling the same recursion
-also carries the number of errors, O(T² K²); the hinge has a compact form with one message per
-position and label (M³N; Taskar, Guestrin, Koller 2003; docs/mathematics.md §2, §3).
+so d = K p + K². With `pairs`, features f_t of the gap between two neighbours, pair scores read the input: A_ab
+becomes ⟨A_ab, f_t⟩, w = [W (K, p), A (K², q)] and d = K p + K² q; f_t = 1 is the plain form. The loss is a sum of
+position costs, 0/1 by default, divided by the length T_i under "hamming-normalised". The argmax is exact by Viterbi,
+O(T K²); for slack rescaling the same recursion also carries the number of errors, O(T² K²); the hinge has a compact
+form with one message per position and label (M³N; Taskar, Guestrin, Koller 2003; docs/mathematics.md §2, §3).
 
 Ties go to the lowest last label, then backwards to the lowest previous label (`_viterbi`).
 Letters are kept as one CSR matrix: for 20 % dense bits its product with Wᵀ costs 1.6 ms for 4,617
-letters where a dense one costs 0.7–1.2 ms, and text needs the sparse one.
+letters where a dense one costs 0.7–1.2 ms, and text needs the sparse one. With `pairs` a sequence is also the path of a
+`Tree` with the same weights, which brings features, the kernel, sums and the compact form.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs import _messages, _slack_chain, _viterbi
+from workbench.outputs import _messages, _paths, _slack_chain, _viterbi
 from workbench.outputs._exact_chain import ExactChain
+from workbench.outputs._graph import compact
+from workbench.outputs._graph.sums import TreeSums
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._named import Names, of_dicts
 from workbench.outputs._parts import summed_exactly
@@ -47,11 +51,11 @@ MOST_OUTPUTS = 100_000
 MOST_LEVELS = 10_000
 CHUNK = 4_000_000  # numbers that `decode` may hold at once
 
-MATRIX, INDICES = "float64[:,::1]", "int64[::1]"
+MATRIX, TENSOR, INDICES = "float64[:,::1]", "float64[:,:,::1]", "int64[::1]"
 SIGNATURES = {
-    "viterbi": f"void({MATRIX}, {MATRIX}, {INDICES}, int64[:,::1])",
-    "slack_viterbi": f"void({MATRIX}, {MATRIX}, {INDICES}, int64[:,::1], {MATRIX}, float64[::1], int64[:,::1])",
-    "runner_up": f"void({MATRIX}, {MATRIX}, {INDICES}, {INDICES}, int64[:,::1])",
+    "viterbi": f"void({MATRIX}, {TENSOR}, {INDICES}, int64[:,::1])",
+    "slack_viterbi": f"void({MATRIX}, {TENSOR}, {INDICES}, int64[:,::1], {MATRIX}, float64[::1], int64[:,::1])",
+    "runner_up": f"void({MATRIX}, {TENSOR}, {INDICES}, {INDICES}, int64[:,::1])",
 }
 
 
@@ -68,11 +72,14 @@ class Chain:
     cost : (K, K) with cost[true, predicted] ≥ 0 and a zero diagonal; default 0/1
     weights : (n,) sample weights ≥ 0, not all zero; default 1
     classes : labels to admit besides those seen
+    pairs : list of (T_i − 1, q) arrays, finite, the features f of each pair of neighbours; default one constant 1 each
 
     Attributes
     ----------
     letters : (N, p) CSR, all positions of all sequences, N = Σ T_i;  offsets : (n + 1,) where each starts
     labels : (N,) their labels as indices into `classes`;  lengths : (n,) T_i
+    gaps : (N, q) the features of the pair that ends at each position, 0 for first ones;  paired : if given
+    path : the `Tree` of the same weights, None without `pairs`
 
     Raises
     ------
@@ -92,6 +99,7 @@ class Chain:
         cost: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        pairs: Sequence[ArrayLike] | None = None,
     ):
         if of_dicts(sequences):
             names = Names.of(sequences)
@@ -106,7 +114,9 @@ class Chain:
         self.cost = checked_cost(cost, self.n_classes)
         self.weights = checked_weights(weights, self.n_samples)
         self.n_inputs = self.letters.shape[1]
-        self.n_features = self.n_classes * (self.n_inputs + self.n_classes)
+        self.paired, self.gaps = pairs is not None, _paths.checked_gaps(pairs, self.offsets)
+        self.n_pairs = self.gaps.shape[1]
+        self.n_features = self.n_classes * (self.n_inputs + self.n_classes * self.n_pairs)
         self.width = int(self.lengths.max())
         self.truth: Ints = np.full((self.n_samples, self.width), -1, np.int64)
         self.truth[self.within(self.lengths)] = self.labels
@@ -121,6 +131,9 @@ class Chain:
         self.terms = int((np.add.reduceat(counts, starts) + 4 * self.lengths).max())
         size = np.add.reduceat(sizes, starts) + self.lengths - 1
         self.magnitude: Floats = up(size * (1 + 2 * gamma(self.terms)))
+        self.path = _paths.path(self.offsets, self.gaps, self.plain_arrays()) if self.paired else None
+        if self.path is not None:
+            self.terms, self.magnitude = self.path.terms, self.path.magnitude
 
     # ── positions of a batch ──────────────────────────────────────────────────────────────────────
 
@@ -150,6 +163,8 @@ class Chain:
 
     def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         """Letters summed by (sample, label) in one sparse product, pairs counted; then laid out row by row."""
+        if self.path is not None:
+            return self.path.features(samples, outputs)
         m, k, p, total = len(samples), self.n_classes, self.n_inputs, len(self.labels)
         at, offsets = self.positions(samples)
         at = np.arange(total) if isinstance(at, slice) else at
@@ -177,7 +192,9 @@ class Chain:
 
     @cached_property
     def exact_features(self) -> bool:
-        """Whether every sum of letters is exact."""
+        """Whether every sum of letters, and of features of pairs, is exact."""
+        if self.path is not None:
+            return self.path.exact_features
         return summed_exactly(self.letters.data, float(self.magnitude.max()))
 
     @cached_property
@@ -194,9 +211,15 @@ class Chain:
     # ── argmax ────────────────────────────────────────────────────────────────────────────────────
 
     def split(self, w: Floats) -> tuple[Floats, Floats]:
-        """W (K, p) and A (K, K) of a weight vector."""
+        """W (K, p) and A (K, K), with `pairs` (K, K, q), of a weight vector."""
         k, edges = self.n_classes, self.n_classes * self.n_inputs
-        return w[:edges].reshape(k, self.n_inputs), w[edges:].reshape(k, k).astype(float)
+        shape = (k, k, self.n_pairs) if self.paired else (k, k)
+        return w[:edges].reshape(k, self.n_inputs), w[edges:].reshape(shape).astype(float)
+
+    def transitions(self, A: Floats, gaps: Floats) -> Floats:
+        """A_ab at each of these gaps (m, K, K); (1, K, K) where A is the same for all."""
+        k = self.n_classes
+        return (gaps @ A.reshape(k * k, -1).T).reshape(-1, k, k) if self.paired else A[None]
 
     @cached_property
     def augmentation(self) -> Floats:
@@ -212,12 +235,12 @@ class Chain:
         return np.repeat(np.arange(len(samples)), np.diff(offsets)), np.arange(len(self.labels))[at]
 
     def argmax(self, w: Floats, samples: Ints, augment: bool | Floats = True) -> Ints:
-        unary, transitions = self.split(w)
+        unary, A = self.split(w)
         at, offsets = self.positions(samples)
         scores = self.letters[at] @ unary.T if not isinstance(at, slice) else self.letters @ unary.T
         if augment is not False:
             scores += self.augmentation[at] if augment is True else augment
-        return self.decode("viterbi", scores, transitions, offsets, self.width)
+        return self.decode("viterbi", scores, self.transitions(A, self.gaps[at]), offsets, self.width)
 
     def slack_argmax(self, w: Floats, samples: Ints) -> Ints:
         """Exact; the costs must be small integers, so that total costs can be counted.
@@ -227,24 +250,26 @@ class Chain:
         MissingCapability : costs that are not integers, or whose totals exceed 10,000
         """
         levels, most = self.levels
-        unary, transitions = self.split(w)
+        unary, A = self.split(w)
         at, offsets = self.positions(samples)
+        transitions = self.transitions(A, self.gaps[at])
         truth, edge = self.labels[at], np.ones(offsets[-1], bool)
         scores = np.ascontiguousarray(self.letters[at] @ unary.T)
         own = scores[np.arange(offsets[-1]), truth]
         edge[offsets[:-1]] = False
-        own[edge] += transitions[truth[:-1], truth[1:]][edge[1:]]
+        steps = np.broadcast_to(transitions, (len(truth), *transitions.shape[1:]))
+        own[edge] += steps[np.flatnonzero(edge), truth[:-1][edge[1:]], truth[1:][edge[1:]]]
         losses = np.arange(most + 1) / self.divisors[samples][:, None]
         extra = (levels[truth], losses, np.add.reduceat(own, offsets[:-1]))
         return self.decode("slack_viterbi", scores, transitions, offsets, self.width, *extra)
 
     def runner_up(self, w: Floats, samples: Ints) -> Ints:
-        unary, transitions = self.split(w)
+        unary, A = self.split(w)
         at, offsets = self.positions(samples)
         scores = np.ascontiguousarray(self.letters[at] @ unary.T)
         out = np.full((len(samples), self.width), -1, np.int64)
         loop = compiled(_viterbi.runner_up, SIGNATURES["runner_up"]) if available() else _viterbi.runner_up
-        loop(scores, transitions, offsets, self.labels[at], out)
+        loop(scores, self.transitions(A, self.gaps[at]), offsets, self.labels[at], out)
         return out
 
     @cached_property
@@ -272,10 +297,13 @@ class Chain:
             part, piece = slice(i, i + step), offsets[i : i + step + 1]
             rows = slice(piece[0], piece[-1])
             more = () if losses is None else (levels[rows], losses[part], own[part])
-            _viterbi.decode(scores[rows], transitions, piece - piece[0], out[part], *more)
+            steps = transitions if len(transitions) == 1 else transitions[rows]
+            _viterbi.decode(scores[rows], steps, piece - piece[0], out[part], *more)
         return out
 
     def kernel(self, augment: bool | Floats = True) -> Kernel:
+        if self.path is not None:
+            return self.path.kernel(augment)
         X, given = self.letters, not isinstance(augment, bool)
         data = (
             self.offsets,
@@ -293,13 +321,22 @@ class Chain:
     def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
         levels, _ = self.levels
-        inner = self.kernel()
+        inner, reads = self.kernel(), None if self.paired else _slack_chain.reads_into
         most = np.add.reduceat(levels.max(axis=1)[self.labels], self.offsets[:-1])
+        layout = (self.offsets, *compiled_rows(self.letters), self.labels, 1 / self.divisors, self.n_inputs, self.gaps)
         functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into
-        return Kernel((inner, levels, most), *functions, inner.most, _slack_chain.reads_into, inner.widest)
+        return Kernel((inner, levels, most, layout), *functions, inner.most, reads, inner.widest)
 
-    def predict(self, w: Floats, sequences: Sequence[ArrayLike | Any], bias: Floats | None = None) -> list[NDArray]:
-        """The labels (T,) of the highest score for each of `sequences`, (T, p) each; `bias` (K,) adds to labels'."""
+    def predict(
+        self,
+        w: Floats,
+        sequences: Sequence[ArrayLike | Any],
+        bias: Floats | None = None,
+        pairs: Sequence[ArrayLike] | None = None,
+    ) -> list[NDArray]:
+        """The labels (T,) of the highest score for each of `sequences`, (T, p) each, with `pairs` as in training;
+        `bias` (K,) adds to labels'.
+        """
         if self.columns is not None and of_dicts(sequences):
             sequences = [Names(self.columns).rows(each) for each in sequences]
         letters, offsets = checked_sequences(sequences)
@@ -308,10 +345,10 @@ class Chain:
                 f"The sequences have {letters.shape[1]} features per position but the weights were learned on "
                 f"{self.n_inputs}."
             )
-        unary, transitions = self.split(checked_learned(w, self.n_features))
-        lengths = np.diff(offsets)
+        unary, A = self.split(checked_learned(w, self.n_features))
+        lengths, gaps = np.diff(offsets), _paths.asked_gaps(self, pairs, offsets)
         scores = letters @ unary.T + (0.0 if bias is None else bias)
-        best = self.decode("viterbi", scores, transitions, offsets, int(lengths.max()))
+        best = self.decode("viterbi", scores, self.transitions(A, gaps), offsets, int(lengths.max()))
         return [self.classes[row[:length]] for row, length in zip(best, lengths, strict=True)]
 
     def exact(self) -> ExactChain:
@@ -336,21 +373,26 @@ class Chain:
         return f'labels "{"".join(names)}"' if all(len(c) == 1 for c in names) else f"labels {' '.join(names)}"
 
     def weight_names(self) -> list[str]:
-        """LABEL: x[j], or the name of the feature, for the inputs; LABEL→NEXT for neighbouring pairs."""
+        """LABEL: x[j], or the name of the feature, for the inputs; LABEL→NEXT, or LABEL→NEXT: f[j], for pairs."""
         columns = self.columns or [f"x[{j}]" for j in range(self.n_inputs)]
         inputs = [f"{label}: {column}" for label in self.classes for column in columns]
-        return inputs + [f"{label}→{after}" for label in self.classes for after in self.classes]
+        ends = [f": f[{j}]" for j in range(self.n_pairs)] if self.paired else [""]
+        return inputs + [f"{label}→{after}{end}" for label in self.classes for after in self.classes for end in ends]
 
-    def marginals(self) -> ForwardBackward:
+    def marginals(self) -> ForwardBackward | TreeSums:
         """The likelihood of its labellings, by sum-product."""
-        return ForwardBackward(self)
+        return ForwardBackward(self) if self.path is None else TreeSums(self.path)
 
     def compact(self, w: Any) -> CompactHinge:
-        return _messages.compact(self, w)
+        return _messages.compact(self, w) if self.path is None else compact.tree(self.path, w)
 
     # ── files and examples ────────────────────────────────────────────────────────────────────────
 
     def arrays(self) -> dict[str, NDArray]:
+        return {**self.plain_arrays(), **({"pairs": self.gaps[_paths.later(self.offsets)]} if self.paired else {})}
+
+    def plain_arrays(self) -> dict[str, NDArray]:
+        """The arrays of the chain but for the features of pairs."""
         return {
             **kept_rows(self.letters),
             "n_inputs": np.array(self.n_inputs),
@@ -369,7 +411,9 @@ class Chain:
         labels, bounds = arrays["classes"][arrays["labels"]], arrays["offsets"]
         pieces = [slice(start, stop) for start, stop in pairwise(bounds)]
         sequences, named = [letters[piece] for piece in pieces], [labels[piece] for piece in pieces]
-        return cls(sequences, named, str(arrays["loss"]), arrays["cost"], arrays["weights"], arrays["classes"])
+        pairs, ends = arrays.get("pairs"), bounds - np.arange(len(bounds))
+        given = None if pairs is None else [pairs[start:stop] for start, stop in pairwise(ends)]
+        return cls(sequences, named, str(arrays["loss"]), arrays["cost"], arrays["weights"], arrays["classes"], given)
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Chain:

@@ -76,13 +76,16 @@ class Tree(Pairwise):
     def gains(self, unary: Floats, pairs: Floats) -> Floats:
         return np.concatenate([unary.ravel(), pairs.ravel()])
 
-    def kernel(self, augment: bool = True) -> Kernel:
-        X, k = self.nodes, self.n_classes
+    def kernel(self, augment: bool | Floats = True) -> Kernel:
+        """With the loss, without, or with a table (K, K) of costs in its place, not divided."""
+        X, k, given = self.nodes, self.n_classes, not isinstance(augment, bool)
         table = compiled_rows(X)
         scratch = np.zeros(len(self.labels) * k + len(self.edges) * k * k)
         data = (
             *(self.search(), scratch, self.offsets, self.ends, *table, self.edges, self.pairs, self.labels),
-            *(self.cost * float(augment), 1 / self.divisors, self.table, self.n_inputs, self.n_features),
+            augment if given else self.cost * float(augment),
+            np.ones(self.n_samples) if given else 1 / self.divisors,
+            *(self.table, self.n_inputs, self.n_features),
         )
         return Kernel(data, kernels.tree_into, kernels.add_slope, kernels.slope_into, self.n_features)
 

@@ -113,12 +113,18 @@ class Both(ABC):
 
         Raises
         ------
-        Contradiction : lower > upper, which no rounding can cause, since both ends are rounded outward
+        Contradiction : lower > upper, which no rounding can cause, since both ends are rounded outward: a bug, or an
+            oracle of kind under that missed the maximum
         """
         if lower > upper:
-            name = type(self.problem).__name__
+            name, told = type(self.problem).__name__, f"The proven lower bound {lower!r} lies above"
+            if self.problem.oracle_kind == "under":
+                raise Contradiction(
+                    f"{told} the value {upper!r} of the highest cuts that the argmax of {name} found, which is of "
+                    "kind under: it missed higher ones, so nothing bounds the optimum from above; use an exact argmax."
+                )
             raise Contradiction(
-                f"The proven lower bound {lower!r} lies above the proven upper bound {upper!r}: there is a bug in the "
+                f"{told} the proven upper bound {upper!r}: there is a bug in the "
                 f"argmax, features or loss of {name}, in {type(self.formulation).__name__}, or in our bounds; try the "
                 "argmax with `cutbench check-oracle PROBLEM`, or in Python with wb.check(problem)."
             )

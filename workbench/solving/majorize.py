@@ -83,7 +83,7 @@ def alternate(
     """Run the loop from every start; `solve(convex, problem)` returns a certified solution of a surrogate.
 
     request : its `max_rounds` limits each start and its `time_limit` all starts together, both from here on; at least
-        one round is run
+        one round is run, whole in a session that resumes, else within the time limit
     journal : takes each finished round; the rounds that the journal holds are not run again
     recall : `recall(convex, problem, line)` rebuilds the solution of a surrogate from the journal's line
 
@@ -129,14 +129,15 @@ class Alternating:
         self.formulation, self.problem, self.solve = formulation, problem, solve
         self.observe, self.journal = request.observe, journal
         self.clock, self.rounds = Clock(request.time_limit), 0
+        self.resumed = bool(journal and journal.entries)
 
     def advance(self, path: Alternation, start: int, clock: Clock) -> None:
         """One round of one start, and its record."""
         form, problem, old, answers = self.formulation, self.problem, path.states[-1], []
 
         def ask(convex: CutForm) -> Solution:
-            limited = self.rounds and np.isfinite(self.clock.deadline)  # each session makes a round
-            left = {"time_limit": max(self.clock.left, 1e-3)} if limited else {}
+            limited = self.rounds or not self.resumed  # a session that resumes makes a round
+            left = {"time_limit": max(self.clock.left, 1e-3)} if limited and np.isfinite(self.clock.deadline) else {}
             answers.append(self.solve(convex, problem, **left))
             if answers[-1].status == "limit" and self.rounds and self.clock.left <= 0:
                 raise Deadline

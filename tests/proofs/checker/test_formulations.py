@@ -164,6 +164,24 @@ def test_settings_that_do_not_fit_the_data():
         ("fixed-cost of multiclass", {"parts": 2, "left_out": 2}, "part 2 of 2 does not exist"),
         ("fixed-cost of multiclass", {"left_out": 1}, "part 1 of 0 does not exist"),
         ("normalized-cost-learning of multiclass", {"baseline": [1.0] * 2}, "there are 2 counts for 1 error classes"),
+        ("fixed-cost of multiclass", {"v": [-0.5]}, "v is [-0.5], which fixed-cost does not take"),
+        ("fixed-cost of multiclass", {"v": [1.1e300]}, "v is [1.1e+300], which fixed-cost does not take"),
+        ("fixed-cost of multiclass", {"lam1": -0.5}, "lam1 is -0.5, which fixed-cost does not take"),
+        ("fixed-cost of multiclass", {"lam1": 1.1e100}, "lam1 is 1.1e+100, which fixed-cost does not take"),
+        ("fixed-cost of multiclass", {"parts": -1}, "parts is -1, which fixed-cost does not take"),
+        ("fixed-cost of multiclass", {"left_out": -1}, "left_out is -1, which fixed-cost does not take"),
+        (
+            "normalized-cost-learning of multiclass",
+            {"baseline": [-0.5]},
+            "baseline is [-0.5], which normalized-cost-learning does not take",
+        ),
+        (
+            "normalized-cost-learning of multiclass",
+            {"baseline": [1.1e300]},
+            "baseline is [1.1e+300], which normalized-cost-learning does not take",
+        ),
+        ("completed-ssvm of motif", {"kept": [2]}, "kept is [2], which completed-ssvm does not take"),
+        ("completed-ssvm of motif", {"states": [-2]}, "states is [-2], which completed-ssvm does not take"),
         ("normalized-cost-learning of multiclass", {"baseline": None}, "counts and baseline do not fit together"),
         ("normalized-cost-learning of multiclass", {"counts": "none"}, "counts and baseline do not fit together"),
     ):
@@ -174,6 +192,28 @@ def test_settings_that_do_not_fit_the_data():
     halves = case("fixed-cost of multiclass", parts=2, left_out=1)
     halves.arrays["weights"] *= 0
     assert said(halves).statement
+
+
+def test_settings_that_the_first_format_left_out():
+    """The defaults of docs/certificate-format.md §9, which format 1 left to the reader."""
+    costs = {"lam2": 0.1, "lam1": 0.0, "K": 1.0, "factoring": "unordered"}
+    expected = {
+        "soft-margin": {"lam": 0.1, "rescaling": "margin", "declare": "cuts"},
+        "hard-margin": {"lam": 1.0},
+        "perceptron": {"lam": 1.0},
+        "crf": {"lam": 0.1},
+        "weighted-risk": {"lam": 0.1, "loss": "hinge"},
+        "completed-ssvm": {"C": 10.0, "states": None, "kept": None},
+        "self-paced": {"C": 10.0, "K": 1.0},
+        "simplex-cost-learning": costs,
+        "fixed-cost": costs | {"v": None, "parts": 0, "left_out": 0},
+        "normalized-cost-learning": costs | {"counts": "expected", "baseline": None},
+    }
+    for name, settings in expected.items():
+        kind = Formulation.find(name, 1)
+        assert {key: setting.default for key, setting in kind.settings.items()} == settings, name
+        assert kind.loose == (name in ("completed-ssvm", "self-paced") or "cost" in name), name
+        assert kind.hard == (name in ("hard-margin", "perceptron")), name
 
 
 def test_samples_that_weigh_nothing_any_more():
@@ -253,7 +293,7 @@ def test_the_class_of_an_input_is_its_greatest_column():
     for p in (1, 2, 3, 4):
         rows = 60
         kept = rng.random((rows, p)) < 0.6
-        dense = np.where(kept, rng.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 1.0], (rows, p)), 0.0)
+        dense = np.where(kept, rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.0], (rows, p)), 0.0)
         indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         X = Rows(dense[kept], np.nonzero(kept)[1], indptr, p)
         structure = Labels(2, X, p)

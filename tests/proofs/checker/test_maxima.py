@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 from chance.against import refusal
@@ -162,6 +163,17 @@ def test_two_labels_are_cut_as_by_listing_all():
                 assert all(abs(f) <= t for f, t in zip(flows, theta.tolist(), strict=True))
 
 
+def test_two_labels_of_many_nodes_need_no_listing():
+    n = 40
+    found = structure(
+        "graph", classes=[0, 1], cost=[[0.0, 1.0], [1.0, 0.0]], labels=[0] * n, offsets=[0, n], weights=[1.0],
+        n_inputs=1, ends=[0, n - 1], edges=[(v, v + 1) for v in range(n - 1)], pairs=np.ones((n - 1, 1)),
+        data=np.ones(n), indices=[0] * n, indptr=range(n + 1), loss="hamming",
+    )  # fmt: skip
+    assert found.margin(Whole(objects([0, 1, 5])), np.array([0])).fractions() == [2 * n]
+    assert found.margin(Whole(objects([0, -3, 5])), np.array([0])).fractions() == [0]
+
+
 def test_a_flow_beyond_its_capacities_is_a_bug():
     kept, told = _cuts.largest_flow, "a flow exceeds its capacities, which is a bug of the checker"
     gains, theta, edges = objects([1, -1]), objects([2]), np.array([[0, 1]])
@@ -187,10 +199,11 @@ def test_a_long_path_of_neighbours_is_cut():
 
 def test_chains_are_labelled_as_by_listing_all():
     rng = np.random.default_rng(2)
-    for length, k in itertools.product((1, 2, 3, 4), (2, 3)):
+    for length, k, varying in itertools.product((1, 2, 3, 4), (2, 3), (False, True)):
         labels = np.array(list(itertools.product(range(k), repeat=length)))
         for size in (2, 9):
-            unary, pairs = (rng.integers(-size, size + 1, shape).astype(object) for shape in ((length, k), (k, k)))
+            shapes = (length, k), (length if varying else 1, k, k)
+            unary, pairs = (rng.integers(-size, size + 1, shape).astype(object) for shape in shapes)
             scores = np.array([score(unary, pairs, y) for y in labels.tolist()], object)
             assert highest(unary, pairs) == scores.max()
             floor = floor_of(unary, pairs)
@@ -206,12 +219,15 @@ def test_chains_are_labelled_as_by_listing_all():
             for e, value in enumerate(found):
                 own = [s for s, total in zip(scores, totals, strict=True) if total == e]
                 assert value == max(own) if own else value < floor // 2
+    none, one = np.zeros((2, 2), object), np.array([[0, 50], [0, 0]], object)
+    assert max(floor_of(one, none), floor_of(none, one)) < -100
     alone = np.array([[5, 7]], object)
-    assert highest_other(alone, np.zeros((2, 2), object), np.array([1]), -100) == 5
+    assert highest_other(alone, np.zeros((1, 2, 2), object), np.array([1]), -100) == 5
 
 
 def score(unary, pairs, y):
-    return sum(unary[t, b] for t, b in enumerate(y)) + sum(pairs[a, b] for a, b in itertools.pairwise(y))
+    gaps = ((pairs[t if len(pairs) > 1 else 0], ends) for t, ends in enumerate(itertools.pairwise(y), 1))
+    return sum(unary[t, b] for t, b in enumerate(y)) + sum(table[ends] for table, ends in gaps)
 
 
 def test_labellings_are_listed_or_too_many():
@@ -318,6 +334,18 @@ def test_data_that_are_refused():
             assert not refusal(structure, name, loss=word)
     assert refusal(structure, "chain", offsets=[0]) == refusal(structure, "chain", offsets=np.zeros(0, np.int64))
     assert not refusal(structure, "chain", offsets=[0, places], weights=[1.0])
+    nothing = {
+        "labels": np.zeros(0, np.int64),
+        "offsets": [0],
+        "data": [],
+        "indices": np.zeros(0, np.int64),
+        "indptr": [0],
+    }
+    nothing |= {"weights": np.zeros(0)}
+    assert refusal(structure, "chain", **nothing) == "data_offsets do not say where sequences start"
+    nothing |= {"edges": np.zeros((0, 2), np.int64), "ends": [0], "pairs": np.zeros((0, 1))}
+    for name in ("tree", "graph"):
+        assert refusal(structure, name, **nothing) == "data_offsets do not say where samples start"
     for name in ("tree", "graph"):
         for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 9)):
             assert changed(name, "ends", at, value) == "data_ends do not say where samples start"
@@ -358,6 +386,30 @@ def test_trees_of_three_labels_are_labelled_as_by_listing_all():
                 total = found.gains(w, own, listed).fractions()
                 highest = max(a + b for a, b in zip(total, found.loss(own, listed).fractions(), strict=True))
                 assert found.margin(w, at).fractions() == [highest], (loss, edges)
+
+
+def test_chains_cost_what_their_loss_says():
+    """The costs of all letters, divided by their number or not; and the maximum over all labellings."""
+    rng = np.random.default_rng(5)
+    for loss in ("hamming", "hamming-normalised"):
+        cost = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+        found = structure(
+            "chain", classes=[0, 1, 2], cost=cost, labels=[0, 1, 2, 1], offsets=[0, 3, 4], weights=[1.0, 1.0],
+            n_inputs=1, data=[1.0, -1.0, 0.5, 2.0], indices=[0] * 4, indptr=range(5), loss=loss,
+        )  # fmt: skip
+        for i, truth in ((0, [0, 1, 2]), (1, [1])):
+            listed, parts = found.outputs(i), len(truth) if "normal" in loss else 1
+            own, at = np.full(len(listed), i), np.array([i])
+            losses = [
+                Fraction(int(sum(cost[a, b] for a, b in zip(truth, y, strict=False))), parts) for y in listed.tolist()
+            ]
+            assert found.loss(own, listed).fractions() == losses
+            assert found.least_loss(at) == min(each for each in losses if each)
+            for _ in range(3):
+                w = Whole(objects(rng.integers(-4, 5, found.dim).tolist()), 3)
+                gains = found.gains(w, own, listed).fractions()
+                assert found.margin(w, at).fractions() == [max(a + b for a, b in zip(gains, losses, strict=True))]
+                assert found.slack(w, at).fractions() == [max(b * (1 + a) for a, b in zip(gains, losses, strict=True))]
 
 
 def test_trees_are_forests():
@@ -424,6 +476,64 @@ def test_rivals_among_listed_outputs():
     assert lonely.rival(zero, np.array([0])).fractions() == [0]
 
 
+# ── motifs ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def motif(**arrays):
+    """One positive and one negative sequence of four letters, and a motif of two."""
+    base = {"length": 2, "labels": [1, 0], "lengths": [4, 4], "spans": [[0, 2], [1, 2]], "positions": [1, -1]}
+    base |= {"letters": np.array([0, 1, 2, 3, 3, 2, 1, 0], np.uint8), "weights": [1.0, 1.0]}
+    return structure("motif", **(base | arrays))
+
+
+def test_motifs_that_are_refused():
+    assert motif(length=1).dim == 8
+    assert motif(length=4, spans=[[0, 0], [0, 0]], positions=[0, -1]).dim == 20
+    lengths, span, position = (
+        "data_lengths do not add up to the letters",
+        "data_spans: a span is none",
+        "data_positions: a ",
+    )
+    position += "position lies outside its span"
+    for arrays, told in (
+        ({"length": 0}, f"data_length holds a number that is not in 1 … {1 << 40}"),
+        ({"labels": [2, 0]}, "data_labels holds a number that is not in 0 … 1"),
+        ({"labels": [-1, 0]}, "data_labels holds a number that is not in 0 … 1"),
+        ({"letters": np.array([4] * 8, np.uint8)}, "data_letters holds a number that is not in 0 … 3"),
+        ({"lengths": [4, 3]}, lengths),
+        ({"lengths": [1, 7]}, "data_lengths holds a number that is not in 2 … 8"),
+        ({"lengths": [9, 4]}, "data_lengths holds a number that is not in 2 … 8"),
+        ({"spans": [[-1, 2], [1, 2]]}, span),
+        ({"spans": [[0, 3], [1, 2]]}, span),
+        ({"spans": [[2, 1], [1, 2]], "positions": [-1, -1]}, span),
+        ({"positions": [3, -1]}, position),
+        ({"spans": [[1, 2], [1, 2]], "positions": [0, -1]}, position),
+        ({"positions": [-2, -1]}, position),
+        ({"positions": [1, 1]}, position),
+    ):
+        assert refusal(motif, **arrays) == told, arrays
+    assert not refusal(motif(spans=[[1, 1], [1, 2]]).usable)
+    assert refusal(motif(positions=[-1, -1]).usable) == "the position of sample 0 is hidden"
+    hidden = motif(labels=[0, 1], positions=[-1, -1])
+    assert refusal(hidden.usable) == "the position of sample 1 is hidden"
+    assert hidden.completed(np.array([-1, 2])).truth.tolist() == [[0, -1], [1, 2]]
+    assert hidden.completed(np.array([-1, 1])).spans.tolist() == [[0, 2], [1, 1]]
+    for states in ([0, 2], [-1, 0], [-1, 3], [-1, -1]):
+        assert refusal(hidden.completed, np.array(states)) == "a state lies outside its span", states
+    found = motif()
+    rows = np.array(list(itertools.product((-1, 0, 1, 2), range(-2, 5))))
+    for i, last in ((0, 2), (1, 2)):
+        inside = [y == (0, -1) or (y[0] == 1 and (0, 1)[i] <= y[1] <= last) for y in map(tuple, rows.tolist())]
+        assert found.is_output(np.full(len(rows), i), rows).tolist() == inside
+    assert found.least_loss(np.array([0])) == 1
+    assert found.least_loss(np.zeros(0, int)) is None
+    assert found.magnitudes().tolist() == [4, 4]
+    single = motif(spans=[[1, 1], [2, 2]])
+    for value in (3, -3):
+        w = Whole(objects([value * (j == 1) for j in range(12)]), 1)
+        assert single.rival(w, np.arange(2)).fractions() == [-value, value]
+
+
 # ── flows ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -433,8 +543,9 @@ def test_flows_that_are_refused():
     sizes, counts = found.sizes, np.diff(found.first) - 3
     node = int(np.flatnonzero(counts)[0])
     at = int(counts[:node].sum())
-    for value in (int(found.own[node]), -1, int(found.size_at[node]), 99):
-        assert changed("flow", "heads", at, value) == links
+    last = at + int(counts[node]) - 1
+    for place, value in ((at, int(found.own[node])), (at, -1), (last, int(found.size_at[3 * node])), (last, 99)):
+        assert changed("flow", "heads", place, value) == links
     many = int(np.flatnonzero(counts > 1)[0])
     at = int(counts[:many].sum())
     heads = next(case for case in certificates() if case.name == "soft-margin of flow").arrays["data_heads"]

@@ -126,6 +126,9 @@ def test_floats_are_whole_over_the_least_power_of_two():
         found = whole.exact(floats)
         assert found.fractions() == [Fraction(x) for x in floats]
         assert found.unit == max([Fraction(x).denominator for x in floats], default=1)
+    assert whole.common([Fraction(1, 3), Fraction(1, 6)]).unit == 6
+    assert whole.common([Fraction(1, 3)]).unit == 3
+    assert whole.common([]).unit == 1
     assert whole.root_up(Fraction(2), 10) == Fraction(15, 10)
     assert whole.root_up(Fraction(4), 10) == 2
     assert whole.root_up(Fraction(0), 10) == 0

@@ -245,21 +245,25 @@ def test_ranks_are_counted_modulo_a_prime():
 def test_irreducible_rows_are_those_of_full_rank():
     """Against the rank over the rationals, by chance."""
     rng = np.random.default_rng(0)
-    for _ in range(60):
-        m, n = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    for _ in range(200):
+        m, n = int(rng.integers(2, 7)), int(rng.integers(1, 6))
         y = rng.integers(0, 3, m)
-        A = rng.integers(-2, 3, (m, n))
+        A = rng.integers(-2, 3, (m, n)) * (rng.random((m, n)) < 0.5)
         k = int(np.flatnonzero(y == 1)[0]) if (y == 1).any() else None
         if k is None:
             continue
         A[k] = -(np.delete(y, k) @ np.delete(A, k, axis=0))
-        b = rng.integers(-2, 3, m)
+        b = rng.integers(-2, 3, m) * (rng.random(m) < 0.5)
         b[k] -= b @ y + 1
         one = Numbers(([], 1), ([0] * n, 1), (entries(A.tolist()), 1), (b.tolist(), 1), Fraction(0), Cones(0, m, (), 0))
         support = np.flatnonzero(y)
         full = np.linalg.matrix_rank(np.hstack([A, b[:, None]])[support]) == len(support)
         rows = tuple(support.tolist()) if full else ()
         assert check(one, "infeasible", Claim(y=(y.tolist(), 1))) == Finding(True, rows=rows)
+    A = [(0, 0, 1), (1, 0, -1), (2, 1, 1), (3, 1, -1)]  # two rows contradict each other, two others cancel
+    one = Numbers(([], 1), ([0, 0], 1), (A, 1), ([0, -1, 0, 0], 1), Fraction(0), Cones(0, 4, (), 0))
+    assert check(one, "infeasible", Claim(y=([1, 1, 1, 1], 1))) == Finding(True, rows=())
+    assert check(one, "infeasible", Claim(y=([1, 1, 0, 0], 1))) == Finding(True, rows=(0, 1))
 
 
 # ── cones ─────────────────────────────────────────────────────────────────────────────────────────
@@ -366,6 +370,9 @@ def test_a_root_helps_where_its_rest_is_dominant():
             (([2, 0, 0, 3, 1, 0, 0, 0, 0], 1), False), (([2, 0, 3, 1], 2), False),
         ):  # fmt: skip
             assert semidefinite(entries(M), 1, 3, root) == good, root
+        three = [[4, 2, 6], [2, 2, 4], [6, 4, 11]]  # L = [2 0 0; 1 1 0; 3 1 1]
+        assert semidefinite(entries(three), 1, 3, ([2, 0, 0, 1, 1, 0, 3, 1, 1], 1))
+        assert not semidefinite(entries(three), 1, 3, ([2, 0, 0, 1, 1, 0], 1))
         third = [[4 * 3, 6 * 3], [6 * 3, 10 * 3]]
         assert semidefinite(entries(third), 3, 2, ([2, 0, 3, 1], 1))
         assert not semidefinite(entries(third), 4, 2, ([2, 0, 3, 1], 1))

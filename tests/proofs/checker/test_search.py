@@ -13,7 +13,7 @@ from chance.certificates import WIDE, case_of, certificates
 
 from workbench.proofs.checker.kinds import _boxes
 from workbench.proofs.checker.kinds._nodes import AGAIN, Tree, covers
-from workbench.proofs.checker.kinds._terms import size_of
+from workbench.proofs.checker.kinds._terms import grid_of, size_of
 from workbench.proofs.checker.whole import Whole, objects
 
 INFINITE = float("inf")
@@ -105,8 +105,18 @@ def weighted():
     """The same with other multipliers and cutoffs, so that nodes are cut off, or bounds become infinite."""
     found = []
     for number, case in enumerate(trees()[:12]):
-        for factor, cutoff in ((0.0, None), (8.0, -INFINITE), (1.0, -INFINITE), (0.5, 0.25)):
+        for factor, cutoff in (
+            (0.0, None),
+            (8.0, -INFINITE),
+            (1.0, -INFINITE),
+            (0.5, 0.25),
+            (10.0, None),
+            (20.0, -INFINITE),
+        ):
             new = case.copy("")
+            if factor >= 10:  # features so small that nodes prove something, and ends of boxes are what counts
+                new.arrays["data_data"] = new.arrays["data_data"] / 32
+                new.sign()
             new.name = f"{case.name} {number} times {factor} cut off at {cutoff}"
             new.arrays["tree_data"] = new.arrays["tree_data"] * factor
             if cutoff is not None:
@@ -163,3 +173,6 @@ def test_the_size_of_a_number():
         (Fraction(3, 5), 1),
     ):
         assert size_of(number) == size
+        assert grid_of(number) == 2 ** (160 + size)
+    assert grid_of(Fraction(1 << 200)) == grid_of(Fraction(1 << 160)) == 1
+    assert grid_of(Fraction(1 << 159)) == 2

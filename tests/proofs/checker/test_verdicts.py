@@ -286,6 +286,7 @@ def test_gaps_are_relative_to_the_largest_end():
     half, tiny = Fraction(1, 2), Fraction(1, 10**9)
     for upper, lower, start, gap in (
         (2, 1, 0, half), (1, -2, 0, 3 * half), (-1, -2, 0, half), (0, 0, 0, 0), (3, 0, 0, 1), (1, 2, 0, -half),
+        (-2, -1, 0, -half),
         (tiny, 0, 1, Fraction(1, 1000)), (tiny, 0, -1, Fraction(1, 1000)),
         (INFINITE, 0, 0, INFINITE), (0, -INFINITE, 0, INFINITE), (Fraction(1), Fraction(1, 2), 10**7, Fraction(1, 20)),
     ):  # fmt: skip
@@ -401,6 +402,10 @@ def test_what_a_certificate_of_cuts_must_hold():
     case = SOFT.copy("a witness")
     case.arrays["witnesses"][2] = 9
     assert refusal(said, case) == f"cut 2 has the witness [9], which is no output of sample {case.arrays['samples'][2]}"
+    case = CASES["soft-margin of tree"].copy("wide")
+    case.arrays["witnesses"][0] = 10**17
+    wide, sample = str(case.arrays["witnesses"][0].tolist())[:60], case.arrays["samples"][0]
+    assert refusal(said, case) == f"cut 0 has the witness {wide}, which is no output of sample {sample}"
     case = SOFT.copy("data")
     case.arrays["data_more"] = np.zeros(1)
     assert refusal(said, case) == "it holds an array that it should not, data_more"

@@ -2,6 +2,7 @@
 
 import forging.edits_of_files
 import forging.edits_of_proofs
+import forging.edits_of_slopes
 import forging.edits_of_statements  # noqa: F401  the edits register themselves
 from forging.forgery import EDITS
 

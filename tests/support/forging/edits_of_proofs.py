@@ -322,3 +322,50 @@ def tree_grown(rng: Any, f: Forgery) -> None:
     trimmed(f, [*range(m), int(rng.integers(m))])
     f.arrays["tree_parents"][-1] = rng.integers(m)
     f.arrays["tree_branches"][-1] = rng.integers(-1, 2 * np.count_nonzero(f.arrays["data_weights"]))
+
+
+@edit
+def tree_node_doubled(rng: Any, f: Forgery) -> None:
+    m = tree_of(f)
+    trimmed(f, [*range(m), int(rng.integers(m))])
+
+
+@edit
+def tree_branches_exchanged(rng: Any, f: Forgery) -> None:
+    tree_of(f)
+    branches, (here,) = place(rng, f, "tree_branches")
+    there = int(rng.integers(len(branches)))
+    branches[[here, there]] = branches[[there, here]]
+
+
+@edit
+def tree_state_changed(rng: Any, f: Forgery) -> None:
+    """The next state, the one before, or none that there is."""
+    tree_of(f)
+    branches, at = place(rng, f, "tree_branches")
+    branches[at] = rng.choice([branches[at] + 2, branches[at] - 2, branches[at] + 1, 2 * branches.max() + 2, 2**62])
+
+
+@edit
+def tree_children_of_a_node_dropped(rng: Any, f: Forgery) -> None:
+    """A node's children become those of its parent, so that the states of one sample cover the other."""
+    m = tree_of(f)
+    v, parents = int(rng.integers(m)), f.arrays["tree_parents"]
+    parents[1:][parents[1:] == v] = parents[v]
+
+
+# ── hidden states ─────────────────────────────────────────────────────────────────────────────────
+
+
+@edit
+def position_hidden_or_shown(rng: Any, f: Forgery) -> None:
+    positions, at = place(rng, f, "data_positions")
+    positions[at] = rng.choice([-1, 0, positions[at] + 1, *f.arrays["data_spans"][at[0]]])
+    f.sign()
+
+
+@edit
+def span_changed(rng: Any, f: Forgery) -> None:
+    spans, at = place(rng, f, "data_spans")
+    spans[at] += rng.choice([-1, 1])
+    f.sign()

@@ -2,7 +2,8 @@
 
 `truth(header, arrays)` solves the problem from scratch: as a fraction where the exact finish gives one, else within a
 certified gap. A program of every output at once, written in CVXPY (cuts), SciPy's BFGS on
-log-sums over all outputs (smooth), or all subsets of samples (searches) has to agree to 10⁻⁴.
+log-sums over all outputs (smooth), or all subsets of samples (searches) has to agree to 10⁻⁴. Hidden states and pairs
+have a file of their own (forging/nonconvex.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import workbench as wb
+from forging import nonconvex
 from workbench.contracts import CutForm, SmoothForm
 from workbench.errors import BackendFailed, CutbenchError, NotSeparable
 from workbench.proofs.certificate import checked_formulation
@@ -34,11 +36,15 @@ def truth(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Ends:
     try:
         problem = registry("output").get(header["problem"]["output"]).from_arrays(data)
         form = checked_formulation(name, settings)
+        if name == "nuclear-dyadic":
+            return nonconvex.by_semidefinite(problem, form)
+        if name == "self-paced" and "positions" in data and (data["positions"][data["labels"] == 1] < 0).any():
+            return nonconvex.by_states(problem, form.C, form.K)
         if name == "self-paced":
             return by_subsets(problem, form.C, form.K)
         form = checked_formulation(name, settings | ({"declare": "cuts"} if "declare" in settings else {}))
         return certified(form, problem)
-    except (CutbenchError, ArithmeticError) as error:  # numbers beyond what solvers take
+    except (CutbenchError, ArithmeticError, nonconvex.NoValue) as error:  # numbers beyond what solvers take
         raise Unknown(str(error)) from error
 
 

@@ -14,16 +14,20 @@ from pathlib import Path
 from . import convex
 from .files import Malformed, Unknown, digest, header, need, read_arrays, read_json
 from .formulations import INF, program
-from .proofs import KINDS, Refused, demand
+from .proofs import Refused, cuts, demand, tangent
+from .slopes import slopes
 from .structures import TooGreat
+from .trees import tree
 
 __all__ = ["Verdict", "check"]
+KINDS = {"cuts": cuts, "tangent": tangent, "tree": tree, "slopes": slopes}
 
 
 @dataclass
 class Verdict:
-    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly; the greater
-    of U and F(θ); the gap of L and U.
+    """What is to be said about a certificate; L and U where they were computed, `rounded` if not exactly, and the
+    `room` by which another checker's L may be lower, if the kind of proof names one; the greater of U and F(θ); and
+    the gap of L and U.
     """
 
     word: str
@@ -31,6 +35,7 @@ class Verdict:
     lower: Fraction | float | None = None
     upper: Fraction | float | None = None
     rounded: bool = False
+    room: Fraction | float | None = None
     reached: Fraction | float | None = None
     gap: Fraction | float | None = None
 
@@ -78,7 +83,7 @@ def _compare(record, first, arrays, verdict, ends):
     demand(record["oracle"] == "exact", "the oracle is exact")
     demand(digest(arrays) == record["problem"]["data_sha256"], "the data are not those of data_sha256")
     verdict.lower, verdict.upper = ends.lower, ends.upper
-    verdict.rounded = kind in ("tangent", "tree")
+    verdict.rounded, verdict.room = kind in ("tangent", "tree", "slopes"), ends.room
     verdict.reached, verdict.gap = max(ends.upper, ends.saved), relative_gap(ends.upper, ends.lower, ends.start)
     if ends.lower > ends.upper:
         verdict.word, verdict.reason = "contradiction", "the lower end is above the upper end"

@@ -36,6 +36,7 @@ DEFAULTS = {  # §9: what version 1 left out
         "baseline": None,
     },
     "self-paced": {"C": 10.0, "K": 1.0},
+    "nuclear-dyadic": {"lam": 0.01, "dimensions": 1, "loss": "hinge"},
 }
 SMOOTH = ("squared", "logistic")
 
@@ -145,7 +146,7 @@ REQUIRED = [
     "backend",
     "versions",
 ]
-PROOFS = ("cuts", "tangent", "tree", "program")
+PROOFS = ("cuts", "tangent", "tree", "program", "slopes")
 
 
 def header(record):
@@ -187,8 +188,6 @@ def _kinds(record):
     need(isinstance(formulation["settings"], dict), "settings is no object")
     for part, words in ((proof, "the proof"), (formulation, "the formulation"), (problem, "the output structure")):
         _version(part, words)
-    if proof["kind"] == "slopes":  # §12
-        raise Unknown("the proof slopes")
     need(proof["kind"] in PROOFS, f"the kind of proof is none of {PROOFS}")
 
 
@@ -204,7 +203,7 @@ def _from_first(record):
     name = formulation["name"]
     settings = {**DEFAULTS.get(name, {}), **formulation["settings"]}
     smooth = name == "crf" or (name == "weighted-risk" and settings["loss"] in SMOOTH)
-    kind = "tree" if name == "self-paced" else "tangent" if smooth else "cuts"
+    kind = {"self-paced": "tree", "nuclear-dyadic": "slopes"}.get(name, "tangent" if smooth else "cuts")
     return {
         **record,
         "proof": {"kind": kind, "version": 1},
@@ -217,7 +216,9 @@ def _from_first(record):
 # ---------------------------------------------------------------------------------------------- STEM.npz
 
 TYPES = dict.fromkeys(("data_loss", "data_oracle"), "<U[0-9]{1,4}")
-TYPES |= {"data_listed": r"\|b1", "data_classes": r"<f[48]|\|[iub]1|<[iu][248]|\|S[0-9]{1,4}|<U[0-9]{1,4}"}
+TYPES |= dict.fromkeys(("data_listed", "data_of_both"), r"\|b1")
+NAMES = ("data_classes", "data_left_names", "data_right_names", "data_linear_names")
+TYPES |= dict.fromkeys(NAMES, r"<f[48]|\|[iub]1|<[iu][248]|\|S[0-9]{1,4}|<U[0-9]{1,4}")
 
 
 def _dtype(name, description):

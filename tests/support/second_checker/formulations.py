@@ -1,198 +1,27 @@
-"""Formulations (§4): settings, prices, regularizer, cuts, conjugate and starting point.
-
-F(θ) = r(θ) + Σ_i p_i h_i(θ),    r*(s) = max_θ ⟨s, θ⟩ − r(θ)
-"""
+"""The formulations (§4) that are more than a `Program`: costs, intercepts, pairs; and `program`, that of a header."""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 
-from .files import Unknown, is_number, need
-from .networks import Flow, Graph, Structured, Tree
-from .reader import Reader
-from .structures import Chain, Dyads, Linear, Matching, Motif, Multiclass, Multilabel, Sequences, dot, value
+from .files import Unknown, need
+from .programs import (
+    COSTS,
+    INF,
+    INTERCEPTS,
+    NAMES,
+    STRUCTURES,
+    Program,
+    check_settings,
+    is_whole,
+    nearest,
+    numbers,
+    square,
+)
+from .structures import Sequences, dot
 
-INF = math.inf
-NAMES = {
-    "soft-margin": "lam rescaling declare",
-    "hard-margin": "lam",
-    "perceptron": "lam",
-    "weighted-risk": "lam loss",
-    "completed-ssvm": "C states kept",
-    "fixed-cost": "lam2 lam1 K factoring v parts left_out",
-    "simplex-cost-learning": "lam2 lam1 K factoring",
-    "normalized-cost-learning": "lam2 lam1 K factoring counts baseline",
-    "crf": "lam",
-    "self-paced": "C K",
-}
-INTERCEPTS = "soft-margin, version 2"  # its name in here
-NAMES[INTERCEPTS] = "lam rescaling declare intercept"
-STRUCTURES = {
-    "multiclass": Multiclass,
-    "chain": Chain,
-    "linear": Linear,
-    "multilabel": Multilabel,
-    "matching": Matching,
-    "motif": Motif,
-    "tree": Tree,
-    "flow": Flow,
-    "graph": Graph,
-    "structured": Structured,
-    "dyads": Dyads,
-}
-COSTS = ("fixed-cost", "simplex-cost-learning", "normalized-cost-learning")
-WORDS = {
-    "rescaling": ("margin", "slack"),
-    "declare": ("cuts", "compact"),
-    "loss": ("hinge", "squared", "logistic"),
-    "factoring": ("ordered", "unordered", "true", "predicted", "constant", "input"),
-    "counts": ("none", "total", "logical", "logical-max", "expected", "baseline"),
-}
-
-
-def is_whole(number):
-    return isinstance(number, int) and not isinstance(number, bool)
-
-
-def nearest(number):
-    """fl64, refused where it overflows."""
-    try:
-        return Fraction(float(number))
-    except OverflowError:
-        need(False, "a rounded number is too great for a float64")
-
-
-def numbers(values, length, words):
-    """A list of `length` finite numbers ≥ 0 as Fractions."""
-    need(isinstance(values, list) and len(values) == length, f"{words} is no list of {length}")
-    need(all(is_number(item) and item >= 0 for item in values), f"{words} has a number out of range")
-    return [Fraction(item) for item in values]
-
-
-def check_settings(name, settings):
-    """The settings, numbers as Fractions; lists are left as they are."""
-    need(set(settings) == set(NAMES[name].split()), f"{name} has the settings {NAMES[name]}")
-    found = dict(settings)
-    for key, item in settings.items():
-        if key in WORDS:
-            need(isinstance(item, str) and item in WORDS[key], f"{key} is none of {WORDS[key]}")
-        elif key in ("lam", "lam1", "lam2", "C", "K"):
-            lowest = 0 if key == "lam1" else 1e-100
-            need(is_number(item) and lowest <= item <= 1e100, f"{key} is no number from {lowest} to 1e100")
-            found[key] = Fraction(item)
-    return found
-
-
-def square(vector):
-    return sum((x * x for x in vector), Fraction(0))
-
-
-class Program:
-    """F of one problem; `hard`: prices are ∞. This class is every formulation with r = λ/2‖θ‖²."""
-
-    kind, hard = "margin", False
-
-    def __init__(self, name, settings, arrays, output):
-        self.name, self.settings = name, settings
-        self.states = settings.get("states")
-        states = self.check_states(output)
-        read = Reader(arrays)
-        self.data = STRUCTURES[output](read, states) if output == "motif" else STRUCTURES[output](read)
-        read.end()
-        self.n, self.size = self.data.n, self.data.dim
-        self.lam = settings.get("lam", Fraction(1))
-        self.check_pair(output)
-        self.prices = self.price()
-
-    def check_states(self, output):
-        if self.states is None:
-            return None
-        need(output == "motif", "states are for motif only")
-        need(
-            isinstance(self.states, list) and all(is_whole(h) and abs(h) < 1 << 53 for h in self.states),
-            "states are no whole numbers",
-        )
-        return self.states
-
-    def check_pair(self, output):
-        need(self.name != "weighted-risk" or output == "linear", "weighted-risk is for linear only")
-        labels = self.name in (*COSTS, INTERCEPTS)
-        need(not labels or output in ("multiclass", "chain"), f"{self.name} is for multiclass and chain")
-        need(
-            self.name != "perceptron" or output not in ("tree", "flow", "graph"),
-            "perceptron has no such runner-up",
-        )
-        need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
-        if output == "graph" and self.data.oracle not in ("exact", "enclosed"):
-            raise Unknown(f"a {self.data.oracle} oracle")
-        if self.settings.get("rescaling") != "slack":
-            return
-        need(
-            output in ("multiclass", "linear", "chain", "structured", "multilabel"),
-            f"slack is not defined for {output}",
-        )
-        self.kind = "slack"
-        if output == "chain":
-            cost = self.data.cost
-            need(all(c.denominator == 1 for row in cost for c in row), "slack wants whole costs")
-            most = (sum(max(cost[label]) for _, label in places) for places in self.data.places)
-            need(all(total <= 10_000 for total in most), "slack wants costs of at most 10,000 a sample")
-
-    def price(self):
-        weights, settings = self.data.weights, self.settings
-        if self.name in ("hard-margin", "perceptron"):
-            self.hard = True
-            self.kind = "zero-one" if self.name == "perceptron" else "margin"
-            return [INF if w else 0 for w in weights]
-        total = sum(weights)
-        if self.name == "completed-ssvm":
-            kept = settings["kept"]
-            kept = [Fraction(1)] * self.n if kept is None else numbers(kept, self.n, "kept")
-            need(all(item in (0, 1) for item in kept), "kept has numbers that are neither 0 nor 1")
-            weights = [w * item for w, item in zip(weights, kept, strict=True)]
-            need(any(weights), "no sample is kept")
-            total = nearest(total / settings["C"])
-            need(total > 0, "Σw/C is rounded to 0")
-        return [w / total for w in weights]
-
-    def cut(self, i, z):
-        """The slope a_i(z) as a dict place → number, and the offset o_i(z)."""
-        data = self.data
-        loss, delta = data.loss(i, z), data.delta(i, z)
-        if self.kind == "slack":
-            return {place: loss * number for place, number in delta.items()}, loss
-        return delta, value(self.kind, Fraction(0), loss, z != data.truth(i))
-
-    def height(self, i, theta):
-        return self.data.height(i, theta, self.kind)
-
-    def r(self, theta):
-        return self.lam / 2 * square(theta)
-
-    def conjugate(self, s, upper):
-        return square(max(x, 0) if j in self.signed else x for j, x in enumerate(s)) / (2 * self.lam)
-
-    def project(self, theta):
-        return [max(x, Fraction(0)) if j in self.signed else x for j, x in enumerate(theta)]
-
-    @property
-    def signed(self):
-        """Places of θ that must be ≥ 0."""
-        return getattr(self.data, "signed", ())
-
-    def start(self):
-        return [Fraction(0)] * self.size
-
-    def objective(self, theta):
-        """F(θ) for finite prices, θ in r's domain."""
-        heights = (p * self.height(i, theta) for i, p in enumerate(self.prices) if p)
-        return self.r(theta) + sum(heights, Fraction(0))
-
-    @property
-    def quadratic(self):
-        """Whether r is λ/2‖θ‖² on the whole space."""
-        return not self.signed
+__all__ = ["INF", "STRUCTURES", "Program", "program", "square"]
 
 
 class CostProgram(Program):
@@ -412,6 +241,39 @@ class InterceptProgram(Program):
         return free_labels(data, self.prices, self.lam / 2, min(upper, M)) + M
 
 
+class DyadicProgram(Program):
+    """θ = (A, B, W) of pairs, row by row: A[f][c][j] stands at the place (f·L + c)·k + j, then B likewise, then W."""
+
+    def __init__(self, name, settings, arrays, output):
+        super().__init__(name, settings, arrays, output)
+        self.k, self.L = settings["dimensions"], 1 if self.data.k == 2 else self.data.k
+        self.split = self.L * self.k * self.data.columns["left"]
+        self.end = self.split + self.L * self.k * self.data.columns["right"]
+        self.size = self.end + self.data.p * self.L
+
+    def target(self, i, c):
+        """±1: + for the second of two classes, else where c is the label."""
+        label = self.data.places[i][0][1]
+        return 1 if label == (1 if self.L == 1 else c) else -1
+
+    def predict(self, theta, i, c):
+        """⟨A_cᵀl_i + 1, B_cᵀr_i + 1⟩ − k + ⟨w_c, x_i⟩."""
+        found = Fraction(-self.k)
+        for j in range(self.k):
+            pair = ((0, self.data.sides["left"][i]), (self.split, self.data.sides["right"][i]))
+            a, b = (1 + sum(x * theta[start + (f * self.L + c) * self.k + j] for f, x in row.items())
+                    for start, row in pair)  # fmt: skip
+            found += a * b
+        return found + sum(x * theta[self.end + f * self.L + c] for f, x in self.data.places[i][0][0].items())
+
+    def loss(self, p, y):
+        return max(Fraction(0), 1 - y * p) if self.settings["loss"] == "hinge" else (p - y) ** 2 / 2
+
+    def height(self, i, theta):
+        """Σ_c ℓ(p_ic, ±1)."""
+        return sum((self.loss(self.predict(theta, i, c), self.target(i, c)) for c in range(self.L)), Fraction(0))
+
+
 def free_labels(data, prices, lam2, U):
     """U/P + 4φρ (§4)."""
     mass = [
@@ -419,8 +281,8 @@ def free_labels(data, prices, lam2, U):
         for y in range(data.k)
     ]
     phi = max(
-        sum(abs(x) for row, _ in rows for x in row.values()) + (len(rows) - 1 if data.chain else 0)
-        for rows in data.places
+        sum(abs(x) for row, _ in rows for x in row.values()) + sum(abs(x) for gap in gaps for x in gap)
+        for rows, gaps in zip(data.places, data.gaps, strict=True)
     )
     square_root = U / lam2 * 2**256
     rho = math.isqrt(math.ceil(square_root))
@@ -430,8 +292,8 @@ def free_labels(data, prices, lam2, U):
 
 def proof_of(name, settings):
     """The kind of proof that belongs to a formulation."""
-    if name == "self-paced":
-        return "tree"
+    if name in ("self-paced", "nuclear-dyadic"):
+        return "tree" if name == "self-paced" else "slopes"
     smooth = name == "crf" or (name == "weighted-risk" and settings["loss"] != "hinge")
     return "tangent" if smooth else "cuts"
 
@@ -443,7 +305,7 @@ def program(name, settings, arrays, output, proof=None, version=1):
     if output not in STRUCTURES:
         raise Unknown(f"the output structure {output}")
     name = INTERCEPTS if version == 2 else name
-    kind = InterceptProgram if name == INTERCEPTS else CostProgram if name in COSTS else Program
+    special = {INTERCEPTS: InterceptProgram, "nuclear-dyadic": DyadicProgram} | dict.fromkeys(COSTS, CostProgram)
     settings = check_settings(name, settings)
     need(proof in (None, proof_of(name, settings)), f"the proof of {name} is not {proof}")
-    return kind(name, settings, arrays, output)
+    return special.get(name, Program)(name, settings, arrays, output)

@@ -1,15 +1,14 @@
-"""The three kinds of proof (§5, §6, §7): each gives L ≤ min F ≤ U from data, θ and weights alone."""
+"""The kinds of proof `cuts` and `tangent` (§5, §6): L ≤ min F ≤ U from data, θ and weights; what all kinds read."""
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from .enclosures import Positive, exp, log, roots
+from .enclosures import Positive, exp, log
 from .files import exact, need, read_fractions
-from .formulations import INF, square
+from .formulations import INF
 from .structures import dot
 
 GRID = 1 << 128
@@ -26,13 +25,14 @@ def demand(condition, sentence):
 
 @dataclass
 class Ends:
-    """L, U, F(θ) at the saved θ, F(θ₀), and whether there are fractions."""
+    """L, U, F(θ) at the saved θ, F(θ₀), whether there are fractions; by how much another checker's L may be lower."""
 
     lower: Fraction | float
     upper: Fraction | float
     saved: Fraction | float
     start: Fraction | float
     fractions: bool = False
+    room: Fraction | float | None = None
 
 
 def take(arrays, name, dtype, shape):
@@ -50,7 +50,7 @@ COMMON, TREE = ("theta", "samples", "witnesses", "weights"), "parents branches c
 def read(problem, arrays, kind):
     """θ and the cuts (sample, witness, weight); refuses arrays that the kind of proof does not have."""
     allowed = {*COMMON, *({"fractions"} if kind == "cuts" else ())}
-    allowed |= {f"tree_{name}" for name in TREE.split()} if kind == "tree" else set()
+    allowed |= {f"tree_{name}" for name in TREE.split()} if kind == "tree" else {"slopes"} & {kind}
     other = {name for name in arrays if not name.startswith(("data_", "hint_"))} - allowed
     need(not other, f"arrays are not allowed: {sorted(other)}")
     theta = exact(take(arrays, "theta", "<f8", (problem.size,)))
@@ -219,14 +219,14 @@ def add(masses):
 def sum_product(data, i, theta, bits):
     """Forward and backward sums of a chain, and the shares of labels and of pairs of neighbours."""
     nodes, edges = data.scores(i, theta)
-    k, p, labels = data.k, data.p, range(data.k)
+    p, labels = data.p, range(data.k)
     mass = [[exp(score, bits) for score in node] for node in nodes]
-    pair = [[exp(score, bits) for score in row] for row in edges]
-    forward, backward = [mass[0]], [[Positive(1 << bits, 1 << bits, -bits, bits)] * k]
-    for node in mass[1:]:
+    pairs = [[[exp(score, bits) for score in row] for row in edge] for edge in edges]
+    forward, backward = [mass[0]], [[Positive(1 << bits, 1 << bits, -bits, bits)] * data.k]
+    for node, pair in zip(mass[1:], pairs, strict=True):
         last = forward[-1]
         forward.append([add([last[y] * pair[y][z] for y in labels]) * node[z] for z in labels])
-    for node in reversed(mass[1:]):
+    for node, pair in zip(reversed(mass[1:]), reversed(pairs), strict=True):
         after = backward[0]
         backward.insert(0, [add([pair[y][z] * node[z] * after[z] for z in labels]) for y in labels])
     total = add(forward[-1])
@@ -238,139 +238,7 @@ def sum_product(data, i, theta, bits):
             share = (forward[t][y] * backward[t][y]).share(total)
             spread(slope, {y * p + j: x for j, x in row.items()}, share)
             for z in labels if t else ():
-                share = (forward[t - 1][y] * pair[y][z] * mass[t][z] * backward[t][z]).share(total)
-                spread(slope, {k * p + y * k + z: Fraction(1)}, share)
+                share = (forward[t - 1][y] * pairs[t - 1][y][z] * mass[t][z] * backward[t][z]).share(total)
+                spread(slope, {data.pair_place(y, z) + j: x for j, x in enumerate(data.gaps[i][t - 1])}, share)
     score = dot(theta, true)
     return [end - score for end in log(total)], slope
-
-
-# ------------------------------------------------------------------------------------------------- tree
-
-
-@dataclass
-class Cut:
-    """A cut of the tree: sample (counted among those of positive weight), slope, offset, ‖slope‖ rounded up."""
-
-    i: int
-    slope: dict
-    offset: Fraction
-    norm: Fraction
-
-
-def tree(problem, arrays):
-    theta, _ = read(problem, arrays, "tree")
-    C, K, data = problem.settings["C"], problem.settings["K"], problem.data
-    priced = [i for i, w in enumerate(data.weights) if w]
-    total = sum(data.weights)
-    c, kappa = [C * data.weights[i] / total for i in priced], [data.weights[i] / K for i in priced]
-
-    def F(point):
-        parts = (min(c[j] * data.height(i, point, "margin"), kappa[j]) for j, i in enumerate(priced))
-        return square(point) / 2 + sum(parts, Fraction(0))
-
-    U = F(theta)
-    rows = []
-    for j, i in enumerate(priced):
-        for z in data.listed(i):
-            slope = data.delta(i, z)
-            rows.append(Cut(j, slope, data.loss(i, z), roots(square(slope.values()))[1]))
-    nodes, multipliers = read_tree(arrays, rows, len(priced))
-    lower = least_bound(nodes, multipliers, rows, c, kappa, U, problem.size)
-    return Ends(lower, U, U, F(problem.start()))
-
-
-def read_tree(arrays, rows, n_priced):
-    """The nodes (parent, branch, cutoff), and λ of each as a dict cut → number."""
-    R = int(take(arrays, "tree_cuts", "<i8", ()))
-    demand(len(rows) == R, f"tree_cuts is {R}, and there are {len(rows)} outputs")
-    parents = take(arrays, "tree_parents", "<i8", (None,)).tolist()
-    m = len(parents)
-    branches = take(arrays, "tree_branches", "<i8", (m,)).tolist()
-    cutoffs = take(arrays, "tree_cutoffs", "<f8", (m,))
-    need(not np.isnan(cutoffs).any(), "a cutoff is NaN")
-    indptr = take(arrays, "tree_indptr", "<i8", (m + 1,)).tolist()
-    data, indices = (
-        exact(take(arrays, "tree_data", "<f8", (None,))),
-        take(arrays, "tree_indices", "<i8", (None,)).tolist(),
-    )
-    need(all(x >= 0 for x in data), "a λ is negative")
-    need(all(0 <= z < R for z in indices), "a λ stands on no cut")
-    need(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "tree_indptr has wrong ends")
-    need(all(a <= b for a, b in itertools.pairwise(indptr)), "tree_indptr falls")
-    need(m >= 1 and parents[0] == 0 and branches[0] == -1, "the root is wrong")
-    need(all(0 <= parents[v] < v for v in range(1, m)), "a parent does not stand before its child")
-    need(all(-1 <= branch < 2 * n_priced for branch in branches), "a branch is on no sample")
-    multipliers = []
-    for first, last in itertools.pairwise(indptr):
-        node = {}
-        for z, x in zip(indices[first:last], data[first:last], strict=True):
-            node[z] = node.get(z, 0) + x
-        multipliers.append(node)
-    ends = [x if math.isinf(x) else Fraction(x) for x in cutoffs.tolist()]
-    return list(zip(parents, branches, ends, strict=True)), multipliers
-
-
-def least_bound(nodes, multipliers, rows, c, kappa, u, size):
-    """L: the least bound over the nodes that are not covered."""
-    boxes, bounds, below = [], [], [set() for _ in nodes]
-    zero = [Fraction(0)] * size
-    for v, (parent, branch, cutoff) in enumerate(nodes):
-        if v:
-            low, high = map(list, boxes[parent])
-            below[parent].add(branch)
-            if branch >= 0:
-                i = branch // 2
-                if branch % 2:
-                    low[i] = max(low[i], kappa[i])
-                else:
-                    high[i] = min(high[i], kappa[i])
-        else:
-            low, high = [Fraction(0)] * len(c), [INF] * len(c)
-            shrink(low, high, zero, 2 * max(cutoff, u), rows, c)
-        point, D = bound(low, high, multipliers[v], rows, c, kappa, zero)
-        if D > -INF:
-            shrink(low, high, point, 2 * max(max(cutoff, u) - D, 0), rows, c)
-        empty = any(a > b for a, b in zip(low, high, strict=True))
-        own = INF if empty else D
-        boxes.append((low, high))
-        bounds.append(max(own, bounds[parent]) if v else own)
-    return min(bounds[v] for v in range(len(nodes)) if not covered(below[v]))
-
-
-def covered(branches):
-    return -1 in branches or any(b % 2 == 0 and b + 1 in branches for b in branches)
-
-
-def bound(low, high, multipliers, rows, c, kappa, zero):
-    """q and D of step 2."""
-    point, mass, D = list(zero), [Fraction(0)] * len(c), Fraction(0)
-    for z, x in multipliers.items():
-        mass[rows[z].i] += x
-        D += x * rows[z].offset
-        for place, number in rows[z].slope.items():
-            point[place] -= x * number
-    D -= square(point) / 2
-    for i, Lambda in enumerate(mass):
-        ends = [kappa[i] if t == INF and not Lambda else -INF if t == INF else min(t, kappa[i]) - Lambda * t / c[i]
-                for t in (low[i], high[i])]  # fmt: skip
-        if -INF in ends:
-            return point, -INF
-        D += min(ends)
-    return point, D
-
-
-def shrink(low, high, point, radius_squared, rows, c):
-    """Step 3 in place: low rounded down, high rounded up; nothing for an infinite radius."""
-    if radius_squared == INF:
-        return
-    radius = roots(radius_squared)[1]
-    least, most = [Fraction(0)] * len(c), [Fraction(0)] * len(c)
-    for cut in rows:
-        score, reach = dot(point, cut.slope) + cut.offset, radius * cut.norm
-        least[cut.i] = max(least[cut.i], score - reach)
-        most[cut.i] = max(most[cut.i], score + reach)
-    for i, scale in enumerate(c):
-        low[i], high[i] = max(low[i], scale * least[i]), min(high[i], scale * most[i])
-
-
-KINDS = {"cuts": cuts, "tangent": tangent, "tree": tree}

@@ -74,7 +74,8 @@ class Sequences(Structure):
         self.n = len(self.places)
         self.weights = read.weights(self.n)
         self.width = max(map(len, self.places))
-        self.dim = self.k * self.p + (self.k**2 if self.chain else 0)
+        self.read_gaps(read)
+        self.dim = self.k * self.p + (self.k**2 * self.gap_size if self.chain else 0)
 
     def read_runs(self, read):
         """The places of samples that have several, and whether the loss is divided by their number."""
@@ -88,6 +89,16 @@ class Sequences(Structure):
         loss = read.array("loss", None, ()).item()
         need(loss in ("hamming-normalised", "hamming"), "loss is an unknown word")
         self.normalised = loss == "hamming-normalised"
+
+    def read_gaps(self, read):
+        """The features of each pair of neighbours, sample by sample; a single 1 if none are given."""
+        counts = [len(places) - 1 for places in self.places]
+        given = self.chain and "pairs" in read.arrays
+        pairs = read.floats("pairs", (sum(counts), None)) if given else [[1]] * sum(counts)
+        self.gap_size = read.arrays["pairs"].shape[1] if given else 1
+        need(self.gap_size >= 1, "pairs have no features")
+        ends = itertools.accumulate(counts, initial=0)
+        self.gaps = [pairs[a:b] for a, b in itertools.pairwise(ends)]
 
     def truth(self, i):
         return self.padded(label for _, label in self.places[i])
@@ -112,10 +123,14 @@ class Sequences(Structure):
             for j, x in row.items():
                 found[y * self.p + j] = found.get(y * self.p + j, 0) + x
         if self.chain:
-            for y, y_next in itertools.pairwise(z[: len(self.places[i])]):
-                place = self.k * self.p + y * self.k + y_next
-                found[place] = found.get(place, 0) + 1
+            for (y, y_next), gap in zip(itertools.pairwise(z[: len(self.places[i])]), self.gaps[i], strict=True):
+                for j, x in enumerate(gap):
+                    place = self.pair_place(y, y_next) + j
+                    found[place] = found.get(place, 0) + x
         return found
+
+    def pair_place(self, y, y_next):
+        return self.k * self.p + (y * self.k + y_next) * self.gap_size
 
     def scale(self, i):
         return 1
@@ -130,14 +145,18 @@ class Sequences(Structure):
         return min(found) / self.scale(i) if found else None
 
     def scores(self, i, w):
-        """⟨w, ·⟩ by place and label, and by pair of neighbouring labels."""
+        """⟨w, ·⟩ by place and label, and by gap and pair of neighbouring labels."""
         k, p = self.k, self.p
         nodes = [
             [sum((w[y * p + j] * x for j, x in row.items()), Fraction(0)) for y in range(k)]
             for row, _ in self.places[i]
         ]
-        edges = [[w[k * p + y * k + z] for z in range(k)] for y in range(k)] if self.chain else None
+        edges = [[[self.pair_score(w, gap, y, z) for z in range(k)] for y in range(k)] for gap in self.gaps[i]]
         return nodes, edges
+
+    def pair_score(self, w, gap, y, y_next):
+        start = self.pair_place(y, y_next)
+        return sum((w[start + j] * x for j, x in enumerate(gap)), Fraction(0))
 
     def peaks(self, i, w, extra=None, tag=None):
         """{g: max of ⟨w, Δ_i(z)⟩ + Σ_t extra(t, z_t) over the outputs z of Σ_t tag(t, z_t) = g} (Viterbi)."""
@@ -151,7 +170,7 @@ class Sequences(Structure):
                     grown[y, step] = gain
                     continue
                 for (before, g), score in tables.items():
-                    new = score + gain + edges[before][y]
+                    new = score + gain + edges[t - 1][before][y]
                     if (y, g + step) not in grown or grown[y, g + step] < new:
                         grown[y, g + step] = new
             tables = grown
@@ -177,23 +196,6 @@ class Multiclass(Sequences):
         self.p, rows = read.rows("n_inputs")
         labels = read.whole("labels", (len(rows),), 0, self.k - 1)
         self.places = [[place] for place in zip(rows, labels, strict=True)]
-
-
-class Dyads(Multiclass):
-    """`multiclass` over linear features of pairs; the sides are read and used by no proof that this checker knows."""
-
-    def __init__(self, read):
-        super().__init__(read)
-        names = {"linear": self.p}
-        for side in ("left", "right"):
-            names[side] = read.whole(f"{side}_columns", (), 1)
-            parts = {key: read.array(f"{side}_{key}", None, (None,)) for key in ("data", "indices", "indptr")}
-            type(read)({f"data_{key}": array for key, array in parts.items()}).rows(None, self.n, names[side])
-        need(read.array("of_both", "|b1", ()).dtype == bool, "of_both is no truth value")
-        for side, columns in names.items():
-            if f"{side}_names" in read.arrays:
-                found = read.array(f"{side}_names", None, (columns,)).tolist()
-                need(len(set(found)) == columns, f"two columns of {side} share a name")
 
 
 class Chain(Sequences):
@@ -390,7 +392,7 @@ def assignment(score, without=None):
 class Motif(Structure):
     width = 2
 
-    def __init__(self, read, states=None):
+    def __init__(self, read, states=None, hideable=False):
         self.m = read.whole("length", (), 1)
         lengths = read.whole("lengths", (None,), self.m)
         self.n, m = len(lengths), self.m
@@ -411,7 +413,8 @@ class Motif(Structure):
                 need(state in self.windows[i] if labels[i] else state == -1, f"the state of sample {i} is wrong")
             positions = states
             self.windows = [[h] if y else windows for h, y, windows in zip(states, labels, self.windows, strict=True)]
-        need(all(h >= 0 for h, y in zip(positions, labels, strict=True) if y), "a position is hidden")
+        self.hidden = any(y and h < 0 for h, y in zip(positions, labels, strict=True))
+        need(hideable or not self.hidden, "a position is hidden")
         self.true = list(zip(labels, positions, strict=True))
         self.weights = read.weights(self.n)
         self.dim = 4 * m + 4

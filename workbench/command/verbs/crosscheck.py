@@ -11,12 +11,13 @@ Ctrl-C keeps the verdicts so far; with --out `cutbench resume` goes on from ther
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -43,7 +44,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--passes", default=50, show_default=True, help="Passes over the data a learner may take.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
-@click.option("--seconds", type=float, metavar="S", help="Limit of each run; checkpoints until then are judged.")
+@click.option("--seconds", type=float, metavar="S", help="Limit of each run and its audits; checkpoints count.")
 @click.option("--patience", type=float, metavar="S", help="Seconds of further passes before a history accuses.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
@@ -96,9 +97,14 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
         record: dict[str, Any] = {"reference": facts, "learners": rows}
         told = judging | {"gap": gap, "seeds": list(judging["seeds"])}
         kept = {"settings": all_settings(form, origin), "asked": told}
+        show = None if as_json else Verdicts(facts, [each.name for each in chosen], len(judging["seeds"]))
         try:
+            for row in rows if show else ():
+                show.row(row)
             for row in judged(chosen, reference, judging, len(rows)):
                 rows.append(row)
+                if show:
+                    show.row(row)
                 if journal:
                     journal.append("row", {"row": row})
                 if place is not None:
@@ -111,7 +117,10 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
             journal.append("end", {})
         if page is not None and record["learners"]:
             write_report(place / "crosscheck.json", page)
-    terminal.emit(record) if as_json else print_verdicts(record)
+    if show:
+        click.echo()
+    else:
+        terminal.emit(record)
     return verdicts_code(record, len(chosen))
 
 
@@ -196,19 +205,32 @@ def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
     return 1 if 1 in codes else max(codes)
 
 
-def print_verdicts(record: dict[str, Any]) -> None:
-    reference, rows = record["reference"], record["learners"]
-    title = f"{reference['problem']} {reference['formulation']}"
-    unproven = reference.get("evidence", "no joint optimum")
-    optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
-    click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
-    columns = ["name", "verdict", "excess", "passes", "seconds", "reason"]
-    if any(len(row["runs"]) > 1 for row in rows):
-        columns.insert(2, "seeds")
-        rows = [row | {"seeds": agreeing(row)} for row in rows]
-    formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
-    shown = [[row[key] if row[key] is None else formats.get(key, str)(row[key]) for key in columns] for row in rows]
-    terminal.table(["learner", *columns[1:-1], "because"], shown)
+class Verdicts:
+    """The table of verdicts on stdout, each row as soon as its learner is judged.
+
+    The widths of the columns are known before the rows are: those of the names and of the longest verdict.
+    """
+
+    WIDTHS: ClassVar = {"verdict": max(map(len, VERDICT_CODES)), "seeds": 8, "excess": 7, "passes": 6, "seconds": 7}
+
+    def __init__(self, reference: Mapping[str, Any], names: Sequence[str], seeds: int):
+        self.columns = ["verdict", *(["seeds"] if seeds > 1 else []), "excess", "passes", "seconds"]
+        self.widths = [max(map(len, ["learner", *names])), *(self.WIDTHS[each] for each in self.columns)]
+        title = f"{reference['problem']} {reference['formulation']}"
+        unproven = reference.get("evidence", "no joint optimum")
+        optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
+        click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
+        self.line(["learner", *self.columns, "because"])
+
+    def row(self, row: Mapping[str, Any]) -> None:
+        row = {**row, "seeds": agreeing(row)}
+        formats = {"excess": "{:.1e}".format, "passes": "{:g}".format, "seconds": "{:.2f}".format}
+        cells = ["" if row[key] is None else formats.get(key, str)(row[key]) for key in self.columns]
+        self.line([row["name"], *cells, row["reason"]])
+
+    def line(self, cells: Sequence[str]) -> None:
+        terminal.line(cells, self.widths)
+        sys.stdout.flush()
 
 
 def agreeing(row: Mapping[str, Any]) -> str:

@@ -41,9 +41,11 @@ from workbench.judging.conventions.layouts import projection
 from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Explanation, Fit, Neighbour, Suspect
 from workbench.judging.conventions.table import CONVENTIONS
 from workbench.judging.reference import Certified, Reference, reference_of
+from workbench.judging.share import Allowance
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.door import bounds_for
 from workbench.solving.solve import solve
+from workbench.system.processes import OutOfTime
 
 CLOSE = 3e-3  # excess of a learner that has converged
 WORSE = 10.0  # times e, from which another objective is no candidate
@@ -76,10 +78,15 @@ class Optimum:
         self.lower = -np.inf
         self.theta = start
 
-    def solve(self, seen: Callable[[float], None]) -> None:
-        """`seen` is told the values on the way, and may end it."""
-        limits = {"time_limit": SECONDS, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
+    def solve(self, seen: Callable[[float], None], allowance: Allowance) -> None:
+        """`seen` is told the values on the way, and may end it; an end for want of time leaves no lower bound."""
+        allowance.spend()
+        within = min(SECONDS, allowance.left)
+        limits = {"time_limit": within, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
         best = solve(self.form, self.problem, FINE, **limits)
+        if best.status == "limit" and within < SECONDS:
+            self.upper = min(self.upper, best.upper)
+            raise OutOfTime
         self.lower, self.theta, self.upper = best.lower, best.theta_flat, min(self.upper, best.upper)
 
 
@@ -88,6 +95,7 @@ class Detective:
 
     def __init__(self, reference: Certified | Reference):
         self.reference = reference_of(reference)
+        self.allowance = Allowance()  # of the search under way; `OutOfTime` ends a search that has spent its seconds
         self.optima: dict[Hashable, Optimum] = {}
 
     def explain(self, theta: Floats, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
@@ -125,6 +133,7 @@ class Detective:
         for entry in CONVENTIONS:
             try:
                 for neighbour in entry(suspect):
+                    self.allowance.spend()
                     found = neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect, least)
                     least = max(min(least, found.most), FINE)
                     yield found
@@ -139,7 +148,7 @@ class Detective:
         known, theta = self.optima[key], neighbour.theta
         if neighbour.hidden.any():
             if known.lower == -np.inf:
-                known.solve(lambda value: None)
+                known.solve(lambda value: None, self.allowance)
             theta = np.where(neighbour.hidden, known.theta, theta)
         upper = known.bounds.upper(theta)
         if not np.isfinite(upper):
@@ -161,7 +170,7 @@ class Detective:
             if known.lower == -np.inf:
                 for c in ALONG:
                     seen(known.bounds.upper(c * theta))
-                known.solve(seen)
+                known.solve(seen, self.allowance)
                 seen(known.upper)
         except BetterByFar:
             return Fit(neighbour, np.inf, (upper - known.upper) / size)

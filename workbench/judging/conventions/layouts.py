@@ -21,13 +21,13 @@ def layouts(suspect: Suspect) -> Iterator[Neighbour]:
         yield suspect.same("feature-major layout", f"{said} feature by feature, not label by label", other)
     order = nearest_order(unary.reshape(k, -1), suspect.reference.theta[:edges].reshape(k, -1))
     if (order != np.arange(k)).any():
-        moved = pairs.reshape(k, k)[np.ix_(order, order)].ravel() if len(pairs) else pairs
+        moved = pairs.reshape(k, k, -1)[np.ix_(order, order)].ravel() if len(pairs) else pairs
         other = np.concatenate([unary.reshape(k, -1)[order].ravel(), moved])
         yield suspect.same(
             "labels permuted", f"reports the weights of labels in another order, {order.tolist()}", other
         )
-    if len(pairs) == k * k:
-        other = np.concatenate([unary, pairs.reshape(k, k).T.ravel()])
+    if len(pairs):
+        other = np.concatenate([unary, pairs.reshape(k, k, -1).swapaxes(0, 1).ravel()])
         yield suspect.same("transposed transitions", "swaps the two labels of its transitions", other)
 
 

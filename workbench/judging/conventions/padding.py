@@ -35,5 +35,10 @@ def padding(suspect: Suspect) -> Iterator[Neighbour]:
         "indptr": np.append(0, np.cumsum(entries)),
         "offsets": np.arange(chain.n_samples + 1) * longest,
     }
+    if "pairs" in arrays:
+        first = np.arange(len(kept)) % longest == 0
+        filled["pairs"] = np.zeros((len(kept), chain.n_pairs))
+        filled["pairs"][kept] = chain.gaps
+        filled["pairs"] = filled["pairs"][~first]
     said = "learns from the padding behind the ends of sequences, as if these were of the first label"
     yield Neighbour("padding counted", said, suspect.form, Chain.from_arrays(arrays | filled), suspect.theta)

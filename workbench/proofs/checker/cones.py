@@ -48,16 +48,16 @@ class Cones(NamedTuple):
 
 def exponential(r: int, s: int, t: int) -> bool:
     """(r, s, t) ∈ EXP."""
-    if s == 0:
-        return r <= 0 <= t
-    return s > 0 and t > 0 and below_log(r, s, t, s)
+    if s <= 0:
+        return s == 0 and r <= 0 <= t
+    return t > 0 and below_log(r, s, t, s)
 
 
 def dual_exponential(u: int, v: int, w: int) -> bool:
     """(u, v, w) ∈ EXP*."""
-    if u == 0:
-        return v >= 0 and w >= 0
-    return u < 0 and w > 0 and below_log(-v + u, -u, w, -u)
+    if u >= 0:
+        return u == 0 and v >= 0 and w >= 0
+    return w > 0 and below_log(-v + u, -u, w, -u)
 
 
 def below_log(p: int, q: int, a: int, b: int) -> bool:

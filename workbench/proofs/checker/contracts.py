@@ -21,7 +21,7 @@ from workbench.proofs.checker.archive import Fields, Header
 from workbench.proofs.checker.faults import Malformed, Unknown, demand
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
-NONE = np.empty(0, np.int64)
+NONE = np.array([], np.int64)
 MOST_LISTED = 20_000_000  # entries of outputs, listed
 
 Test = Callable[[Any], bool]  # of a value out of the JSON
@@ -136,7 +136,7 @@ class Structure(Registered):
         """`Malformed` unless every true output is known."""
 
     def revealed(self) -> Structure | None:
-        """The same with a candidate for the truth, an output of zero loss, wherever that is hidden; None if it is not."""
+        """The same with a candidate for the truth, an output of zero loss, where that is hidden; None if it is not."""
 
     def listed(self, samples: Array) -> tuple[Array, Array]:
         """All outputs of the samples, sample by sample, and whose they are."""

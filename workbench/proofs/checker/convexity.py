@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from workbench.proofs.checker.whole import dense_product
+from workbench.proofs.checker.whole import dense_product, objects
 
 MOST_WORK = 10**11  # bits that are multiplied in an elimination
 Entries = list[tuple[int, int, int]]  # (row, column, whole number), each place once
@@ -39,11 +39,10 @@ def semidefinite(entries: Entries, unit: int, n: int, root: tuple[list[int], int
 def dominant(E: np.ndarray) -> bool:
     """d_i E_ii ≥ Σ_{j≠i} d_j |E_ij| with d_i a power of two near E_ii^(−1/2)."""
     diagonal = [int(value) for value in np.diag(E)]
-    if any(value < 0 for value in diagonal):
-        return False
     sizes = [value.bit_length() // 2 for value in diagonal]
-    d = np.array([1 << (max(sizes, default=0) - size) for size in sizes] + [None], object)[:-1]
-    total = (abs(E) * d).sum(axis=1) if len(d) else d
+    top = max(sizes, default=None)
+    d = objects(1 << (top - size) for size in sizes)
+    total = (abs(E) * d).sum(axis=1)
     return all(2 * value * each >= row for value, each, row in zip(diagonal, d, total, strict=True))
 
 

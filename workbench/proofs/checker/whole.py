@@ -24,6 +24,7 @@ from workbench.proofs.checker.faults import Malformed
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
 MOST_WORK = 4 * 10**10  # products of pieces in one call
+MOST_BITS = 1 << 60  # of a common denominator, unless told otherwise
 MOST_AT_ONCE = 4_000_000  # entries laid out at a time
 
 Array = NDArray[Any]  # of floats, whole numbers or bytes
@@ -95,14 +96,15 @@ def exact(floats: ArrayLike) -> Whole:
     """Finite floats, whole over the least power of two that makes all of them so."""
     mantissa, exponent = np.frexp(np.asarray(floats, float))
     whole = np.ldexp(mantissa, EXACT).astype(np.int64)
-    trailing = np.frexp((whole & -whole).astype(float))[1] - 1  # zero bits at the end; −1 for 0
+    lowest = np.maximum(whole & -whole, 1)
+    trailing = np.frexp(lowest.astype(float))[1] - 1  # zero bits at the end
     power = np.where(whole == 0, 0, exponent - EXACT + trailing)
-    least = min(int(power.min(initial=0)), 0)
-    odd, shift = whole >> np.maximum(trailing, 0), np.where(whole == 0, 0, power - least)
+    least = int(power.min(initial=0))
+    odd, shift = whole // lowest, power - least
     return Whole(np.left_shift(odd.astype(object), shift.astype(object)), 1 << -least)
 
 
-def common(fractions: list[Fraction], most_bits: int = 1 << 60) -> Whole:
+def common(fractions: list[Fraction], most_bits: int = MOST_BITS) -> Whole:
     """Fractions over their least common denominator, which may not be longer than `most_bits`."""
     unit = 1
     for each in fractions:

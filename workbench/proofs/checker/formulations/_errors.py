@@ -44,11 +44,11 @@ class Errors:
         X, found = self.structure.X, np.zeros(len(self.structure.labels), np.int64)
         if self.by_input:
             for t in range(len(found)):
-                columns, values = X.indices[X.indptr[t] : X.indptr[t + 1]], X.values[X.indptr[t] : X.indptr[t + 1]]
-                first = int(np.flatnonzero(np.append(columns, -1) != np.arange(len(columns) + 1))[0])  # not stored
-                top = values.max() if len(values) else -1
-                best = int(columns[values.argmax()]) if len(values) else X.columns
-                found[t] = best if top > 0 or first == X.columns else first if top < 0 else min(best, first)
+                row = slice(X.indptr[t], X.indptr[t + 1])
+                columns = X.indices[row].tolist()
+                first = next((j for j, column in enumerate(columns) if j != column), len(columns))  # not stored
+                zero = [(0, first)] if first < X.columns else []
+                found[t] = min([*zip(-X.values[row], columns, strict=True), *zero])[1]
         return found
 
     def at(self, places: Array) -> Array:

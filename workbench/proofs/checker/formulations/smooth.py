@@ -19,7 +19,7 @@ from workbench.proofs.checker.contracts import Formulation, Setting, Structure, 
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations.soft_margin import HingeRisk
 from workbench.proofs.checker.regularizers import SquaredNorm
-from workbench.proofs.checker.whole import Array, Whole
+from workbench.proofs.checker.whole import Array, Whole, zeros
 
 
 class Likelihood(Formulation):
@@ -55,11 +55,11 @@ def listed_sums(structure: Structure, theta: Whole, samples: Array, masses: Arra
     lo, hi = logs(least, most, P, P)
     lo, hi = lo + (tops << P) // gains.unit, hi - ((-tops << P) // gains.unit)
     if masses is None:
-        return Sums(Whole(lo, 1 << P), Whole(hi, 1 << P), Whole(lo[:0]), Fraction(0))
+        return Sums(Whole(lo, 1 << P), Whole(hi, 1 << P), Whole(zeros(0)), Fraction(0))
     least_q, most_q = (low << P) // most[number], -((-high << P) // least[number])
     middle = (least_q + most_q) >> 1
     gradient = structure.combined(owners, outputs, Whole(middle * masses[number], 1 << P))
-    reach = 2 * structure.magnitudes()[owners] * masses[number]
+    reach = structure.magnitudes()[owners] * masses[number]  # twice that, of half an interval and half a unit
     radius = Fraction(int(((most_q - least_q + 1) * reach).sum()), structure.unit << P)
     return Sums(Whole(lo, 1 << P), Whole(hi, 1 << P), gradient, radius)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.proofs.checker.kinds._box import Box
 from workbench.proofs.checker.kinds._nodes import AGAIN, Tree
-from workbench.proofs.checker.kinds._terms import Capped, Terms, lengths, size_of
+from workbench.proofs.checker.kinds._terms import Capped, Terms, grid_of, lengths
 from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, root_up, zeros
 
 MOST_AT_ONCE = 256  # nodes that are checked at a time
@@ -28,7 +28,7 @@ class Boxes:
         self.upper, self.terms, self.costs, self.caps = upper, terms, form.costs, form.caps.fractions()
         self.n = len(self.caps)
         self.several = np.diff(terms.firsts) > 1
-        self.grid = 1 << max(160 + size_of(upper), 0)
+        self.grid = grid_of(upper)
         self.norms, self.widths = lengths(terms.slopes), lengths(terms.spread)
         self.low_caps = objects(int(cap * self.grid) for cap in self.caps)
         self.high_caps = objects(-int(-cap * self.grid // 1) for cap in self.caps)

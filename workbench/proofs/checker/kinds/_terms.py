@@ -87,7 +87,12 @@ def terms_of(form: Capped, owners: Array, outputs: Array, truths: Array | None) 
 def lengths(rows: Whole) -> Whole:
     """The norms of the rows, rounded up."""
     squares = Whole((rows.values * rows.values).sum(axis=1), rows.unit**2).fractions()
-    return common([root_up(each, 1 << 160 + max(0, size_of(each))) for each in squares])
+    return common([root_up(each, grid_of(each)) for each in squares])
+
+
+def grid_of(number: Fraction) -> int:
+    """2^g with g about 160 − log₂ of a number ≥ 0, and at least 0."""
+    return 1 << max(160 + size_of(number), 0)
 
 
 def size_of(number: Fraction) -> int:

@@ -24,7 +24,8 @@ from workbench.proofs.checker.whole import Array, Whole, common, exact, grouped
 
 GRID = 128  # bits of a share
 MOST_BITS = 250_000  # of the common denominator of fractions
-MOST_TEXT, MOST_DIGITS = 1 << 22, 62_500  # of all fractions, and of p and q: divisors are found in quadratic time
+MOST_TEXT = 1 << 22  # of all fractions
+MOST_DIGITS = 62_500  # of p and of q: divisors are found in quadratic time
 MOST_TOGETHER = 1 << 31  # bits of all fractions over their common denominator
 INFINITE = float("inf")
 

@@ -108,14 +108,14 @@ def numbers(fields: Fields, reading: str) -> Numbers:
     demand(len(q), "it has no variable")
     demand(len(sizes) >= 3, "its cones are fewer than three numbers")
     cones = Cones(sizes[0], sizes[1], tuple(sizes[3:]), sizes[2])
-    demand(min(sizes[3:], default=1) > 0 and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
+    demand(0 not in sizes[3:] and cones.size == len(b), f"its cones do not add up to its {len(b)} rows")
     P, A = matrix(fields, "P", len(q), len(q), read), matrix(fields, "A", len(b), len(q), read)
     entries = {(row, column): value for row, column, value in P[0] if value}
     demand(all(entries.get((j, i)) == value for (i, j), value in entries.items()), "P is not symmetric")
     demand(len({row for row, _ in entries}) <= MOST_CURVED, f"P has more than {MOST_CURVED} rows that are not 0")
     fields.done()
-    whole, unit = read(constant.reshape(1))
-    return Numbers(P, read(q), A, read(b), Fraction(whole[0], unit), cones)
+    (whole,), unit = read(constant.reshape(1))
+    return Numbers(P, read(q), A, read(b), Fraction(whole, unit), cones)
 
 
 def matrix(fields: Fields, name: str, m: int, n: int, read: Reading) -> tuple[list[tuple[int, int, int]], int]:

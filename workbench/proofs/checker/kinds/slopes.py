@@ -108,6 +108,8 @@ def inverse_form(coupling: Coupling, lam: Fraction, share: Fraction) -> Fraction
     p, q, t = lam.numerator * share.denominator, lam.denominator * share.numerator, coupling.unit
     S, C = coupling.sides * q, np.concatenate([coupling.left, coupling.right]) * q  # over p·t: λ is 1 there
     one = p * t
+    if (abs(S) >= one).any() or (abs(C) >= one * LARGEST).any():  # an entry is no more than the norm
+        return None
     floats = np.array([[float(Fraction(each, one)) for each in row] for row in S.tolist()]).reshape(S.shape)
     s = Fraction(float(np.linalg.norm(floats, 2) * (1 + MARGIN)))
     if not s < 1 or not bounded(S if S.shape[0] >= S.shape[1] else S.T, one, s):

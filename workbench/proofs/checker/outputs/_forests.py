@@ -69,7 +69,7 @@ class Passes:
         for e in self.children[node]:
             child = self.edges[e][1]
             if without is None:
-                self.sent[e] = self.up[child].product(Ball(self.E.lo[e].T, self.E.hi[e].T))
+                self.sent[e] = self.up[child].product(self.E[e].turned())
             if e != without:
                 found, moved = found.times(self.sent[e]).shifted(self.P)
                 shift += moved - self.P + self.shift[child]

@@ -26,7 +26,7 @@ def heaviest_rival(gains: Array, mates: Array) -> int:
     weights = []
     for j in np.flatnonzero(mates >= 0):
         without = gains.copy()
-        without[j, mates[j]] = -FAR
+        without[j, mates[j]] = -1  # which is in no heaviest matching
         weights.append(heaviest(without))
     room = np.delete(gains[mates < 0], mates[mates >= 0], axis=1)
     if room.size:

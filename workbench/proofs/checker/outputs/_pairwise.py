@@ -135,10 +135,10 @@ class Pairwise(Structure):
 
     def outputs(self, sample: int) -> Array:
         size = int(self.sizes[sample])
-        if size * math.log(self.k) > math.log(MOST_OUTPUTS + 0.5):
+        if self.k ** min(size, MOST_OUTPUTS) > MOST_OUTPUTS:
             raise Malformed(f"sample {sample} has {self.k}^{size} labellings, too many to list")
         found = np.full((self.k**size, self.width), -1, np.int64)
-        found[:, :size] = np.indices((self.k,) * size).reshape(size, -1).T
+        found[:, :size] = np.indices((self.k,) * size).reshape(size, self.k**size).T
         return found
 
     @cached_property

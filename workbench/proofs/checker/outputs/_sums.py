@@ -48,6 +48,12 @@ class Ball:
         move = max(int(self.hi.max()).bit_length() - bits, 0)
         return Ball(self.lo >> move, -((-self.hi) >> move)), move
 
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def turned(self) -> Ball:
+        return Ball(self.lo.T, self.hi.T)
+
     def __getitem__(self, index: Any) -> Ball:  # whatever NumPy takes
         return Ball(self.lo[index], self.hi[index])
 
@@ -56,6 +62,9 @@ class Ball:
 
     def product(self, other: Ball) -> Ball:
         return Ball(self.lo @ other.lo, self.hi @ other.hi)
+
+    def dense(self, other: Ball) -> Ball:
+        return Ball(dense_product(self.lo, other.lo), dense_product(self.hi, other.hi))
 
     def sum(self) -> tuple[int, int]:
         if not self.lo.any():
@@ -75,7 +84,7 @@ def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P
     count, k = s.unary.shape
     tops, top = s.unary.max(axis=1), int(s.pairs.max())
     u = Ball(*(each.reshape(count, k) for each in exp((s.unary - tops[:, None]).ravel(), s.unit, P)))
-    E = Ball(*(each.reshape(k, k) for each in exp((s.pairs - top).ravel(), s.unit, P)))
+    E = Ball(*(each.reshape(k, k) for each in exp((s.pairs[0] - top).ravel(), s.unit, P)))
     runs = [forward(u[start:stop], E, P) for start, stop in pairwise(s.starts.tolist())]
     steps, moved = np.diff(s.starts), objects(shift for _, shift in runs)
     offset = np.add.reduceat(tops, s.starts[:-1]) + (steps - 1).astype(object) * top - s.own
@@ -97,7 +106,7 @@ def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P
 def forward(u: Ball, E: Ball, P: int) -> tuple[list[Ball], int]:
     """α_t at P bits each, and the shift: α_T stands in units of 2^shift."""
     alphas, shift = [u[0]], -P
-    for t in range(1, len(u.lo)):
+    for t in range(1, len(u)):
         alpha, moved = alphas[-1].product(E).times(u[t]).shifted(P)
         shift += moved - 2 * P
         alphas.append(alpha)
@@ -106,14 +115,13 @@ def forward(u: Ball, E: Ball, P: int) -> tuple[list[Ball], int]:
 
 def backward(alphas: list[Ball], u: Ball, E: Ball, P: int, mass: int) -> tuple[Ball, Ball, Ball]:
     """q, α_t mass 2^3P/Z_t for pairs, and u_t β_t, of one sequence."""
-    later, beta = Ball(E.lo.T, E.hi.T), Ball.empty(len(E.lo))
-    beta.put(slice(None), Ball(beta.lo + (1 << P), beta.hi + (1 << P)))
-    before, (shares, scaled, onward) = beta, (Ball.empty(*u.lo.shape) for _ in range(3))
-    for t in range(len(u.lo) - 1, -1, -1):
+    later, one = E.turned(), zeros(len(E)) + (1 << P)
+    before = beta = Ball(one, one)
+    shares, scaled, onward = (Ball.empty(len(u), len(E)) for _ in range(3))
+    for t in reversed(range(len(u))):
         here = alphas[t].times(beta)
         shares.put(t, here.scaled(1 << P).over(*here.sum()))
-        if t < len(u.lo) - 1:
-            scaled.put(t, alphas[t].scaled(mass << 3 * P).over(*alphas[t].times(before).sum()))
+        scaled.put(t, alphas[t].scaled(mass << 3 * P).over(*alphas[t].times(before).sum()))
         onward.put(t, u[t].times(beta).shifted(P)[0])
         before = onward[t].product(later)
         beta = before.shifted(P)[0]
@@ -122,9 +130,8 @@ def backward(alphas: list[Ball], u: Ball, E: Ball, P: int, mass: int) -> tuple[B
 
 def pair_sums(left: Ball, right: Ball, starts: Array) -> Ball:
     """Σ_t left_t(a) right_{t+1}(b) within the sequences."""
-    first = np.setdiff1d(np.arange(starts[-1]), starts[1:] - 1)
-    sides = ((left.lo, right.lo), (left.hi, right.hi))
-    return Ball(*(dense_product(one[first].T, other[first + 1]) for one, other in sides))
+    first = np.setdiff1d(np.arange(starts[-1]), starts - 1)
+    return left[first].turned().dense(right[first + 1])
 
 
 def gradient_of(chain: Chain, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:

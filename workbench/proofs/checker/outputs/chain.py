@@ -1,7 +1,9 @@
 """Chains: a label for each of T_i letters, φ = Σ_t e_{y_t} ⊗ x_t and counts of neighbouring pairs (docs/certificate-
 format.md §3).
 
-Maxima by Viterbi (`_viterbi`), sums by the forward–backward recursion (`_sums`), over whole numbers both.
+Maxima by Viterbi (`_viterbi`), sums by the forward–backward recursion (`_sums`), over whole numbers both. With `pairs`,
+features of neighbouring letters, the sequences are the paths of a `tree` of the same weights, from which features and
+sums are taken.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.contracts import Labelled, Sums
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.outputs._common import read_classes, read_cost, read_rows, read_weights
+from workbench.proofs.checker.outputs._paths import chained, path_of
 from workbench.proofs.checker.outputs._sums import chain_sums
-from workbench.proofs.checker.outputs._viterbi import Chained, by_total_cost, highest, highest_other
+from workbench.proofs.checker.outputs._viterbi import Chained, by_total_cost, highest, highest_other, part
 from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects, zeros
 
 MOST_OUTPUTS = 100_000
@@ -40,11 +43,15 @@ class Chain(Labelled):
         loss = fields.word("loss")
         demand(loss in ("hamming", "hamming-normalised"), f"{fields.of}loss is none that is known")
         self.divisors = self.lengths.astype(object) if loss == "hamming-normalised" else zeros(self.n) + 1
+        self.path = path_of(fields, self.offsets) if fields.has("pairs") else None
+        if self.path is not None:
+            self.dim, self.count_unit = self.path.dim, self.path.count_unit
         self.truth = np.full((self.n, self.width), -1, np.int64)
         self.truth[np.arange(self.width) < self.lengths[:, None]] = self.labels
 
     def words(self) -> str:
-        return f"chain: one of {self.k} labels for each of {len(self.labels)} letters in {self.n} sequences"
+        found = f"chain: one of {self.k} labels for each of {len(self.labels)} letters in {self.n} sequences"
+        return found if self.path is None else f"{found}, pairs of neighbours scored by {self.path.q} features"
 
     def is_output(self, samples: Array, outputs: Array) -> Array:
         inside = np.arange(self.width) < self.lengths[samples][:, None]
@@ -57,6 +64,8 @@ class Chain(Labelled):
     parts = labels_of
 
     def units(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
+        if self.path is not None:
+            return self.path.units(samples, outputs)
         number, t = np.nonzero(np.arange(1, self.width) < self.lengths[samples][:, None])
         places = self.k * self.p + outputs[number, t] * self.k + outputs[number, t + 1]
         return number, places, np.ones(len(number), np.int64)
@@ -85,21 +94,13 @@ class Chain(Labelled):
         return min(found, default=None)
 
     def scores(self, w: Whole, samples: Array) -> Chained:
-        """Of the samples' letters θ (N, K), A (K, K), each truth's score (m,), all over X's unit times w's."""
-        at = np.concatenate([np.arange(*self.offsets[i : i + 2]) for i in samples.tolist()])
-        ends, labels = np.cumsum(self.lengths[samples]), self.labels[at]
-        unary = self.X.scores(at, w.values[: self.k * self.p].reshape(self.k, self.p))
-        pairs = w.values[self.k * self.p :].reshape(self.k, self.k) * self.X.unit
-        own, later = unary[np.arange(len(at)), labels], np.setdiff1d(np.arange(1, len(at)), ends)
-        own[later] += pairs[labels[later - 1], labels[later]]
-        starts = np.concatenate([[0], ends])
-        return Chained(unary, pairs, np.add.reduceat(own, starts[:-1]), at, labels, starts, self.X.unit * w.unit)
+        return chained(self, w, samples)
 
     def augmented(self, w: Whole, samples: Array, table: Whole) -> Whole:
         s, found = self.scores(w, samples), []
         unary, pairs = s.unary * table.unit + table.values * s.unit, s.pairs * table.unit
         for start, stop in pairwise(s.starts.tolist()):
-            found.append(highest(unary[start:stop], pairs))
+            found.append(highest(unary[start:stop], part(pairs, start, stop)))
         return Whole(objects(found) - s.own * table.unit, s.unit * table.unit)
 
     def margin(self, w: Whole, samples: Array) -> Whole:
@@ -107,14 +108,14 @@ class Chain(Labelled):
         for i, own, (start, stop) in zip(samples.tolist(), s.own, pairwise(s.starts.tolist()), strict=True):
             factor = self.cost.unit * self.divisors[i]
             unary = s.unary[start:stop] * factor + self.cost.values[s.labels[start:stop]] * s.unit
-            found.append(highest(unary, s.pairs * factor) - own * factor)
+            found.append(highest(unary, part(s.pairs, start, stop) * factor) - own * factor)
         return self.shared(found, samples, s.unit * self.cost.unit)
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         s = self.scores(w, samples)
         floor, found = s.floor, []
         for start, stop in pairwise(s.starts.tolist()):
-            found.append(highest_other(s.unary[start:stop], s.pairs, s.labels[start:stop], floor))
+            found.append(highest_other(s.unary[start:stop], part(s.pairs, start, stop), s.labels[start:stop], floor))
         return Whole(objects(found) - s.own, s.unit)
 
     def slack(self, w: Whole, samples: Array) -> Whole:
@@ -122,7 +123,7 @@ class Chain(Labelled):
         floor, found = s.floor, []
         check_work(len(s.labels) * self.k**2 * (most + 1))
         for own, (start, stop) in zip(s.own, pairwise(s.starts.tolist()), strict=True):
-            best = by_total_cost(s.unary[start:stop], s.pairs, costs[s.labels[start:stop]], floor)
+            best = by_total_cost(s.unary[start:stop], part(s.pairs, start, stop), costs[s.labels[start:stop]], floor)
             found.append(max(e * (gain - own + s.unit) for e, gain in enumerate(best) if gain > floor // 2))
         return self.shared(found, samples, s.unit)
 
@@ -135,14 +136,18 @@ class Chain(Labelled):
 
     def outputs(self, sample: int) -> Array:
         length = int(self.lengths[sample])
-        if length * math.log(self.k) > math.log(MOST_OUTPUTS + 0.5):
+        if self.k ** min(length, MOST_OUTPUTS) > MOST_OUTPUTS:
             raise Malformed(f"sequence {sample} has {self.k}^{length} labellings, too many to list")
         found = np.full((self.k**length, self.width), -1, np.int64)
-        found[:, :length] = np.indices((self.k,) * length).reshape(length, -1).T
+        found[:, :length] = np.indices((self.k,) * length).reshape(length, self.k**length).T
         return found
 
     def magnitudes(self) -> Array:
+        if self.path is not None:
+            return self.path.magnitudes()
         return grouped(self.X.sizes(), self.owner, self.n) + (self.lengths - 1).astype(object) * self.X.unit
 
     def log_sums(self, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
+        if self.path is not None:
+            return self.path.log_sums(w, samples, masses, P)
         return chain_sums(self, self.scores(w, samples), samples, masses, P)

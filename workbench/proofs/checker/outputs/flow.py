@@ -44,7 +44,7 @@ class Flow(Structure):
         self.place = np.arange(len(self.node)) - self.first[self.node]
         owner = np.repeat(np.arange(self.n), self.sizes)
         self.own, self.size_at = np.arange(len(counts)) - self.starts[owner], self.sizes[owner]
-        self.heads = np.full(len(self.node), -1)
+        self.heads = np.zeros(len(self.node), np.int64)
         self.heads[self.place >= LINKS] = heads
         links = np.flatnonzero(self.place >= LINKS)
         ahead = (self.heads > self.own[self.node]) & (self.heads < self.size_at[self.node])

@@ -12,8 +12,6 @@ have no definition (docs/certificate-format.md §3, §8).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields
@@ -52,25 +50,25 @@ class Graph(Pairwise):
             return self.bound(scored, self.shares[self.ends[scored.sample] : self.ends[scored.sample + 1]])
         if self.k == 2:
             gains = scored.nodes[:, 1] - scored.nodes[:, 0]
-            return int(scored.nodes[:, 0].sum()) + heaviest_cut(gains, scored.pairs[:, 0], scored.edges)
+            return int(scored.nodes[:, 0].sum()) + heaviest_cut(gains, scored.pairs.ravel(), scored.edges)
         return int(self.listed_scores(scored).max())
 
     def bound(self, scored: Scored, shares: Array) -> int:
         """Σ_v max_a (θ_v(a) + Σ λ_ev(a)), for whole shares (E, K) over `best_unit`."""
         total = scored.nodes * self.best_unit
-        for share, theta, (u, v) in zip(shares, scored.pairs[:, 0], scored.edges, strict=True):
+        for share, theta, (u, v) in zip(shares, scored.pairs.ravel(), scored.edges, strict=True):
             total[u] += share * theta
             total[v] += (self.best_unit - share) * theta
         return int(total.max(axis=1).sum())
 
     def listed_scores(self, scored: Scored) -> Array:
         """The scores of all labellings."""
-        few = len(scored.nodes) * math.log(self.k) <= math.log(MOST_OUTPUTS + 0.5)
+        few = self.k ** min(len(scored.nodes), MOST_OUTPUTS) <= MOST_OUTPUTS
         demand(few, f"sample {scored.sample} has too many labellings to look at all of them")
-        listed = np.indices((self.k,) * len(scored.nodes)).reshape(len(scored.nodes), -1)
+        listed = np.indices((self.k,) * len(scored.nodes)).reshape(len(scored.nodes), self.k ** len(scored.nodes))
         found = zeros(listed.shape[1])
         for node, labels in zip(scored.nodes, listed, strict=True):
             found += node[labels]
-        for theta, (u, v) in zip(scored.pairs[:, 0], scored.edges, strict=True):
+        for theta, (u, v) in zip(scored.pairs.ravel(), scored.edges, strict=True):
             found[listed[u] == listed[v]] += theta
         return found

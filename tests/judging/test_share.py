@@ -1,0 +1,77 @@
+"""Audits get a share of the learner's time, stand inside the limit of seconds, and say what they leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.judging.audits import AUDITS, audit, hooks_of
+from workbench.judging.reference import reference_of
+from workbench.judging.share import LARGE, LEAST, Allowance, allowed
+from workbench.solvers.bcfw import BCFW
+
+
+@pytest.fixture(scope="module")
+def reference():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 40)
+    return reference_of(wb.solve(wb.SoftMargin(lam=0.1), wb.Multiclass(rng.normal(size=(40, 4)) + y[:, None], y)))
+
+
+def test_the_share_is_the_learners_time_within_the_limit():
+    assert allowed(20.0, None, LARGE) == 20.0
+    assert allowed(0.1, None, LARGE) == LEAST
+    assert allowed(20.0, 25.0, LARGE) == 5.0
+    assert allowed(20.0, 19.0, LARGE) == 0.0
+    assert allowed(0.1, None, LARGE - 1) == np.inf
+    assert allowed(0.1, 1.0, LARGE - 1) == pytest.approx(0.9)
+
+
+class Ticking:
+    """A clock on which a second passes with each look."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_audits_that_do_not_fit_are_named(reference):
+    lent = hooks_of(BCFW(), reference.formulation, reference.problem)
+    full = audit(lent, reference)
+    every = list(AUDITS)
+    for seconds in (0.0, 20.0, 200.0, 1e9):
+        allowance = Allowance(seconds, Ticking())
+        found = audit(lent.__class__(**vars(lent) | {"allowance": allowance}), reference)
+        assert len(found) + len(allowance.skipped) >= len(full) - 1  # prox is no part of bcfw
+        assert allowance.skipped == [name for name in every if name in allowance.skipped]
+        assert bool(allowance.skipped) == (seconds < 1e9)
+    assert allowance.clock.now < 1e6
+
+
+def test_a_limit_covers_the_audits_and_the_remark_says_so(reference):
+    found = wb.judge("subgradient", reference, passes=200, seconds=1e-9)
+    assert "oracle, subgradient" in found.reason
+    assert "did not fit" in found.reason
+    assert "did not fit" not in wb.judge("subgradient", reference, passes=200).reason
+
+
+def test_the_search_for_a_cause_is_left_when_its_seconds_are_spent(reference, monkeypatch):
+    """A learner at the optimum of another λ is accused with the cause, or, without time, without it."""
+    wrong = wb.solve(wb.SoftMargin(lam=1.0), reference.problem).theta_flat
+
+    def fit(problem, formulation, budget, rng):
+        return [(k, wrong) for k in range(1, budget + 1)]
+
+    assert wb.judge(fit, reference, passes=8).causes
+    reference.known.pop("detective")
+    monkeypatch.setattr("workbench.judging.share.LARGE", 0)
+    monkeypatch.setattr("workbench.judging.judge.SEARCH", 0.0)
+    monkeypatch.setattr("workbench.judging.judge.allowed", lambda spent, limit, size, least: 0.0)
+    hurried = wb.judge(fit, reference, passes=8)
+    assert hurried.verdict == "disagrees"
+    assert not hurried.causes
+    assert "did not fit" in hurried.reason
