@@ -5,7 +5,8 @@ typed by `types.FunctionType` are plain pointers: with explicit signatures the m
 types alone, numba's disk cache finds it, and a second process starts in milliseconds. Never
 `fastmath`: the compiled arithmetic is the interpreted one, to the last bit.
 
-A compiled function may call its arguments, builtins and numpy, and no other Python function.
+A compiled function may call its arguments, builtins and numpy, and no other Python function. Python's lock is free
+while the function runs, so threads work side by side; each needs a kernel of its own, whose data may be written to.
 """
 
 from __future__ import annotations
@@ -121,14 +122,14 @@ def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
             try:
-                found = numba.njit(signature, cache=True)(function)
+                found = numba.njit(signature, cache=True, nogil=True)(function)
             except (AttributeError, ImportError):  # the index on disk names a class that has another name by now
-                numba.njit(function, cache=True)._cache.flush()
-                found = numba.njit(signature, cache=True)(function)
+                numba.njit(function, cache=True, nogil=True)._cache.flush()
+                found = numba.njit(signature, cache=True, nogil=True)(function)
             if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
                 return found
             # Two processes that save at once may leave numba's index naming the other's code.
         except RuntimeError as error:  # typed at a prompt, or nowhere to write
             if "cannot cache" not in str(error):
                 raise
-        return numba.njit(signature)(function)  # for this process
+        return numba.njit(signature, nogil=True)(function)  # for this process

@@ -42,6 +42,7 @@ from workbench.contracts import (
     Terms,
 )
 from workbench.errors import BadInput, Contradiction, MissingCapability
+from workbench.objectives.sweeps import Sweeps
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
@@ -143,6 +144,7 @@ class Bounds(Both):
     arithmetic = "interval"
     formulation: CutForm
     oracle: Oracle
+    sweeps: Sweeps | None = None
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
@@ -163,6 +165,10 @@ class Bounds(Both):
             missed = up(missed + up(2 * self.oracle.reach(self.samples) * away))
         return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
 
+    def highest(self, theta: Floats, samples: Ints) -> Ints:
+        """The oracle's witnesses at θ, in threads if `sweeps` are set."""
+        return (self.sweeps or self.oracle).argmax(theta, samples)
+
     def enclosed(self, samples: Ints, offsets: Floats) -> Interval:
         """Encloses the offsets that `oracle.rows` returned rounded."""
         error = self.oracle.offset_error(samples)
@@ -179,7 +185,7 @@ class Bounds(Both):
             return np.inf
         if witnesses is None:
             theta = self.regularizer.feasible(theta)
-            witnesses = self.oracle.argmax(theta, self.samples)
+            witnesses = self.highest(theta, self.samples)
         point = self.regularizer.feasible(Interval(theta))
         hinges = self.hinges(theta, witnesses, point, rows)
         if self.prices.hard:
@@ -217,7 +223,7 @@ class Bounds(Both):
         theta = super().repaired(theta)
         if not self.prices.hard:
             return theta
-        scale = self.feasible_scale(theta, self.hinges(theta, self.oracle.argmax(theta, self.samples)))
+        scale = self.feasible_scale(theta, self.hinges(theta, self.highest(theta, self.samples)))
         return theta * scale if np.isfinite(scale) else theta
 
     def balanced(self, cuts: Cuts, weights: Floats) -> Floats:

@@ -10,7 +10,8 @@ One pass over the cuts of a sample, parents first, gives all their scores; one p
 handing its change of weight on to its parent, moves θ = −Σ β_r a_r/μ. Inner products ⟨a_r, a_s⟩ of cuts
 of one sample are stored as a triangle; row r is computed by the same recursion when cut r arrives.
 
-Plain loops within numba's subset. A function that calls another takes it as an argument.
+Plain loops within numba's subset, which share nothing but their arguments, so that threads may call them side by side.
+A function that calls another takes it as an argument.
 """
 
 from __future__ import annotations

@@ -205,12 +205,12 @@ class Family:
         if self.shards is not None:
             return self.shards.argmax(theta, self.samples)
         if np.isinf(clock.deadline):
-            return self.bounds.oracle.argmax(theta, self.samples)
+            return self.bounds.highest(theta, self.samples)
         found, done, size = [], 0, self.piece
         while done < len(self.samples):
             clock.check()
             began = clock.seconds
-            found.append(self.bounds.oracle.argmax(theta, self.samples[done : done + size]))
+            found.append(self.bounds.highest(theta, self.samples[done : done + size]))
             done += size
             spent = max(clock.seconds - began, 1e-6)
             size = int(np.clip(size * PIECE / spent, 1, 4 * size))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, is_dataclass, replace
 from inspect import isclass
 
 import numpy as np
 
 from workbench.contracts import Formulation, Numbers, Problem
-from workbench.errors import BadInput, MissingCapability, checked_limits
+from workbench.errors import BadInput, MissingCapability, checked_limits, checked_whole
 from workbench.solving.progress import Observe
 from workbench.system.crew import parsed
 
+THREADS = 4  # for each core, at most
 OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line of a journal
 
 
@@ -31,12 +33,18 @@ class Request:
     observe: Observe | None = None
     polish: bool = False
     parallel: str | None = None
+    threads: int | None = None
     source: Numbers = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
         if self.parallel is not None:
             parsed(self.parallel)
+        if self.threads is not None:
+            most = THREADS * (os.cpu_count() or 1)
+            checked_whole(1, threads=self.threads)
+            if self.threads > most:
+                raise BadInput(f"threads is {self.threads}; give a whole number from 1 to {most}, {THREADS} a core.")
 
     @property
     def options(self) -> Numbers:
@@ -60,10 +68,10 @@ class Request:
         return min(count, n)
 
     def refuse_workers(self, formulation: Formulation) -> None:
-        """`MissingCapability` if workers are asked for where there are no sweeps of an oracle to share."""
-        if self.parallel is not None:
-            name = type(formulation).__name__
-            raise MissingCapability(f"{name} is not solved by rounds of cuts, which workers share; leave out parallel.")
+        """`MissingCapability` if workers or threads are asked for where there are no sweeps of an oracle to share."""
+        if self.parallel is not None or self.threads is not None:
+            name, option = type(formulation).__name__, "threads" if self.parallel is None else "parallel"
+            raise MissingCapability(f"{name} is not solved by rounds of cuts, which workers share; leave out {option}.")
 
     def refuse_cuts(self, formulation: Formulation) -> None:
         """`BadInput` if groups or master are given for a formulation without cuts."""

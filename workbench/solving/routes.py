@@ -37,7 +37,7 @@ from workbench.solving.masters.choice import choose, make_master
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
-from workbench.solving.shards import Shards, engaged
+from workbench.solving.shards import Shards, engaged, threaded
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
@@ -81,9 +81,9 @@ def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
 
 def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
     """Cut generation on the formulation's lazy declaration, alone or with the workers that the request names."""
-    with engaged(bounds, request) as (shards, told):
+    with engaged(bounds, request) as (shards, told), threaded(bounds, request.threads) as side:
         outcome = cuts_with(shards, bounds, request, journal)
-    outcome.state.parallel = shards.told() if shards else told
+    outcome.state.parallel = "; ".join(filter(None, [shards.told() if shards else told, side]))
     return outcome
 
 

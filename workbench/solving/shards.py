@@ -37,6 +37,7 @@ from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Numbers, Problem, Recording
 from workbench.errors import BadInput, CutbenchError, MissingCapability
+from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
 from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
@@ -308,6 +309,20 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
         return
     with Shards(bounds, request.parallel) as shards:
         yield shards, told
+
+
+@contextmanager
+def threaded(bounds: Bounds, threads: int | None) -> Iterator[str]:
+    """Sweeps of the bounds' oracle in threads until the block ends; how many, or why there is but one."""
+    if threads is None or (told := unfit(bounds.oracle)):
+        yield "" if threads is None else told
+        return
+    bounds.sweeps = Sweeps(bounds.oracle, threads)
+    try:
+        yield f"{threads} thread{'s' * (threads > 1)}"
+    finally:
+        bounds.sweeps.end()
+        bounds.sweeps = None
 
 
 def swept(bounds: Bounds) -> tuple[float, str]:

@@ -41,6 +41,7 @@ def solve(
     journal: str | Path | Journal | None = None,
     source: Numbers | None = None,
     parallel: str | None = None,
+    threads: int | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -57,6 +58,7 @@ def solve(
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
     parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
+    threads : how many sweep a compiled oracle side by side, 1 to 4 a core; any number gives the same result
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises
@@ -67,7 +69,8 @@ def solve(
     BadInput : an argument that no method could use
     BackendFailed : a convex solver crashed or returned no weights
     """
-    request = Request(gap, backend, groups, master, time_limit, max_rounds, observe, polish, parallel, source or {})
+    limits = gap, backend, groups, master, time_limit, max_rounds
+    request = Request(*limits, observe, polish, parallel, threads, source or {})
     formulation = checked_formulation(formulation, problem)
     if isinstance(problem, Recording):
         problem.vet()

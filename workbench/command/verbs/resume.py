@@ -27,6 +27,7 @@ from workbench.registries import build, is_path, registry
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
+@click.option("--threads", type=int, metavar="N", help="Sweep a compiled oracle in N threads.")
 @data_option
 @json_option
 def command(
@@ -35,6 +36,7 @@ def command(
     time_limit: float | None,
     max_rounds: int | None,
     parallel: str | None,
+    threads: int | None,
     as_json: bool,
 ) -> int:
     from workbench.command.continuing import described, go_on
@@ -44,7 +46,8 @@ def command(
     with resumable(Path(run)), Journal.resume(run) as journal:
         if (verb := described(journal)) != "solve":
             return go_on(journal, verb, time_limit, as_json)
-        again, options = continued(run, journal, as_json), journal.settings["options"] | given | {"parallel": parallel}
+        again, workers = continued(run, journal, as_json), {"parallel": parallel, "threads": threads}
+        options = journal.settings["options"] | given | workers
         if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
             complain(f"the run in {run} is finished; this is its result.", 0)
         if options["backend"] == "all":

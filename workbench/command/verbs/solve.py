@@ -29,6 +29,7 @@ from workbench.errors import BadInput
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
+@click.option("--threads", type=int, metavar="N", help="Sweep a compiled oracle in N threads.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder, without a word.")
@@ -44,6 +45,7 @@ def command(
     time_limit: float | None,
     max_rounds: int | None,
     parallel: str | None,
+    threads: int | None,
     polish: bool,
     out: str | None,
     overwrite: bool,
@@ -56,7 +58,8 @@ def command(
     folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
     if not overwrite:
         spare(folder, named=out is not None)
-    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish, "parallel": parallel}
+    options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
+    options |= {"parallel": parallel, "threads": threads}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":

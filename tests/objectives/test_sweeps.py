@@ -1,0 +1,144 @@
+"""Sweeps in threads: the oracle's own answers, the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.arithmetic.compiled import available
+from workbench.objectives import sweeps
+from workbench.objectives.sweeps import Sweeps, unfit
+from workbench.proofs.door import bounds_for
+from workbench.system.journal import Journal
+
+pytestmark = pytest.mark.skipif(not available(), reason="numba is not installed: pip install 'cutbench[fast]'")
+NAMES = ["synthetic-chain", "grid", "tracking", "tree", "motif"]
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch):
+    """No sweep is too short for threads."""
+    monkeypatch.setattr(sweeps, "EVEN", 0.0)
+
+
+def bounds_of(name):
+    return bounds_for(wb.SoftMargin(lam=0.05), wb.load_problem(name)())
+
+
+def flat(data):
+    """All arrays of a kernel's data, those of the kernels inside too."""
+    if isinstance(data, np.ndarray):
+        return [data]
+    return [array for each in data for array in flat(each)] if isinstance(data, tuple) else []
+
+
+def content(path):
+    """The arrays of a certificate, as bytes."""
+    with np.load(path.with_suffix(".npz")) as arrays:
+        return {name: arrays[name].tobytes() for name in arrays.files}
+
+
+def touched(kernel, other, bounds, theta):
+    """Whether a sweep by `kernel` changes an array of `other`."""
+    before = [array.copy() for array in flat(tuple(other))]
+    out = np.full(bounds.oracle.width, -1, np.int64)
+    for i in bounds.samples.tolist():
+        kernel.argmax_into(kernel.data, theta, i, out)
+    return any((now != old).any() for now, old in zip(flat(tuple(other)), before, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_number_of_threads_gives_the_oracles_heights(name):
+    bounds, rng = bounds_of(name), np.random.default_rng(3)
+    beside = [Sweeps(bounds.oracle, count) for count in (1, 2, 3)]
+    for _ in range(3):
+        theta = bounds.regularizer.feasible(rng.normal(size=bounds.oracle.dim))
+        slopes, offsets = bounds.oracle.rows(bounds.samples, bounds.oracle.argmax(theta, bounds.samples))
+        found = [each.argmax(theta, bounds.samples) for each in beside]
+        assert all((each == found[0]).all() for each in found)
+        own_slopes, own_offsets = bounds.oracle.rows(bounds.samples, found[0])
+        assert np.allclose(own_slopes @ theta + own_offsets, slopes @ theta + offsets, rtol=1e-12, atol=1e-12)
+    for each in beside:
+        each.end()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_write_to_no_array_of_one_another(name):
+    bounds = bounds_of(name)
+    theta = bounds.regularizer.feasible(np.random.default_rng(4).normal(size=bounds.oracle.dim))
+    beside = Sweeps(bounds.oracle, 2)
+    assert not touched(*beside.kernels, bounds, theta)
+    beside.end()
+
+
+def test_a_kernel_in_two_threads_would_be_noticed():
+    """The test before this one sees a search that writes to its data."""
+    bounds = bounds_of("tracking")
+    beside = Sweeps(bounds.oracle, 1)
+    assert touched(
+        beside.kernels[0], beside.kernels[0], bounds, np.random.default_rng(4).normal(size=bounds.oracle.dim)
+    )
+    beside.end()
+
+
+@pytest.mark.parametrize("master", ["ascent", "dual-block"])
+def test_the_certificate_does_not_depend_on_threads(master, tmp_path):
+    words, saved = wb.load_problem("synthetic-chain")(n=24), []
+    for count in (1, 2, 3):
+        found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-6, master=master, threads=count)
+        assert found.status == "optimal"
+        assert found.parallel == ("1 thread" if count == 1 else f"{count} threads")
+        path = found.certificate.save(tmp_path / f"threads-{count}")
+        saved.append((found.upper, found.lower, found.theta_flat.tobytes(), content(path)))
+    assert saved[0] == saved[1] == saved[2]
+    assert wb.verify(path, data=words)["proven"]
+
+
+def test_a_run_goes_on_with_another_number_of_threads(tmp_path):
+    words = wb.load_problem("synthetic-chain")(n=24)
+    wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-7, threads=3, max_rounds=4, journal=tmp_path / "run")
+    with Journal.resume(tmp_path / "run") as journal:
+        found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-7, threads=2, journal=journal)
+    assert (found.status, found.parallel) == ("optimal", "2 threads")
+
+
+def test_oracles_that_threads_do_not_help():
+    """One thread, and why; the same optimum."""
+    labels = wb.Multiclass(np.eye(3), [0, 1, 2])
+    found = wb.solve(wb.SoftMargin(), labels, threads=2)
+    assert found.status == "optimal"
+    assert "one product of matrices" in found.parallel
+
+    def argmax(w, x, y=None):
+        return max((0, 1), key=lambda z: w[z] * (x + 1) + (y is not None and z != y))
+
+    own = wb.Structured([0, 1], [0, 1], lambda x, y: np.eye(2)[y] * (x + 1), lambda y, z: float(y != z), argmax)
+    assert "local:N takes processes" in unfit(bounds_for(wb.SoftMargin(), own).oracle)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", 10**6])
+def test_other_numbers_are_refused(count):
+    with pytest.raises(wb.BadInput, match="threads is"):
+        wb.solve(wb.SoftMargin(), wb.Multiclass(np.eye(3), [0, 1, 2]), threads=count)
+
+
+def test_routes_without_sweeps_refuse_threads():
+    with pytest.raises(wb.MissingCapability, match="leave out threads"):
+        wb.solve(wb.CRF(), wb.Multiclass(np.eye(3), [0, 1, 2]), threads=2)
+
+
+def test_the_command_takes_threads(tmp_path):
+    from workbench.command.cli import cli
+
+    words = ["solve", "synthetic-chain", "soft-margin", "--set", "n=20", "--out", str(tmp_path / "run"), "--threads"]
+    most = 4 * (os.cpu_count() or 1)
+    result = CliRunner().invoke(cli, [*words, str(most + 1)])
+    assert result.exit_code == 2
+    assert f"from 1 to {most}" in result.output
+    result = CliRunner().invoke(cli, [*words, "2"])
+    assert result.exit_code == 0, result.output
+    assert "2 threads" in result.output

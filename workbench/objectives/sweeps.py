@@ -1,0 +1,72 @@
+"""Sweeps of a compiled oracle over many samples, in threads.
+
+A sweep asks for the highest cut of each sample at one θ. Samples do not depend on one another, so the witnesses are
+the same, to the last bit, for any number of threads: thread k of N answers for the k-th of N runs of samples. The
+oracle is the kernel that stochastic methods call (contracts/oracles.py). Each thread has a kernel of its own, because
+a search may write to the arrays in its data. A sweep shorter than EVEN seconds stays in one thread.
+
+Where every output is one label, the oracle's own sweep is one product of matrices, and faster than such threads.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from workbench.arithmetic.compiled import available, compiled_function, compiled_kernel
+from workbench.contracts import Floats, Ints, Kernel, Listed, Oracle
+
+EVEN = 1e-3  # seconds: handing a share of a sweep to a thread takes some 0.1 ms
+
+
+class Sweeps:
+    """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does."""
+
+    def __init__(self, oracle: Oracle, threads: int):
+        self.width, self.threads, self.seconds = oracle.width, threads, 0.0
+        self.kernels: list[Kernel] = [compiled_kernel(oracle.kernel()) for _ in range(threads)]
+        argmax, data = self.kernels[0].argmax_into, self.kernels[0].data
+        example = argmax, data, np.zeros(1), np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
+        self.ask = compiled_function(highest, example, "int64")
+        self.pool = ThreadPoolExecutor(threads)
+
+    def argmax(self, theta: Floats, samples: Ints) -> Ints:
+        """Witnesses (m, width)."""
+        began, found = time.perf_counter(), np.empty((len(samples), self.width), np.int64)
+        theta, samples = np.array(theta, float), np.array(samples, np.int64)  # compiled code wants contiguous ones
+        count = self.threads if self.seconds * len(samples) >= EVEN else 1
+        parts = list(zip(self.kernels, np.array_split(samples, count), np.array_split(found, count), strict=False))
+        if count == 1:
+            self.answer(theta, *parts[0])
+        else:
+            list(self.pool.map(lambda part: self.answer(theta, *part), parts))
+        self.seconds = (time.perf_counter() - began) * count / max(len(samples), 1)  # of a sample, about
+        return found
+
+    def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
+        self.ask(kernel.argmax_into, kernel.data, theta, samples, found)
+
+    def end(self) -> None:
+        self.pool.shutdown()
+
+
+def highest(argmax_into: Any, data: Any, theta: Floats, samples: Ints, found: Ints) -> int:
+    """Witnesses of `samples` at θ into the rows of `found`; how many."""
+    for row in range(len(samples)):
+        found[row, :] = -1
+        argmax_into(data, theta, samples[row], found[row])
+    return len(samples)
+
+
+def unfit(oracle: Oracle) -> str:
+    """Why the oracle cannot be asked in threads; an empty text if it can."""
+    if not available():
+        return "one thread, because numba is not installed"
+    if isinstance(oracle, Listed) and oracle.listing() is not None:
+        return "one thread, because every output is one label and a sweep one product of matrices"
+    if not oracle.kernel().data:
+        return "one thread, because the oracle is no compiled code; --parallel local:N takes processes"
+    return ""
