@@ -40,7 +40,7 @@ from workbench.errors import BadInput, checked_whole
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.kappa_difficulty import KappaDifficulty
-from workbench.learners.adagrad_alternating import learned as adagrad
+from workbench.learners.adagrad_alternating import AdaGradAlternating
 from workbench.objectives.factorings import classes_of, reachable
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.door import Bounds
@@ -128,7 +128,7 @@ def learned_cell(method: str, form: Any, problem: Multiclass, gap: float, passes
     """What a row learns, with its costs v, the largest gap behind it, and how it ended."""
     certified = partial(solve, gap=gap)
     if method == ADAGRAD:
-        theta = adagrad(problem, form, passes, 0)
+        theta = AdaGradAlternating().fit(problem, form, passes, 0)
         v = theta[-len(form.classes(problem).names) :]
         inner = form.surrogate(problem, v)
         best, own = certified(inner, problem), theta[: len(theta) - len(v)]
