@@ -52,7 +52,17 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
-LONG = ("agreement", "continuum", "dyads", "hidden-states", "rates", "speed")  # `cutbench figures` draws them
+LONG = (
+    "agreement",
+    "closing",
+    "continuum",
+    "cost-alternations",
+    "dyads",
+    "hidden-states",
+    "rates",
+    "simplex-costs",
+    "speed",
+)
 
 
 @dataclass
