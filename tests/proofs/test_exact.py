@@ -227,6 +227,8 @@ def test_most_tiny_optima_are_found_exactly(output, name):
             before = wb.solve(formulation, problem, max_rounds=100).certificate
         except wb.NotSeparable:
             continue
+        if np.isinf(before.upper):
+            continue  # hard margins that no weights reach, nearly: there is no optimum to find
         after, tried = exact.optimum(before), tried + 1
         if after.optimum is None:
             assert after.remark.startswith("No exact optimum: ")

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints, Kernel, LinearRisk, LinearScores, Solver
+from workbench.contracts import CutForm, Floats, Ints, Kernel, LinearRisk, LinearScores, SmoothForm, Solver
 from workbench.solvers._common import checked_average
 
 LOSSES = ("hinge", "squared", "logistic")
@@ -121,8 +121,8 @@ class ImportanceAware(Solver):
         checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        risk = isinstance(formulation, LinearRisk) and formulation.loss in LOSSES
-        if risk and isinstance(problem, LinearScores):
+        risk = isinstance(formulation, CutForm | SmoothForm) and isinstance(formulation, LinearRisk)
+        if risk and formulation.loss in LOSSES and isinstance(problem, LinearScores):
             return None
         name = type(formulation).__name__
         return f"importance-aware updates minimise weighted-risk of linear scores, {name} is another objective."
