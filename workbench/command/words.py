@@ -114,12 +114,13 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
     source = load_problem(problem)
     learned = [text for text in settings if names_certificate(*text.partition("=")[::2])]
     for_problem, for_form = parse_settings([text for text in settings if text not in learned], source, form)
+    chosen = None if learned else build(form, for_form)  # wrong settings are told before data are read
     data = problem_of(build(source, for_problem), problem)
     for key, _, path in (text.partition("=") for text in learned):
         if key not in settings_of(form):
             parse_settings([f"{key}={path}"], source, form)  # says which settings there are
         for_form[key] = from_certificate(key, path, data, form, for_form)
-    chosen = build(form, for_form)
+    chosen = chosen or build(form, for_form)
     if is_path(problem) and hasattr(data, "origin"):
         data.origin = (str(Path(problem).resolve()), for_problem)
     return data, chosen, for_problem
