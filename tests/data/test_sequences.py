@@ -40,6 +40,11 @@ def test_words_of_neighbours_are_features(folder):
     assert conll.read(folder / "new.conll", 1, columns=2)[1] is None
 
 
+def test_a_byte_order_mark_and_windows_line_ends_are_no_text(folder):
+    (folder / "windows.conll").write_bytes(b"\xef\xbb\xbf" + TRAIN.replace("\n", "\r\n").encode())
+    assert conll.read(folder / "windows.conll", 1) == conll.read(folder / "train.conll", 1)
+
+
 @pytest.mark.parametrize("formulation", ["soft-margin", "crf"])
 def test_text_is_learned_proven_and_predicted(folder, formulation):
     free = ["--set", "intercept=true"] if formulation == "soft-margin" else []
@@ -86,6 +91,7 @@ def test_chains_take_dicts_and_keep_their_names(tmp_path):
         ("a\nb\n", (), "holds no position with a word and a label"),
         ("a O\nb O\n", (), "bad.conll: All labels are O"),
         ("a\x1b[2J O\n", (), "line 1, .* has unprintable characters"),
+        ("a\u2028b O\nc P\n", (), "line 1, .* has unprintable characters"),
         ("a O\nb P\n", ("--set", "window=-1"), "window is -1; give"),
         ("a O\nb P\n", ("--set", "label=3"), "no setting called 'label'"),
     ],
