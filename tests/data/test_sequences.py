@@ -147,3 +147,18 @@ def test_list_says_what_works_on_a_file_of_ones_own(folder):
     ):
         done = run("list", *words)
         assert (done.exit_code, sentence in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(10**400, "beyond floats"), (b"x", "give a number"), (1j, "give a number")]
+)
+def test_features_that_are_no_numbers_and_no_texts_are_one_sentence(value, said):
+    with pytest.raises(wb.BadInput, match=f"The feature w is .*{said}"):
+        wb.Chain([[{"w": value}], [{"w": 1}]], [["D"], ["N"]])
+
+
+def test_texts_and_numbers_of_numpy_are_features():
+    chain = wb.Chain(
+        [[{"w": np.str_("b"), "x": np.float32(0.5)}], [{"y": np.bool_(True), "z": np.int64(2)}]], [[0], [1]]
+    )
+    assert chain.columns == ["w:b", "x", "y", "z"]

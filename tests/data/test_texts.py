@@ -67,7 +67,7 @@ def test_faulty_folders_are_one_sentence(tmp_path):
 
 def test_too_few_texts_and_no_path_are_one_sentence(tmp_path):
     (tmp_path / "a.tsv").write_text("x\tgood day\ny\tbad day\n")
-    with pytest.raises(wb.BadInput, match="a.tsv has 2 texts; give at least 5"):
+    with pytest.raises(wb.BadInput, match=r"a\.tsv has 2 texts; give at least 5"):
         load_problem("text")(path=str(tmp_path / "a.tsv"))
     with pytest.raises(wb.BadInput, match="path is empty"):
         load_problem("text")(path="")
