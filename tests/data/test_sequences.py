@@ -162,3 +162,12 @@ def test_texts_and_numbers_of_numpy_are_features():
         [[{"w": np.str_("b"), "x": np.float32(0.5)}], [{"y": np.bool_(True), "z": np.int64(2)}]], [[0], [1]]
     )
     assert chain.columns == ["w:b", "x", "y", "z"]
+
+
+def test_predict_refuses_settings_that_would_do_nothing(folder):
+    for name, text, setting in [("a.conll", TRAIN, "window=0"), ("a.csv", "x,label\n1,a\n2,b\n", "label=x")]:
+        (folder / name).write_text(text)
+        assert run("solve", name, "soft-margin", "--out", name + ".d").exit_code == 0
+        done = run("predict", name + ".d", name, "--set", setting)
+        assert done.exit_code == 2
+        assert f"leave --set {setting} out" in done.stderr

@@ -44,14 +44,22 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
         known = ",".join(map(str, certificate.problem.classes.tolist()))
         return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
+        none_given(settings, data)
         return of_table(certificate, data, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
+        none_given(settings, data)
         return of_sequences(certificate, data, as_json)
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
         raise MissingCapability(
             f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
         )
     return of_problem(certificate, data, settings, as_json)
+
+
+def none_given(settings: tuple[str, ...], data: str) -> None:
+    """Refuse settings where the certificate alone says how a data file is read."""
+    if settings:
+        raise BadInput(f"{data} is read as the data that were learned from; leave --set {settings[0]} out.")
 
 
 def of_table(certificate: Any, data: str, as_json: bool) -> int:
