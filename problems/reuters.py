@@ -100,7 +100,9 @@ def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_
     norms = np.sqrt(np.bincount(i.astype(int), x * x, len(rows)))
     shape = len(rows), len(words)
     X = sparse.csr_array((x / norms[i.astype(int)], (i.astype(int), j.astype(int))), shape=shape)
-    return wb.Multiclass(X, asked.topics, classes=classes)
+    problem = wb.Multiclass(X, asked.topics, classes=classes)
+    problem.columns = words
+    return problem
 
 
 NAMES = {"reuters": reuters, "synthetic-text": synthetic_text, "text": text}

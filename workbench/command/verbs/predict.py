@@ -14,6 +14,7 @@ a line. If DATA hold true outputs, too, the share of wrong outputs or the mean l
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,17 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
             f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
             f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
         )
+    parts = [[*each.columns, *each.classes.tolist()] for each in (problem, held) if named(each)]
+    if len(parts) == 2 and parts[0] != parts[1]:
+        mine, learned = next(pair for pair in zip_longest(*parts) if pair[0] != pair[1])
+        raise BadInput(
+            f"{data} has the name {mine!r} where {learned!r} was learned; give the same features and labels."
+        )
     return certificate.theta
+
+
+def named(problem: Any) -> bool:
+    return isinstance(getattr(problem, "columns", None), list) and hasattr(problem, "classes")
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
