@@ -64,8 +64,12 @@ def text(
 
     Texts are drawn by the seed `draw`; split=test has the last fifth of the n, the others are learned from.
     """
+    if not path:
+        raise wb.BadInput("path is empty; name a folder with a folder a label, or a file of label<TAB>text.")
     found = wb.read_texts(path)
     size = len(found.texts) if n is None else n
+    if len(found.texts) < 5:
+        raise wb.BadInput(f"{path} has {len(found.texts)} texts; give at least 5, a fifth of which are for testing.")
     if not 5 <= size <= len(found.texts):
         raise wb.BadInput(f"n is {size} but {path} has {len(found.texts)} texts; choose n between 5 and that.")
     order = np.random.default_rng(draw).permutation(len(found.texts))[:size]
@@ -96,7 +100,9 @@ def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_
     norms = np.sqrt(np.bincount(i.astype(int), x * x, len(rows)))
     shape = len(rows), len(words)
     X = sparse.csr_array((x / norms[i.astype(int)], (i.astype(int), j.astype(int))), shape=shape)
-    return wb.Multiclass(X, asked.topics, classes=classes)
+    problem = wb.Multiclass(X, asked.topics, classes=classes)
+    problem.columns = words
+    return problem
 
 
 NAMES = {"reuters": reuters, "synthetic-text": synthetic_text, "text": text}

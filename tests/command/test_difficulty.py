@@ -51,6 +51,9 @@ def test_nothing_hidden_and_weights_with_biases(tmp_path, monkeypatch):
     assert "uncertainty" not in told
     np.testing.assert_array_equal(np.array(told["slack"]) > 1e-9, np.array(told["novelty"]) > 1e-18)
     assert invoke("solve", "toy", "fixed-cost", "--set", "n=6", "--gap", "1e-3", "--out", "biased").exit_code == 0
-    refused = invoke("difficulty", "biased")
-    assert refused.exit_code == 2
-    assert "entries" in refused.stderr
+    words = ("--set", "n=6", "--set", "intercept=true", "--gap", "1e-3", "--out", "free")
+    assert invoke("solve", "toy", "soft-margin", *words).exit_code == 0
+    for name, formulation in (("biased", "fixed-cost learned 12"), ("free", "soft-margin learned 12")):
+        refused = invoke("difficulty", name)
+        assert refused.exit_code == 2
+        assert f"{formulation} weights for the 9 features of Multiclass" in refused.stderr

@@ -40,6 +40,11 @@ def test_words_of_neighbours_are_features(folder):
     assert conll.read(folder / "new.conll", 1, columns=2)[1] is None
 
 
+def test_a_byte_order_mark_and_windows_line_ends_are_no_text(folder):
+    (folder / "windows.conll").write_bytes(b"\xef\xbb\xbf" + TRAIN.replace("\n", "\r\n").encode())
+    assert conll.read(folder / "windows.conll", 1) == conll.read(folder / "train.conll", 1)
+
+
 @pytest.mark.parametrize("formulation", ["soft-margin", "crf"])
 def test_text_is_learned_proven_and_predicted(folder, formulation):
     free = ["--set", "intercept=true"] if formulation == "soft-margin" else []
@@ -86,6 +91,7 @@ def test_chains_take_dicts_and_keep_their_names(tmp_path):
         ("a\nb\n", (), "holds no position with a word and a label"),
         ("a O\nb O\n", (), "bad.conll: All labels are O"),
         ("a\x1b[2J O\n", (), "line 1, .* has unprintable characters"),
+        ("a\u2028b O\nc P\n", (), "line 1, .* has unprintable characters"),
         ("a O\nb P\n", ("--set", "window=-1"), "window is -1; give"),
         ("a O\nb P\n", ("--set", "label=3"), "no setting called 'label'"),
     ],
@@ -141,3 +147,27 @@ def test_list_says_what_works_on_a_file_of_ones_own(folder):
     ):
         done = run("list", *words)
         assert (done.exit_code, sentence in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(10**400, "beyond floats"), (b"x", "give a number"), (1j, "give a number")]
+)
+def test_features_that_are_no_numbers_and_no_texts_are_one_sentence(value, said):
+    with pytest.raises(wb.BadInput, match=f"The feature w is .*{said}"):
+        wb.Chain([[{"w": value}], [{"w": 1}]], [["D"], ["N"]])
+
+
+def test_texts_and_numbers_of_numpy_are_features():
+    chain = wb.Chain(
+        [[{"w": np.str_("b"), "x": np.float32(0.5)}], [{"y": np.bool_(True), "z": np.int64(2)}]], [[0], [1]]
+    )
+    assert chain.columns == ["w:b", "x", "y", "z"]
+
+
+def test_predict_refuses_settings_that_would_do_nothing(folder):
+    for name, text, setting in [("a.conll", TRAIN, "window=0"), ("a.csv", "x,label\n1,a\n2,b\n", "label=x")]:
+        (folder / name).write_text(text)
+        assert run("solve", name, "soft-margin", "--out", name + ".d").exit_code == 0
+        done = run("predict", name + ".d", name, "--set", setting)
+        assert done.exit_code == 2
+        assert f"leave --set {setting} out" in done.stderr

@@ -6,8 +6,10 @@ import gzip
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import workbench as wb
+from workbench.command.cli import cli
 from workbench.data.loading import load_problem
 
 TEXTS = {"cars": ["A fast car", "old car, red"], "space": ["the Moon is far", "two moons", "caf\xe9 on Mars"]}
@@ -63,3 +65,27 @@ def test_faulty_folders_are_one_sentence(tmp_path):
         wb.read_texts(tmp_path)
     with pytest.raises(wb.BadInput, match="There is no folder"):
         wb.read_texts(tmp_path / "b")
+
+
+def test_too_few_texts_and_no_path_are_one_sentence(tmp_path):
+    (tmp_path / "a.tsv").write_text("x\tgood day\ny\tbad day\n")
+    with pytest.raises(wb.BadInput, match=r"a\.tsv has 2 texts; give at least 5"):
+        load_problem("text")(path=str(tmp_path / "a.tsv"))
+    with pytest.raises(wb.BadInput, match="path is empty"):
+        load_problem("text")(path="")
+
+
+def test_weights_of_other_words_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.tsv").write_text("x\tgood day\ny\tbad day\n" * 5)
+    (tmp_path / "b.tsv").write_text("y\tgood day\nx\tbut day\n" * 5)
+    run = CliRunner().invoke
+    assert run(cli, ["solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "a"]).exit_code == 0
+    assert '"good"' in (tmp_path / "a" / "certificate.json").read_text()
+    assert run(cli, ["verify", "a"]).exit_code == 0
+    assert run(cli, ["predict", "a", "text", "--set", "path=a.tsv"]).exit_code == 0
+    (tmp_path / "c.tsv").write_text("p\tgood day\nq\tbad day\n" * 5)
+    for name, said in (("b", "'but' where 'bad' was learned"), ("c", "'p' where 'x' was learned")):
+        refused = run(cli, ["predict", "a", "text", "--set", f"path={name}.tsv"])
+        assert refused.exit_code == 2
+        assert said in refused.stderr

@@ -276,6 +276,7 @@ REFUSED = [
     ("skglm", SOFT, table("two"), "sample weights"),
     ("dual-fw-svm", SOFT, table("two"), "sample weights"),
     ("dual-fw-svm", SoftMargin(0.05, intercept=True), table("two", False), "regularizer"),
+    ("liblinear-crammer-singer", SoftMargin(0.05, intercept=True), table("three", False), "SoftMargin with intercepts"),
     ("dlib", LIKELY, table("three"), "cuts"),
     ("structsvm", LIKELY, table("three"), "cuts"),
     ("vowpal-wabbit", LIKELY, table("two"), "linear scores"),

@@ -36,6 +36,8 @@ def test_sets_lists_and_zeros_and_ones_are_the_same():
         ([[1.0], [2.0]], [["a"], 3], None, "The labels of sample 1 are 3"),
         ([[1.0], [2.0]], [["a"], ["a"]], None, r"The labels are \['a'\]; give two different ones"),
         ([[1.0], [2.0]], [["a"], ["c"]], ["a", "b"], "Label 'c' of sample 1 is not among the given classes"),
+        ([[1.0], [2.0]], [["a"], [1]], None, "Label 1 of sample 1 mixes texts and numbers"),
+        ([[1.0], [2.0]], [["a"], [None]], None, "Label None of sample 1 is neither a text nor a number"),
         ([[1.0], [2.0]], np.array([[0, 1], [2, 0]]), None, "The labels of sample 1 are not zeros and ones"),
         ([[1.0], [2.0]], np.array([[0, 1], [1, 0]]), ["a"], r"Y has 2 columns but `classes` has shape \(1,\)"),
         ([[1.0], [2.0]], [["a"]], None, "X has 2 rows but there are 1 sets"),

@@ -115,3 +115,9 @@ def test_conflicts_by_chance_are_irreducible():
             status = cp.Problem(cp.Minimize(0 * cp.sum(y)), rest)
             status.solve(cp.CLARABEL)
             assert (status.status == "optimal") == (left_out is not None)
+
+
+def test_a_domain_that_a_bound_only_touches_is_no_crash():
+    """1/t has no value at t ≤ 0, and no ray proves it: the rays of backends improve by nothing."""
+    with pytest.raises(wb.BadInput, match="Neither a contradiction nor a feasible point could be proven"):
+        wb.infeasible(cp.Problem(cp.Minimize(cp.inv_pos(t)), [t <= 0]))

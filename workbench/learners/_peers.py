@@ -71,7 +71,7 @@ def ridge(formulation: Any, problem: Any, learner: str) -> Risk:
     """μ and p of any formulation with r = μ/2 ‖θ‖² and finite prices."""
     regularizer = formulation.regularizer(problem) if isinstance(formulation, CutForm | SmoothForm) else None
     if not isinstance(regularizer, SquaredNorm) or formulation.prices(problem).hard:
-        name = type(formulation).__name__
+        name = type(formulation).__name__ + " with intercepts" * bool(getattr(formulation, "intercept", False))
         raise MissingCapability(f"{learner} needs finite prices and the regularizer λ/2 ‖w‖², which {name} has not.")
     return Risk(float(regularizer.curvature), formulation.prices(problem).floats())
 

@@ -44,16 +44,23 @@ def entries(position: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
         raise BadInput(f"A position is a {type(position).__name__}, no dict; give one kind of sequences throughout.")
     for name, value in position.items():
         whole = f"{prefix}{name}"
-        if isinstance(value, Real | np.generic):
-            yield whole, float(value)
-        elif isinstance(value, str):
+        if isinstance(value, str):
             yield f"{whole}:{value}", 1.0
+        elif isinstance(value, Real | np.bool_):
+            yield whole, number(value, whole)
         elif isinstance(value, Mapping):
             yield from entries(value, f"{whole}:")
-        elif isinstance(value, Iterable):
+        elif isinstance(value, Iterable) and not isinstance(value, bytes):
             yield from ((f"{whole}:{each}", 1.0) for each in value)
         else:
             raise BadInput(f"The feature {whole} is {value!r}; give a number, a text, or a list or dict of these.")
+
+
+def number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadInput(f"The feature {name} is a whole number beyond floats; divide it.") from None
 
 
 def of_dicts(sequences: Any) -> bool:

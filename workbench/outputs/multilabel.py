@@ -10,6 +10,7 @@ changing label j the maxima split, and everything is exact:
 from __future__ import annotations
 
 from collections.abc import Collection
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,7 @@ def of_collections(rows: list[Any], classes: ArrayLike | None) -> tuple[NDArray,
             raise BadInput(
                 f"The labels of sample {i} are {row!r}; give a list or set of labels, an empty one for none."
             )
-    known = np.unique([label for row in rows for label in row]) if classes is None else np.asarray(classes)
+    known = labels_of(rows) if classes is None else np.asarray(classes)
     column = {label: j for j, label in enumerate(known.tolist())}
     truth = np.zeros((len(rows), len(known)), np.int64)
     for i, row in enumerate(rows):
@@ -244,6 +245,19 @@ def of_collections(rows: list[Any], classes: ArrayLike | None) -> tuple[NDArray,
                 raise BadInput(f"Label {label!r} of sample {i} is not among the given classes; add it to `classes`.")
             truth[i, column[label]] = 1
     return known, truth
+
+
+def labels_of(rows: list[Any]) -> NDArray:
+    """The labels that samples have, in order; texts and numbers side by side have no order, and are `BadInput`."""
+    kinds = set()
+    for i, row in enumerate(rows):
+        for label in row:
+            if not isinstance(label, str | Number | np.generic):
+                raise BadInput(f"Label {label!r} of sample {i} is neither a text nor a number; give one of these.")
+            kinds.add(isinstance(label, str))
+            if len(kinds) > 1:
+                raise BadInput(f"Label {label!r} of sample {i} mixes texts and numbers; give one kind of labels.")
+    return np.unique([label for row in rows for label in row])
 
 
 NAMES = {"multilabel": Multilabel}

@@ -31,6 +31,7 @@ from workbench.programs.rays import row
 RUNGS = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 TOLERANCE = 1e-11
 FAINT = 1e-6  # of the largest entry of a ray
+NOTHING = 1e-100  # a ray that improves less, by its largest entry, proves nothing, and scaling it up would overflow
 PLAIN = 1000  # largest denominator of a simple ray
 FIRST, LATER = ("CLARABEL", "PIQP"), ("ECOS", "HIGHS", "DAQP", "SCS", "OSQP")
 
@@ -114,7 +115,9 @@ def conic_farkas(e: Exact, cone: ConeProgram, ray: Floats, epsilon: float) -> Ra
     """y near the ray with Aᵀy = 0, bᵀy = −1 exactly; without ε its faint entries count as 0, on the cones' boundary."""
     m, n = e.shape
     y = np.where(np.abs(ray) > (0.0 if epsilon else FAINT) * np.abs(ray).max(initial=0.0), ray, 0.0)
-    y = y / max(-(cone.b @ y), np.finfo(float).tiny) + epsilon * inner_point(cone)
+    if not (depth := -(cone.b @ y)) > NOTHING * np.abs(y).max(initial=0.0):
+        return None
+    y = y / depth + epsilon * inner_point(cone)
     system = stacked([[e.A.T], [row(e.b)]], [n, 1], [m])
     right = joined([nothing(n), Ratios(np.array([-1], object), 1)])
     return completed(system, right, y, room(cone, y) + 1e-300)
@@ -134,7 +137,9 @@ def simple(ray: Floats) -> Ratios:
 def conic_descent(e: Exact, cone: ConeProgram, ray: Floats) -> Ratios | None:
     """d near the ray with Pd = 0, A_E d = 0, qᵀd = −1 exactly."""
     n, equal = e.shape[1], np.arange(e.zero)
-    d = ray / max(-(cone.q @ ray), np.finfo(float).tiny)
+    if not (descent := -(cone.q @ ray)) > NOTHING * np.abs(ray).max(initial=0.0):
+        return None
+    d = ray / descent
     system = stacked([[e.P], [e.A.take(rows=equal)], [row(e.q)]], [n, e.zero, 1], [n])
     return completed(system, joined([nothing(n + e.zero), Ratios(np.array([-1], object), 1)]), d)
 

@@ -22,7 +22,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.words import certificate_path, json_option, positive, problem_of, verb
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput
+from workbench.errors import BadInput, MissingCapability
 from workbench.registries import build, parse_settings
 
 
@@ -41,7 +41,8 @@ def command(data: str, settings: tuple[str, ...], steepness: float, as_json: boo
     held, header = load(path)
     with terminal.stdout_kept(), terminal.status(f"{path} …"):
         problem = asked(data, settings, held, path) if weights else held.problem
-        values = measured(problem, held.theta, positive("steepness", steepness))
+        theta = of_features(problem, held, header["formulation"]["name"])
+        values = measured(problem, theta, positive("steepness", steepness))
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]} | values
     terminal.emit(terminal.plain(record)) if as_json else show(record)
     return 0
@@ -57,6 +58,17 @@ def asked(data: str, settings: tuple[str, ...], held: Any, path: Path) -> Any:
         needs = f"{problem.n_features} of {type(problem).__name__}"
         raise BadInput(f"{path} holds {sizes}, and {data} needs {needs}; solve that first.")
     return problem
+
+
+def of_features(problem: Any, held: Any, name: str) -> Any:
+    """θ, if it is one weight for each feature and no more; else `MissingCapability`."""
+    if problem.n_features == len(held.theta):
+        return held.theta
+    extra = f"{len(held.theta)} weights for the {problem.n_features} features of {type(problem).__name__}"
+    raise MissingCapability(
+        f"Difficulty is measured where each feature has one weight, and {name} learned {extra}; "
+        "solve without biases, intercepts, costs or latent dimensions."
+    )
 
 
 def measured(problem: Any, w: Any, k: float) -> dict[str, list[float]]:

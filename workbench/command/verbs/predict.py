@@ -14,6 +14,7 @@ a line. If DATA hold true outputs, too, the share of wrong outputs or the mean l
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,22 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
         known = ",".join(map(str, certificate.problem.classes.tolist()))
         return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
+        none_given(settings, data)
         return of_table(certificate, data, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
+        none_given(settings, data)
         return of_sequences(certificate, data, as_json)
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
         raise MissingCapability(
             f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
         )
     return of_problem(certificate, data, settings, as_json)
+
+
+def none_given(settings: tuple[str, ...], data: str) -> None:
+    """Refuse settings where the certificate alone says how a data file is read."""
+    if settings:
+        raise BadInput(f"{data} is read as the data that were learned from; leave --set {settings[0]} out.")
 
 
 def of_table(certificate: Any, data: str, as_json: bool) -> int:
@@ -133,7 +142,17 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
             f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
             f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
         )
+    parts = [[*each.columns, *each.classes.tolist()] for each in (problem, held) if named(each)]
+    if len(parts) == 2 and parts[0] != parts[1]:
+        mine, learned = next(pair for pair in zip_longest(*parts) if pair[0] != pair[1])
+        raise BadInput(
+            f"{data} has the name {mine!r} where {learned!r} was learned; give the same features and labels."
+        )
     return certificate.theta
+
+
+def named(problem: Any) -> bool:
+    return isinstance(getattr(problem, "columns", None), list) and hasattr(problem, "classes")
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:

@@ -21,7 +21,7 @@ def read(path: Path, window: int, columns: int | None = None) -> tuple[list[list
     """Sequences of features, and their labels, or None if the file has no more than the `columns` of words."""
     runs: list[list[list[str]]] = [[]]
     width, first = 0, 0
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         words = [] if line.startswith("-DOCSTART-") else line.split()
         if not words:
             runs.append([])
