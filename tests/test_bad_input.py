@@ -58,7 +58,7 @@ SOFT = ("solve", "iris", "soft-margin")
     [
         (("solve", "digit", "soft-margin"), "did you mean 'digits'?"),
         (("solve", "iris", "soft-margins"), "did you mean 'soft-margin'?"),
-        (("solve", "qqqq", "soft-margin"), "known: breast-cancer, "),
+        (("solve", "qqqq", "soft-margin"), "known: bluebird, breast-cancer, "),
         (("crosscheck", "iris", "soft-margin", "--learners", "bcwf"), "did you mean 'bcfw'?"),
         (("crosscheck", "iris", "soft-margin", "--learners", ","), "names no learner"),
         (("crosscheck", "iris", "soft-margin", "--learners", "./mine.py"), "There is no file mine.py"),
@@ -66,7 +66,7 @@ SOFT = ("solve", "iris", "soft-margin")
         (("crosscheck", "iris", "soft-margin", "--seed", "-1"), "--seed is -1"),
         (("list", "soft-margn"), "did you mean 'soft-margin'?"),
         (("list", "nowhere"), "There is no name called 'nowhere'; known: "),
-        ((*SOFT, "--set", "lamb=1"), "did you mean 'lam'? known: declare, lam, n, rescaling"),
+        ((*SOFT, "--set", "lamb=1"), "did you mean 'lam'? known: declare, intercept, lam, n, rescaling"),
         ((*SOFT, "--set", "lam=small"), "lam=small is not a number"),
         ((*SOFT, "--set", "lam"), "not of the form key=value"),
         ((*SOFT, "--set", "lam=-1"), "must be positive"),

@@ -102,12 +102,14 @@ def explain(certificate: Certificate, most: int = 10) -> Explanation:
 
     Raises
     ------
-    MissingCapability : the proof is a search tree, which has no dual weights
+    MissingCapability : the proof is a search tree or rests on slopes, neither of which has dual weights
     BadInput : `most` is no whole number from 1 on; a witness of the certificate is no output of its sample
     """
     checked_whole(1, most=most)
     if certificate.tree is not None:
         raise MissingCapability("This proof is a search tree, which has no dual weights; explain one of cuts.")
+    if certificate.slopes is not None:
+        raise MissingCapability("This proof rests on slopes of pairs, not on dual weights; explain one of cuts.")
     bounds = bounds_for(certificate.formulation, certificate.problem)
     if isinstance(bounds, SmoothBounds):
         return Tangents(certificate, bounds).explanation(most)
