@@ -20,6 +20,7 @@ import workbench as wb
 import workbench.command.terminal as terminal
 from workbench.backends import BACKENDS
 from workbench.command.cli import cli
+from workbench.command.solutions import train_loss
 from workbench.data.loading import load_problem
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import KINDS, present, registry
@@ -507,3 +508,8 @@ def test_a_farkas_ray_is_a_reference_for_learners_from_mistakes_only(cutbench):
     assert record["reference"]["status"] == "not separable"
     assert record["learners"][0]["verdict"] == "agrees"
     cutbench("crosscheck", "iris", "perceptron", "--learners", "subgradient", "--passes", 5, code=2)
+
+
+def test_a_mean_loss_is_a_share_only_where_no_loss_exceeds_one():
+    assert train_loss(0.0133, 1.0) == {"train error": "1.33 %"}
+    assert train_loss(1.0, 4.0) == {"train loss": "1 a sample"}

@@ -77,7 +77,8 @@ class FolderRun:
         remark = row.pop("own_status")
         row["learned"] = self.learned(solution)
         records.keep("solve", row | {"settings": self.settings, "history": solution.history}, self.folder)
-        terminal.emit(row) if self.as_json else print_solution(row, self.settings)
+        largest = float(max(self.data.max_loss, default=0.0))
+        terminal.emit(row) if self.as_json else print_solution(row, self.settings, largest)
         return solution_code(row, remark, self.folder)
 
     def learned(self, solution: Any) -> dict[str, Any]:
@@ -224,7 +225,8 @@ def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
     return values | source.get("settings", {})
 
 
-def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
+def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: float) -> None:
+    """largest : the greatest loss of an output."""
     size = f"{row['n_samples']} samples, {row['dim']} weights"
     lines = {
         "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
@@ -236,7 +238,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any]) -> None:
         **(alternating(row) if row["lower_kind"] == "none" else {}),
         "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         "workers": row.get("parallel"),
-        **train_loss(row["train_error"]),
+        **train_loss(row["train_error"], largest),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "rests on": "; ".join(row.get("conditional_on", ())),
         "note": NOTES["text" if "conditional_on" in row else row["lower_kind"]],
@@ -283,9 +285,9 @@ def alternating(row: Mapping[str, Any]) -> dict[str, str]:
     return ended | {"inner gap": f"{missed if row['unsolved'] else reached} {small(row['inner_gap'])}"}
 
 
-def train_loss(loss: float) -> dict[str, str]:
-    """The mean loss on the training samples; a share, in per cent, unless it exceeds 1."""
-    return {"train error": f"{100 * loss:.2f} %"} if loss <= 1 else {"train loss": f"{loss:.4g}"}
+def train_loss(loss: float, largest: float) -> dict[str, str]:
+    """The mean loss on the training samples; a share, in per cent, where no output's loss exceeds 1."""
+    return {"train error": f"{100 * loss:.2f} %"} if largest <= 1 else {"train loss": f"{loss:.4g} a sample"}
 
 
 def print_backends(rows: list[dict[str, Any]]) -> None:
