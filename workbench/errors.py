@@ -33,6 +33,12 @@ class BadInput(CutbenchError):
     """Data or a setting that no method could use."""
 
 
+class Undecided(BadInput):
+    """Input that is read as it should be, about which neither of two answers could be proven."""
+
+    exit_code = 3
+
+
 class UnknownName(CutbenchError):
     """A name that no registry holds; the message offers the nearest known one."""
 

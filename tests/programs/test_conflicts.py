@@ -119,5 +119,6 @@ def test_conflicts_by_chance_are_irreducible():
 
 def test_a_domain_that_a_bound_only_touches_is_no_crash():
     """1/t has no value at t ≤ 0, and no ray proves it: the rays of backends improve by nothing."""
-    with pytest.raises(wb.BadInput, match="Neither a contradiction nor a feasible point could be proven"):
+    with pytest.raises(wb.BadInput, match="Neither a contradiction nor a feasible point could be proven") as told:
         wb.infeasible(cp.Problem(cp.Minimize(cp.inv_pos(t)), [t <= 0]))
+    assert told.value.exit_code == 3, "the input was fine"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.errors import BadInput
+from workbench.errors import Undecided
 from workbench.programs.compiled import Compiled, compiled, labels
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
@@ -77,7 +77,7 @@ class Conflict:
 def infeasible(problem: Any, reading: str = "float", backend: str | None = None) -> Conflict | None:
     """Why a cp.Problem (or `Program`) has no solution, or None where it is proven to have one.
 
-    Raises what `prove` raises; `BadInput` where neither a contradiction nor a point could be proven.
+    Raises what `prove` raises; `Undecided`, a `BadInput`, where neither a contradiction nor a point could be proven.
     """
     if isinstance(problem, Program):
         return of_rows(problem, reading, backend)
@@ -161,9 +161,9 @@ def curved_atoms(expression: Any) -> list[Any]:
 
 
 def settled(proof: Proof) -> None:
-    """None if the proof shows a feasible point; else `BadInput`."""
+    """None if the proof shows a feasible point; else `Undecided`."""
     if not has_point(proof):
-        raise BadInput(f"Neither a contradiction nor a feasible point could be proven ({proof.remark or proof.kind}).")
+        raise Undecided(f"Neither a contradiction nor a feasible point could be proven ({proof.remark or proof.kind}).")
 
 
 def has_point(proof: Proof) -> bool:
