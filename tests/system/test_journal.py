@@ -617,8 +617,8 @@ import workbench as wb
 
 def problem():
     rng = np.random.default_rng(0)
-    y = np.arange(40) % 4
-    return wb.Multiclass(rng.normal(size=(40, 10)), y)
+    y = np.arange(80) % 4
+    return wb.Multiclass(rng.normal(size=(80, 30)), y)
 """
 
 
