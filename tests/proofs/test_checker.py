@@ -269,12 +269,8 @@ def test_a_matching_with_a_witness_far_out_is_one_sentence(witness, tmp_path):
 @pytest.fixture
 def tags(monkeypatch):
     """The class of CONTRIBUTING's recipe, in the registry as if its file stood in the folder."""
-    text = next(
-        p for p in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")] if "class Tags" in p.read_text()
-    )
-    source = next(piece for piece in text.read_text().split("```python\n") if "class Tags" in piece).split("```")[
-        0
-    ]
+    text = next(p for p in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")] if "class Tags" in p.read_text())
+    source = next(piece for piece in text.read_text().split("```python\n") if "class Tags" in piece).split("```")[0]
     scope = {"__name__": "tags"}
     exec(compile(source, "tags.py", "exec"), scope)
     monkeypatch.setitem(registry("output").objects, "tags", scope["Tags"])
