@@ -5,11 +5,10 @@ functions).
 from __future__ import annotations
 
 import itertools
-from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
-from chance.against import refusal
+from chance.against import limited, refusal
 from chance.certificates import certificates
 
 from workbench.proofs.checker.contracts import Structure
@@ -19,18 +18,6 @@ from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival
 from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
 from workbench.proofs.checker.program import structure_of
 from workbench.proofs.checker.whole import Whole, objects
-
-
-@contextmanager
-def limited(module, **limits):
-    kept = {name: getattr(module, name) for name in limits}
-    try:
-        for name, value in limits.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(module, name, value)
 
 
 def structure(name, **arrays):

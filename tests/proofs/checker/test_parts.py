@@ -5,32 +5,18 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from contextlib import contextmanager
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from chance.against import word
+from chance.against import limited, word
 from chance.certificates import certificates
 from chance.programs import programs
 
 from workbench.proofs.checker import archive, balls, contracts, whole
 from workbench.proofs.checker.faults import Malformed
 from workbench.proofs.checker.kinds import _vectors, cuts, program, tree
-
-
-@contextmanager
-def limited(module, **limits):
-    """Other limits for a while."""
-    kept = {name: getattr(module, name) for name in limits}
-    try:
-        for name, value in limits.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(module, name, value)
 
 
 def refused(call, *given):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-from chance.against import refusal, said
+from chance.against import limited, refusal, said
 from chance.certificates import WIDE
 from chance.programs import case_of
 
@@ -21,18 +20,6 @@ from workbench.proofs.checker.programs import PRIME, Claim, Finding, Numbers, ch
 from workbench.proofs.checker.programs import form as value_of
 
 INFINITE = float("inf")
-
-
-@contextmanager
-def limited(module, **limits):
-    kept = {name: getattr(module, name) for name in limits}
-    try:
-        for name, value in limits.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(module, name, value)
 
 
 def whole(rows):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from chance.against import about, check_ends, check_verdict, refusal, said
+from chance.against import about, check_ends, check_verdict, limited, refusal, said
 from chance.certificates import WIDE, case_of, certificates
 
 from workbench.proofs.checker.kinds import _boxes
@@ -92,12 +92,8 @@ def test_trees_prove_what_the_second_checker_finds():
         verdict = said(case)
         assert verdict.proven, case.name
         check_ends(case, verdict)
-        many = _boxes.MOST_AT_ONCE
-        try:
-            _boxes.MOST_AT_ONCE = 2
+        with limited(_boxes, MOST_AT_ONCE=2):
             assert said(case).ends == verdict.ends
-        finally:
-            _boxes.MOST_AT_ONCE = many
 
 
 @cache

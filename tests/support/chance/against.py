@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -71,3 +72,16 @@ def refusal(call: Any, *given: Any, **named: Any) -> str:
     except Malformed as error:
         return str(error)
     return ""
+
+
+@contextmanager
+def limited(module: Any, **limits: Any) -> Iterator[None]:
+    """Other limits of a module for a while."""
+    kept = {name: getattr(module, name) for name in limits}
+    try:
+        for name, value in limits.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(module, name, value)
