@@ -77,7 +77,6 @@ from workbench.contracts.problems import (
     SlackArgmax,
     SlackKernelled,
     Stored,
-    Tabled,
     Unsummable,
     enumerated,
 )
@@ -173,7 +172,6 @@ __all__ = [
     "Squared",
     "State",
     "Stored",
-    "Tabled",
     "Terms",
     "TextForm",
     "Trace",
