@@ -33,7 +33,13 @@ from workbench.solving.solve import solve
 
 PACKAGES = {"sklearn": "sklearn", "python": "pycrfsuite", "dlib": "dlib", "vowpal": "vowpalwabbit"}
 PACKAGES |= {"structsvm": "structsvm", "pytorch": "torchcrf", "liblinear": "liblinear", "skglm": "skglm"}
-PACKAGES |= {"chaine": "chaine", "dual": "dual_fw_svm", "sklearn-crfsuite": "sklearn_crfsuite", "jaxopt": "jaxopt"}
+PACKAGES |= {
+    "chaine": "chaine",
+    "dual": "dual_fw_svm",
+    "sklearn-crfsuite": "sklearn_crfsuite",
+    "jaxopt": "jaxopt",
+    "lightning": "lightning",
+}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "peers.md"
 
 
@@ -122,6 +128,8 @@ REACHED = {
     "skglm, linear scores": ("skglm", WeightedRisk(0.05), table("linear", False), 100, 1e-9),
     "jaxopt, three labels": ("jaxopt", SOFT, table("three", False), 2000, 1e-8),
     "jaxopt, two labels": ("jaxopt", SOFT, table("two", False), 2000, 1e-8),
+    "lightning, two labels": ("lightning", SOFT, table("two", False), 2000, 1e-9),
+    "lightning, linear scores": ("lightning", WeightedRisk(0.05), table("linear", False), 2000, 1e-9),
     "dual-fw-svm, blocks": ("dual-fw-svm-blocks", SOFT, table("two", False), 500, 1e-8),
     "dual-fw-svm, three labels": ("dual-fw-svm", SOFT, table("three", False), 5000, 3e-4),
     "dlib, three labels": ("dlib", SOFT, table("three"), 100, 1e-8),
@@ -293,6 +301,8 @@ REFUSED = [
     ("dual-fw-svm", SOFT, table("two"), "sample weights"),
     ("dual-fw-svm", SoftMargin(0.05, intercept=True), table("two", False), "regularizer"),
     ("liblinear-crammer-singer", SoftMargin(0.05, intercept=True), table("three", False), "SoftMargin with intercepts"),
+    ("lightning", SOFT, table("three", False), "two classes"),
+    ("lightning", SOFT, table("two"), "sample weights"),
     ("jaxopt", SOFT, table("three"), "sample weights"),
     ("jaxopt", LIKELY, table("three", False), "hinges"),
     ("dlib", LIKELY, table("three"), "cuts"),
