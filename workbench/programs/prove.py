@@ -24,7 +24,7 @@ from workbench.backends.simplex import installed
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
-from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
+from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, spread, vertex
 from workbench.programs.program import Exact, Program, exact
 from workbench.programs.quadratic import stationary
 from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
@@ -267,7 +267,7 @@ class Search:
         b = Ratios(self.e.b.whole[rows], self.e.b.unit)
         part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
         y = farkas(part) if len(rows) else None
-        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=spread(y, rows, self.e.shape[0]))
 
     def linear_rows(self) -> Proof | None:
         """The linear rows of a conic program contradict one another on their own."""
@@ -300,13 +300,15 @@ class Search:
         return ladder.upper_point(self.e, cone, rung, self.backend, self.left)
 
     def near(self) -> dict[str, Ratios]:
-        """With linear rows: the feasible point next to a backend's answer, which needs no interior."""
+        """With linear rows: the feasible point next to a backend's answer, which needs no interior, or any."""
         for name, answer in ladder.answers(self.program.cone, self.backend, self.left):
             self.by = name
             if np.isfinite(answer.x).all():
-                x = projected(self.e, answer.x)
-                return {} if x is None else {"x": x}
-        return {}
+                if (x := projected(self.e, answer.x)) is not None:
+                    return {"x": x}
+                break
+        x = feasible(self.e)
+        return {} if x is None else {"x": x}
 
     def climbed(self, point: Callable[[float], tuple[Ratios, ...] | None], *names: str) -> dict[str, Ratios]:
         """The vectors of the first rung from which the checker takes an end."""
@@ -394,21 +396,15 @@ def bent(e: Exact) -> Ratios:
     P = e.P.take(places, places).floats().toarray()
     size = np.sqrt(np.maximum(np.abs(np.diag(P)), np.abs(P).max() * 1e-12))
     vector = np.linalg.eigh(P / size[:, None] / size)[1][:, 0] / size
-    return embedded(ratios(vector / np.abs(vector).max()), places, e.shape[1])
+    return spread(ratios(vector / np.abs(vector).max()), places, e.shape[1])
 
 
 def bent_exactly(e: Exact) -> Ratios | None:
     """d with dᵀPd < 0, the first step of exact elimination whose pivot is negative."""
     places, n, P = np.unique(e.P.rows), e.shape[1], numbers_of(e).P
     block = e.P.take(places, places)
-    found = (embedded(minor, places, n) for k in range(len(places)) if (minor := wrong_minor(block, k)))
+    found = (spread(minor, places, n) for k in range(len(places)) if (minor := wrong_minor(block, k)))
     return next((d for d in found if form(P, (d.whole.tolist(), d.unit)) < 0), None)
-
-
-def embedded(values: Ratios, places: Any, size: int) -> Ratios:
-    whole = np.zeros(size, object)
-    whole[places] = values.whole
-    return Ratios(whole, values.unit)
 
 
 def wrong_minor(block: Any, k: int) -> Ratios | None:
