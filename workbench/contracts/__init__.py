@@ -78,7 +78,6 @@ from workbench.contracts.problems import (
     SlackArgmax,
     SlackKernelled,
     Stored,
-    Tabled,
     Unsummable,
     enumerated,
 )
@@ -175,7 +174,6 @@ __all__ = [
     "Squared",
     "State",
     "Stored",
-    "Tabled",
     "Terms",
     "TextForm",
     "Trace",
