@@ -143,9 +143,7 @@ def forged(problem, path, folder):
 def test_a_perceptron_leaves_alone_what_no_matching_outscores():
     problem = Matching([np.ones((1, 2, 1))], [TWICE], clipped=True)
     trace = wb.run(Perceptron(average="last"), Separation(), problem, passes=3)
-    assert (
-        trace.thetas[-1, 0] == 2.0
-    )  # once, at the tie of w = 0; then y_i outscores all
+    assert trace.thetas[-1, 0] == 2.0  # once, at the tie of w = 0; then y_i outscores all
 
 
 def test_files_predictions_and_words(tmp_path):
