@@ -68,7 +68,6 @@ MISFITS = {  # outputs that do not fit a formulation at all, and why
     **dict.fromkeys(itertools.product(SIGNED, REFUSALS.keys() - {"soft-margin"}), "of any sign"),
     **dict.fromkeys(itertools.product(UNLABELLED, OF_LABELS), "counts errors in labels"),
     **dict.fromkeys(itertools.product((*COMPLETE, "motif"), ["weighted-risk"]), "needs linear scores"),
-    **dict.fromkeys(itertools.product(("flow", "graph", "tree"), ["perceptron"]), "has no runner_up"),
     **dict.fromkeys(itertools.product({*COMPLETE, "linear", "motif"} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
     **dict.fromkeys(itertools.product((*COMPLETE, "linear"), LATENT), "hides no variables"),
 }

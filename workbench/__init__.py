@@ -52,6 +52,7 @@ _HOMES = {
     "nuclear_bound": "dyads.nuclear",
     "read_pairs": "data.pairs",
     "read_texts": "data.texts",
+    "Vocabulary": "data.texts",
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.backends import solve_cvxpy
-from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majorized, Problem, RunnerUp, SlackArgmax
+from workbench.contracts import (
+    Clipped,
+    Compact,
+    CutForm,
+    Enumerable,
+    Kernelled,
+    Majorized,
+    Problem,
+    RunnerUp,
+    SlackArgmax,
+)
 from workbench.objectives.regularizers import norm_of
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import load
@@ -77,7 +87,8 @@ def test_oracles_equal_enumeration_by_score(output, seed):
         scores, loss = problem.features(batch, outputs) @ w, problem.loss(batch, outputs)
         true = (problem.features(np.array([i]), problem.truth[[i]]) @ w)[0]
         others = np.where((outputs != problem.truth[i]).any(axis=1), scores, -np.inf)
-        values = {"plain": scores, "augmented": scores + loss, "slack": loss * (1 + scores - true), "other": others}
+        searched = others if isinstance(problem, Clipped) and problem.outside[i] else scores
+        values = {"plain": searched, "augmented": scores + loss, "slack": loss * (1 + scores - true), "other": others}
         for kind, best in found.items():
             if best is not None:
                 at = np.flatnonzero((outputs == best[i]).all(axis=1))

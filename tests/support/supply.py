@@ -60,6 +60,11 @@ WHY = {
     "ruff": "style",
     "pyright": "types",
     "build": "wheels, by night",
+    "twine": "the check of wheels before a release",
+    "jsonschema": "tests: certificates and records against their schemas",
+    "sphinx": "the documentation as web pages",
+    "myst-parser": "pages in Markdown for Sphinx",
+    "furo": "the look of the web pages",
 }
 
 

@@ -32,12 +32,12 @@ The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
-from workbench.errors import BadInput, checked_positive
+from workbench.errors import BadInput, checked_choice, checked_positive
 from workbench.objectives.costs import LearnedCost
 from workbench.objectives.factorings import (
     COUNTS,
@@ -166,6 +166,7 @@ class NormalizedCostLearning(CostLearning):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checked_choice(*get_args(Counts), counts=self.counts)
         if (self.counts == "baseline") != (self.baseline is not None):
             raise BadInput(
                 "counts=baseline and `baseline` belong together; give counts of errors, or a model's certificate, as "

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from workbench.contracts import Blocks, Floats, Row
+from workbench.errors import checked_choice
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
@@ -36,6 +37,11 @@ class KappaDifficulty(CostSettings):
     step_rule: Step = "cosine"
 
     monotone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_choice(*get_args(Difficulty), difficulty=self.difficulty)
+        checked_choice(*get_args(Step), step_rule=self.step_rule)
 
     def relations(self) -> Row:
         """None: an alternation has no optimum that a relation could move."""

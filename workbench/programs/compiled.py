@@ -19,7 +19,8 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.program import Program, printed, program_of
-from workbench.programs.roundings import Canonical, atoms, roots, roundings, shortened
+from workbench.programs.roundings import Canonical, atoms, roots, roundings
+from workbench.programs.words import worded
 
 
 class Compiled(NamedTuple):
@@ -157,7 +158,7 @@ def check_problem(problem: Any) -> None:
 
 def labels(problem: Any) -> list[str]:
     """For each constraint the user's label, else its expression; where several are the same, with its number."""
-    found = [printed(each.label or shortened(str(each)) or "constraint") for each in problem.constraints]
+    found = [printed(each.label or worded(each) or "constraint") for each in problem.constraints]
     return [f"{name} (constraint {k + 1})" if found.count(name) > 1 else name for k, name in enumerate(found)]
 
 

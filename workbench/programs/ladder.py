@@ -111,6 +111,19 @@ def priced(e: Exact, cone: ConeProgram, w: Floats, y: Floats) -> tuple[Ratios, R
     return Ratios(point, found.unit), Ratios(whole, found.unit * fixed.unit)
 
 
+def nearly_farkas(e: Exact, cone: ConeProgram, ray: Floats) -> tuple[Ratios, Ratios] | None:
+    """w, y = t · ray with Pw + Aᵀy ≈ 0, corrected, where rows nearly contradict one another: bᵀy < 0, Aᵀy small.
+
+    The end −½wᵀPw − bᵀy is the largest of all t: (bᵀy)² / 2wᵀPw, huge where Aᵀy is a rounding error.
+    """
+    if not (depth := -(cone.b @ ray)) > NOTHING * np.abs(ray).max(initial=0.0):
+        return None
+    y, P = np.maximum(ray / depth, np.where(np.arange(len(ray)) < cone.zero, -np.inf, 0.0)), cone.P.toarray()
+    w = np.linalg.lstsq(P, -(cone.A.T @ y), rcond=None)[0]
+    curved = float(w @ P @ w)
+    return priced(e, cone, w / curved, y / curved) if curved > NOTHING else None
+
+
 def conic_farkas(e: Exact, cone: ConeProgram, ray: Floats, epsilon: float) -> Ratios | None:
     """y near the ray with Aᵀy = 0, bᵀy = −1 exactly; without ε its faint entries count as 0, on the cones' boundary."""
     m, n = e.shape

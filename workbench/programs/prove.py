@@ -18,19 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arithmetic.matrices import floats, solved
-from workbench.arithmetic.rationals import Ratios, ratios
+from workbench.arithmetic.matrices import floats
+from workbench.arithmetic.rationals import Ratios
 from workbench.backends.simplex import installed
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
-from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
+from workbench.programs.curvature import bent, bent_exactly, factor
+from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, spread, vertex
 from workbench.programs.program import Exact, Program, exact
 from workbench.programs.quadratic import stationary
 from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
-from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
+from workbench.proofs.checker.programs import Claim, Finding, Numbers, check
 from workbench.proofs.exact import above, below, nearest, text
 
 UNKNOWN = "unknown"
@@ -267,7 +268,7 @@ class Search:
         b = Ratios(self.e.b.whole[rows], self.e.b.unit)
         part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
         y = farkas(part) if len(rows) else None
-        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=spread(y, rows, self.e.shape[0]))
 
     def linear_rows(self) -> Proof | None:
         """The linear rows of a conic program contradict one another on their own."""
@@ -285,28 +286,39 @@ class Search:
         else:
             x = self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
         wy = self.climbed(lambda rung: ladder.lower_point(self.e, cone, rung, self.backend, self.left), "w", "y")
-        vectors = x | wy
+        vectors = x | (wy or self.nearly())
         if not vectors:
             return None
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
-        sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
+        sides = [side for side, has in zip(names, (x, vectors.get("y")), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
-        if self.program.linear:
+        if self.program.linear and not x:
             why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
+
+    def nearly(self) -> dict[str, Ratios]:
+        """A lower end from what a backend takes for a contradiction, where it is one up to rounding only."""
+        for name, answer in ladder.answers(self.program.cone, self.backend, self.left) if self.curved else ():
+            found = ladder.nearly_farkas(self.e, self.program.cone, answer.z) if np.isfinite(answer.z).all() else None
+            if answer.infeasible and found and self.concluded("bounded", w=found[0], y=found[1]):
+                self.by = name
+                return {"w": found[0], "y": found[1]}
+        return {}
 
     def upper_point(self, cone: Any, rung: float) -> Ratios | None:
         return ladder.upper_point(self.e, cone, rung, self.backend, self.left)
 
     def near(self) -> dict[str, Ratios]:
-        """With linear rows: the feasible point next to a backend's answer, which needs no interior."""
+        """With linear rows: the feasible point next to a backend's answer, which needs no interior, or any."""
         for name, answer in ladder.answers(self.program.cone, self.backend, self.left):
             self.by = name
             if np.isfinite(answer.x).all():
-                x = projected(self.e, answer.x)
-                return {} if x is None else {"x": x}
-        return {}
+                if (x := projected(self.e, answer.x)) is not None:
+                    return {"x": x}
+                break
+        x = feasible(self.e)
+        return {} if x is None else {"x": x}
 
     def climbed(self, point: Callable[[float], tuple[Ratios, ...] | None], *names: str) -> dict[str, Ratios]:
         """The vectors of the first rung from which the checker takes an end."""
@@ -369,59 +381,6 @@ def numbers_of(e: Exact) -> Numbers:
 
 def vector_of(vector: tuple[list[int], int]) -> Ratios:
     return Ratios(np.array([*vector[0], None], object)[:-1], vector[1])
-
-
-def factor(e: Exact) -> tuple[list[int], int] | None:
-    """A float Cholesky factor of P less a little of its diagonal, for `semidefinite`; None where there is none."""
-    places = np.unique(e.P.rows)
-    P = e.P.take(places, places).floats().toarray()
-    diagonal = np.diag(P)
-    if (diagonal <= 0).any() or not np.isfinite(P).all():
-        return None
-    scale = np.exp2(np.round(np.log2(diagonal) / 2))
-    scaled = P / scale[:, None] / scale
-    try:
-        root = np.linalg.cholesky(scaled - 1e-12 * len(P) * np.eye(len(P))) * scale[:, None]
-    except np.linalg.LinAlgError:
-        return None
-    found = ratios(root.ravel())
-    return found.whole.tolist(), found.unit
-
-
-def bent(e: Exact) -> Ratios:
-    """A direction of least curvature: an eigenvector of P, scaled to a diagonal of ones."""
-    places = np.unique(e.P.rows)
-    P = e.P.take(places, places).floats().toarray()
-    size = np.sqrt(np.maximum(np.abs(np.diag(P)), np.abs(P).max() * 1e-12))
-    vector = np.linalg.eigh(P / size[:, None] / size)[1][:, 0] / size
-    return embedded(ratios(vector / np.abs(vector).max()), places, e.shape[1])
-
-
-def bent_exactly(e: Exact) -> Ratios | None:
-    """d with dᵀPd < 0, the first step of exact elimination whose pivot is negative."""
-    places, n, P = np.unique(e.P.rows), e.shape[1], numbers_of(e).P
-    block = e.P.take(places, places)
-    found = (embedded(minor, places, n) for k in range(len(places)) if (minor := wrong_minor(block, k)))
-    return next((d for d in found if form(P, (d.whole.tolist(), d.unit)) < 0), None)
-
-
-def embedded(values: Ratios, places: Any, size: int) -> Ratios:
-    whole = np.zeros(size, object)
-    whole[places] = values.whole
-    return Ratios(whole, values.unit)
-
-
-def wrong_minor(block: Any, k: int) -> Ratios | None:
-    """(−P_SS⁻¹P_Sk, 1) for S the first k rows: dᵀPd is the k-th pivot of elimination."""
-    first, last = np.arange(k), block.take(columns=np.array([k])).take(rows=np.arange(k))
-    right = np.zeros(k, object)
-    right[last.rows] = -last.whole
-    head = solved(block.take(first, first), Ratios(right, last.unit)) if k else Ratios(right, 1)
-    if head is None:
-        return None
-    whole = np.zeros(block.shape[0], object)
-    whole[:k], whole[k] = head.whole, head.unit
-    return Ratios(whole, head.unit)
 
 
 def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:
