@@ -51,12 +51,35 @@ def alarm(seconds: float, raised: type[BaseException] = Late) -> Iterator[None]:
 
 
 @contextmanager
-def quiet_destructors() -> Iterator[None]:
-    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception."""
+def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Iterator[None]:
+    """`alarm` by the seconds that this process's processor works; such alarms do not nest."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        raise raised
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
+    try:
+        with quiet_destructors(raised):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@contextmanager
+def quiet_destructors(*others: type[BaseException]) -> Iterator[None]:
+    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception.
+
+    others : what alarms raise besides `Late` and `TimeIsUp`
+    """
     before = sys.unraisablehook
 
     def hook(dropped: Any) -> None:
-        if not isinstance(dropped.exc_value, Late | TimeIsUp):
+        if not isinstance(dropped.exc_value, (Late, TimeIsUp, *others)):
             before(dropped)
 
     sys.unraisablehook = hook
