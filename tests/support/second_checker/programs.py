@@ -129,10 +129,6 @@ class Program:
         need(
             not labels or output in ("multiclass", "dyads", "chain"), f"{self.name} is for multiclass, dyads and chain"
         )
-        need(
-            self.name != "perceptron" or output not in ("tree", "flow", "graph"),
-            "perceptron has no such runner-up",
-        )
         need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
         if output == "graph" and self.data.oracle not in ("exact", "enclosed"):
             raise Unknown(f"a {self.data.oracle} oracle")
