@@ -62,15 +62,15 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 LATENT = ("latent-ssvm", "self-paced-latent")
+HIDING = ("motif", "views")
 COMPLETE = ("chain", "dyads", "flow", "graph", "matching", "multiclass", "multilabel", "structured", "tree")
-UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree")
+UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree", "views")
 SIGNED = ("graph",)  # their r is λ/2 ‖w‖² on a cone
 MISFITS = {  # outputs that do not fit a formulation at all, and why
     **dict.fromkeys(itertools.product(SIGNED, REFUSALS.keys() - {"soft-margin"}), "of any sign"),
     **dict.fromkeys(itertools.product(UNLABELLED, OF_LABELS), "counts errors in labels"),
-    **dict.fromkeys(itertools.product((*COMPLETE, "motif"), ["weighted-risk"]), "needs linear scores"),
-    **dict.fromkeys(itertools.product(("flow", "graph", "tree"), ["perceptron"]), "has no runner_up"),
-    **dict.fromkeys(itertools.product({*COMPLETE, "linear", "motif"} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
+    **dict.fromkeys(itertools.product((*COMPLETE, *HIDING), ["weighted-risk"]), "needs linear scores"),
+    **dict.fromkeys(itertools.product({*COMPLETE, "linear", *HIDING} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
     **dict.fromkeys(itertools.product((*COMPLETE, "linear"), LATENT), "hides no variables"),
 }
 

@@ -61,6 +61,7 @@ WHY = {
     "ruff": "style",
     "pyright": "types",
     "build": "wheels, by night",
+    "atheris": "the fuzzer of parsers, by night",
     "twine": "the check of wheels before a release",
     "jsonschema": "tests: certificates and records against their schemas",
     "sphinx": "the documentation as web pages",

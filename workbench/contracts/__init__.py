@@ -47,6 +47,7 @@ from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Asking,
     BoundedFeatures,
+    Clipped,
     Compact,
     CompactHinge,
     Conditional,
@@ -107,6 +108,7 @@ __all__ = [
     "Blocks",
     "BoundedFeatures",
     "Change",
+    "Clipped",
     "Compact",
     "CompactHinge",
     "Conditional",

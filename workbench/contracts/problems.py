@@ -410,6 +410,17 @@ class Missing(Protocol):
 
 
 @runtime_checkable
+class Clipped(Protocol):
+    """A problem some of whose true outputs are none that its predictions search: their hinges are clipped at 0.
+
+    outside : (n,) for which samples. There y_i joins the outputs of the sample as itself, with the cut 0: the argmax
+        with the loss may answer y_i, the argmax without the loss does not
+    """
+
+    outside: NDArray[np.bool_]
+
+
+@runtime_checkable
 class Signed(Protocol):
     """A problem that admits only w_j ≥ 0 for the features j of the mask `signed` (d,)."""
 
