@@ -371,13 +371,6 @@ class Hinting(Protocol):
 
 
 @runtime_checkable
-class Tabled(Protocol):
-    """A problem that keeps how a file named its inputs: svmlight's first index, the names of a CSV, or None."""
-
-    columns: int | list[str] | None
-
-
-@runtime_checkable
 class Naming(Protocol):
     """A problem that names its weights in the user's words."""
 
