@@ -19,7 +19,17 @@ from workbench.registries import registry, settings_of
 pytest.importorskip("matplotlib")
 FIGURES = registry("figure").names()
 SMALL = {"n": 24, "passes": 30, "gap": 0.1, "instances": 2, "starts": 2}
-SMALL |= {"patience": 0.004, "size": 10, "only": "digits", "splits": 4, "rounds": 4}
+SMALL |= {
+    "patience": 0.004,
+    "size": 10,
+    "only": "digits",
+    "splits": 4,
+    "rounds": 4,
+    "scales": 2,
+    "lams": 2,
+    "ranks": 2,
+    "tasks": 6,
+}
 
 
 @cache
