@@ -29,13 +29,14 @@ from workbench.solving.masters.master import GramMaster
 from workbench.system import memory
 from workbench.system.alarm import Late, TimeIsUp, alarm, time_limit
 from workbench.system.journal import CHECKPOINT, LINES, Journal
+from workbench.system.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
 if str(SUPPORT) not in sys.path:
     sys.path.insert(0, str(SUPPORT))
 
-from reliability import hostile  # noqa: E402  found by the line above
+from reliability import hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
 from reliability.runs import clouds, scaled  # noqa: E402
@@ -253,6 +254,16 @@ def test_no_alarm_is_lost_and_none_is_left_behind():
         assert sys.unraisablehook is hook
     assert rings > 60
     time.sleep(5e-3)
+
+
+def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
+    """A time limit ended the asking: the process that still works found its pipe closed, and printed a traceback."""
+    process = Process(slowly)
+    process.ask({"seconds": 0.0}, {})
+    with pytest.raises(TimeIsUp), time_limit(0.1):
+        process.ask({"seconds": 0.4}, {})
+    assert not process.alive
+    assert capfd.readouterr().err == ""
 
 
 def test_an_alarm_leaves_the_timers_of_others():
