@@ -172,3 +172,12 @@ def test_a_clean_run_ends_near_the_optimum_or_after_five_seconds(monkeypatch, ex
     monkeypatch.setattr(controls, "seems_settled", lambda *told: False)
     controls.clean(BCFW(), here, 3, 101, 1e-4)
     assert told == [False, ends]
+
+
+def test_two_clean_runs_of_every_solver_that_fits_are_asked_and_one_is_enough(monkeypatch):
+    asked = ending(monkeypatch, 1.0, settled=True, only=102)
+    assert excused()  # the other one arrives
+    names = {name for name, _, _ in asked}
+    assert {"bcfw", "subgradient"} <= names
+    assert sorted(asked) == sorted((name, 100, seed) for name in names for seed in (101, 102))
+    assert CleanRun(np.array([1.0, 2.0, 3.0]), np.array([5.0, 4.0, 3.0]), False).end == 3.0
