@@ -98,7 +98,11 @@ KEYS = {
         *("oracle_share", "master_share", "oracle_pass_ms", "oracle_passes"),
     },
     "alignment": {
-        *(f"{m}_{key}" for m in ("learned", "dice", "ones", "centred") for key in ("aer", "precision", "recall")),
+        *(
+            f"{m}_{key}"
+            for m in ("learned", "dictionary", "dice", "ones", "centred")
+            for key in ("aer", "precision", "recall")
+        ),
         *("limit_aer", "words", "pairs", "folds", "gap", "chosen_lams", "chosen_prices", "chosen_thresholds", "rows"),
     },
     "instances": {"tried", "agreed", "failed", "rows", "failures"},

@@ -66,7 +66,7 @@ def test_two_histories_must_say_so():
     assert heard(first, further).verdict == NOT_CONVERGED
     found = late(first, further, said(DISAGREES, "ended", passes=1600.0))
     assert (found.verdict, found.rule, found.excess) == (DISAGREES, "ended", 2.0)
-    assert found.reason.endswith("; 100 passes end 2.0e+00 above.")
+    assert found.reason == "After 1600 passes it is far; the 100 asked for end 2.0e+00 above."
     for last in (said(absolute=0.5, passes=1600.0), said(NOT_CONVERGED, "history", passes=1600.0)):
         assert late(first, further, last).verdict == NOT_CONVERGED
     assert not enough(first, further)

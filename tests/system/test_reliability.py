@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +167,7 @@ def test_sizes(text, size):
     assert memory.size_of(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "2", "-1G", "1e9", "nan", "GiB", "2 XB"])
+@pytest.mark.parametrize("text", ["", "2", "-1G", "1e9", "nan", "GiB", "2 XB", "9" * 400, "9999999T"])
 def test_sizes_that_are_none(text):
     with pytest.raises(BadInput, match="give a size of at least 256MiB, such as 2GiB"):
         memory.size_of(text)
@@ -233,6 +234,42 @@ def test_alarms_nest():
             time.sleep(5)
         assert 25 < signal.getitimer(signal.ITIMER_REAL)[0] < 30
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_no_alarm_is_lost_and_none_is_left_behind():
+    """Rings while alarms are set and taken away: the outer alarm goes off once, in time, and nothing after."""
+    handler, hook, rings = signal.getsignal(signal.SIGALRM), sys.unraisablehook, 0
+    for length in np.random.default_rng(0).uniform(1e-3, 0.03, 60):
+        began = time.monotonic()
+        with pytest.raises(TimeIsUp), time_limit(length):  # noqa: PT012  (the loop has no end)
+            while True:
+                with suppress(Late), alarm(3e-5):
+                    rings += 1
+                with suppress(Late), alarm(max(length - (time.monotonic() - began), 1e-6)):
+                    rings += 1
+                assert time.monotonic() - began < 20
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        assert signal.getsignal(signal.SIGALRM) is handler
+        assert sys.unraisablehook is hook
+    assert rings > 60
+    time.sleep(5e-3)
+
+
+def test_an_alarm_leaves_the_timers_of_others():
+    heard = []
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with alarm(30.0):
+            time.sleep(0.1)
+        assert len(heard) == 1
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Late), alarm(0.01):
+            time.sleep(5)
+        time.sleep(0.2)
+        assert len(heard) == 2
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path):
