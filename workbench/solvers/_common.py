@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workbench.contracts import CutForm, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
+
+Late = Callable[[], bool]  # whether the time is over, asked between pieces of a pass
+
+
+def never() -> bool:
+    return False
 
 
 def checked_average(average: str) -> None:
