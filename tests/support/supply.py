@@ -48,6 +48,7 @@ WHY = {
     "liblinear-official": "peer of labels",
     "skglm": "peer of two labels",
     "dual-fw-svm": "peer of labels",
+    "jaxopt": "peer of labels; needs JAX",
     "benchopt": "the benchmark in its format",
     "motmetrics": "MOTA and IDF1",
     "networkx": "references of flows and graphs in tests; motile",
@@ -60,6 +61,12 @@ WHY = {
     "ruff": "style",
     "pyright": "types",
     "build": "wheels, by night",
+    "atheris": "the fuzzer of parsers, by night",
+    "twine": "the check of wheels before a release",
+    "jsonschema": "tests: certificates and records against their schemas",
+    "sphinx": "the documentation as web pages",
+    "myst-parser": "pages in Markdown for Sphinx",
+    "furo": "the look of the web pages",
 }
 
 

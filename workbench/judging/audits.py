@@ -129,8 +129,8 @@ def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
     found: list[Finding] = []
     for name, each in AUDITS.items() if not isinstance(reference.formulation, Search) else ():
         try:
-            hooks.allowance.spend()
-            found += each(hooks, reference)
+            with hooks.allowance.held():
+                found += each(hooks, reference)
         except OutOfTime:
             hooks.allowance.skipped.append(name)
     return found
