@@ -80,7 +80,9 @@ def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     assert enough(said(), said(AGREES, "optimum"))
 
 
-@pytest.mark.parametrize(("doubling", "asked"), [(0.999 * LITTLE, True), (1.001 * LITTLE, False), (np.nan, False)])
+@pytest.mark.parametrize(
+    ("doubling", "asked"), [(0.999 * LITTLE, True), (LITTLE, False), (1.001 * LITTLE, False), (np.nan, False)]
+)
 def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doubling, asked):
     """Unless its trend leads there soon."""
     further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
