@@ -36,14 +36,15 @@ fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 matrix: $(VENV)/installed  ## every formulation on every structure, every row of docs/sources.md
 	CUTBENCH_NIGHTLY=1 $(BIN)/python -m pytest tests/command/test_matrix.py tests/test_sources.py
 
-parsers: $(VENV)/installed  ## every parser on damaged files, for ten minutes of CPU
+parsers: $(VENV)/nightly  ## every parser on damaged files, for ten minutes of CPU, and under a fuzzer for eight
 	$(BIN)/python tests/nightly/parsers.py 600
+	$(BIN)/python tests/nightly/guided.py 60
 
 reliability: $(VENV)/installed  ## runs under fire, hostile files, limits, and 10,000 solves in one process
 	$(BIN)/cutbench bench reliability --set kills=1000 --set soak=1
 
-mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, and expect a test to fail
-	$(BIN)/python tests/nightly/mutation.py
+mutation: $(VENV)/installed  ## plant faults in the modules that make proofs and verdicts, and expect a test to fail
+	$(BIN)/python tests/nightly/mutation.py $(MODULES)
 
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'

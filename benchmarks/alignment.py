@@ -9,6 +9,8 @@ Dice's coefficient counts words, not links, over all pairs, those held out inclu
 
     learned   soft margin; λ and the price c⁻ of a missed link by their AER on the next fold, then once
               more on all training folds
+    dictionary the same with one feature more, whether the two words are linked in another training pair: the lecture's
+              1[(j, k) in dictionary]; no link of a pair that is tested or chosen on enters
     dice      heaviest matching for dice − τ; τ and which of the two Dice features, by AER on the training folds
     ones      heaviest matching for the sum of all features: every weight is 1
     centred   the same for features of mean 0 and variance 1 over all edges
@@ -17,13 +19,15 @@ Dice's coefficient counts words, not links, over all pairs, those held out inclu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.contracts import Floats, Ints
-from workbench.data.datasets import Bitext, MissingData, hansards, made_bitext
+from workbench.data.datasets import Bitext, MissingData, hansards, in_dictionary, made_bitext
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput
 from workbench.formulations.soft_margin import SoftMargin
@@ -39,7 +43,7 @@ def alignment(n: int | None = None, folds: int = 5, gap: float = 1e-4, seed: int
 
     words         hansards, or generated (synthetic-bitext) if the data are not at hand
     pairs, folds  how many sentence pairs, in how many parts;  gap : the proven gap of every solve
-    METHOD_aer, METHOD_precision, METHOD_recall   for learned, dice, ones, centred, limit
+    METHOD_aer, METHOD_precision, METHOD_recall   for learned, dictionary, dice, ones, centred, limit
     chosen_lams, chosen_prices, chosen_thresholds   by fold
     rows          the same numbers, one object a method
     """
@@ -55,6 +59,7 @@ def alignment(n: int | None = None, folds: int = 5, gap: float = 1e-4, seed: int
     dices = {(c, t): counts(pairs, aligned(problem, dense[:, c] - t)) for c, t in product(DICE, THRESHOLDS)}
     tallies = {
         "learned": np.zeros((problem.n_samples, 4)),
+        "dictionary": np.zeros((problem.n_samples, 4)),
         "dice": np.zeros((problem.n_samples, 4)),
         "ones": counts(pairs, aligned(problem, dense.sum(axis=1))),
         "centred": counts(pairs, aligned(problem, centred)),
@@ -63,13 +68,9 @@ def alignment(n: int | None = None, folds: int = 5, gap: float = 1e-4, seed: int
     chosen = []
     for k in range(folds):
         test, inner = fold == k, fold == (k + 1) % folds
-        settings = {
-            setting: counts(pairs, learned(problem, ~(test | inner), *setting, gap))
-            for setting in product(LAMS, PRICES)
-        }
-        lam, price = min(settings, key=lambda setting: error_rate(settings[setting][inner]))
+        lam, price, tallies["learned"][test] = tuned(lambda _: problem, pairs, test, inner, gap)
+        _, _, tallies["dictionary"][test] = tuned(lambda used: looked_up(problem, pairs, used), pairs, test, inner, gap)
         threshold = min(dices, key=lambda setting: error_rate(dices[setting][~test]))
-        tallies["learned"][test] = counts(pairs, learned(problem, ~test, lam, price, gap))[test]
         tallies["dice"][test] = dices[threshold][test]
         chosen.append((lam, price, threshold[1]))
     record: dict[str, Any] = {"words": words, "pairs": problem.n_samples, "folds": folds, "gap": gap}
@@ -83,9 +84,35 @@ def alignment(n: int | None = None, folds: int = 5, gap: float = 1e-4, seed: int
 def bitext(n: int | None) -> tuple[str, Bitext, Matching]:
     """What the sentence pairs are, the pairs, and the problem of their sure links, or of generated ones."""
     try:
-        return "hansards", hansards(), load_problem("hansards")(n=n)
+        pairs = hansards()
+        return "hansards", Bitext(*(each[:n] for each in pairs)), load_problem("hansards")(n=n)
     except MissingData:
         return "generated", made_bitext(n or 60), load_problem("synthetic-bitext")(n=n or 60)
+
+
+def tuned(
+    problem: Callable[[NDArray[np.bool_]], Matching], pairs: Bitext, test: Any, inner: Any, gap: float
+) -> tuple[float, float, Floats]:
+    """λ and c⁻ by the AER of `inner`, which is left out for that, and the counts of `test`, learned from all the rest.
+
+    problem : from the pairs learned from, a mask (n,), to the problem, whose features may depend on their links
+    """
+    fewer, most = problem(~(test | inner)), problem(~test)
+    settings = {
+        setting: counts(pairs, learned(fewer, ~(test | inner), *setting, gap)) for setting in product(LAMS, PRICES)
+    }
+    lam, price = min(settings, key=lambda setting: error_rate(settings[setting][inner]))
+    return lam, price, counts(pairs, learned(most, ~test, lam, price, gap))[test]
+
+
+def looked_up(problem: Matching, pairs: Bitext, used: NDArray[np.bool_]) -> Matching:
+    """The problem with one feature more: whether the words are linked in another of the `used` sentence pairs."""
+    known = [table.ravel() for table in in_dictionary(pairs, used)]
+    edges = np.column_stack([problem.edges.toarray(), np.concatenate(known)])
+    tables = np.split(edges, problem.starts[1:-1])
+    gold = [links_of(row) for row in problem.truth]
+    shapes = np.stack([problem.heights, problem.widths], axis=1)
+    return Matching(tables, gold, problem.false_positive, problem.false_negative, problem.weights, shapes)
 
 
 def learned(problem: Matching, used: Any, lam: float, price: float, gap: float) -> list[Ints]:

@@ -2,6 +2,7 @@
 
     kills          runs of every kind, killed, interrupted, on broken disks, and continued     kills=N
     input          bad and extreme files, arrays and settings
+    entries        damaged files and bad options at every entry of the command line
     limits         commands and backends under limits of time and memory
     oracles        oracles with a fault, through the door of three functions
     backends       backends that lie, crash or hang
@@ -33,6 +34,7 @@ SUPPORT = ROOT / "tests" / "support"
 CATEGORIES = {
     "kills": "fire",
     "input": "inputs",
+    "entries": "entries",
     "limits": "limits",
     "oracles": "oracles",
     "backends": "backends",

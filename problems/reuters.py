@@ -1,4 +1,4 @@
-"""Newswire stories of Reuters, eight topics of very unequal size (R8), as tf-idf unigrams.
+"""Texts as tf-idf unigrams: your own (`text`), newswire stories of Reuters, and made-up ones.
 
 A word is a run of letters a–z and digits in the text, in lower case. With t the number of times that word j
 occurs in story i, N the stories learned from, and N_j those of them that hold word j,
@@ -6,25 +6,23 @@ occurs in story i, N the stories learned from, and N_j those of them that hold w
     x_ij = t · (1 + log((1 + N)/(1 + N_j))),      then x_i ← x_i/‖x_i‖₂       (a story of unknown words is 0)
 
 The vocabulary, its order (that of the alphabet) and N_j are those of the stories learned from, whatever the
-split: split=test has the same features, and the same classes, as the first n stories of split=train. Words in
-fewer than min_count of these stories are left out. All 5,485 stories have 19,982 words, d = 8 × 19,982 = 159,856.
+split: split=test has the same features, and the same classes, as the stories of split=train. Words in fewer than
+min_count of these stories are left out. Weights keep their vocabulary: `cutbench predict RUN NEW` reads new texts.
+
+    text             your own: a folder with a folder a label, or lines label<TAB>text; see `cutbench list text`
+    reuters          R8, eight topics of very unequal size: 5,485 stories, 19,982 words, d = 8 × 19,982 = 159,856
+    synthetic-text   made up, of any size
 
 φ(x, y) = e_y ⊗ x without a constant; cost learning brings biases of its own.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
 
 import workbench as wb
-
-WORD = re.compile(r"[a-z0-9]+")
 
 
 def reuters(
@@ -41,18 +39,20 @@ def reuters(
 
 def synthetic_text(
     n: int = 200, split: Literal["train", "test"] = "train", seed: int = 0, labels: int = 5, min_count: int = 1,
-    words: int = 400, length: int = 40,
+    words: int = 400, length: int = 40, shape: Literal["falling", "newsgroups", "r52"] = "falling",
 ) -> wb.Multiclass:  # fmt: skip
     """n made-up stories (`wb.datasets.made_stories`) in the same features; split=test has n others.
 
-    n=11314, labels=20, words=57000, length=160 have the size of 20 Newsgroups: 42,000 words, d = 840,000.
+    shape : shares of topics: falling (of `labels` topics the r-th ∝ 1/r), or as in 20 Newsgroups or R52, whatever
+    `labels` is
+    n=11314, shape=newsgroups, words=57000, length=160 have the size of 20 Newsgroups: 42,000 words, d = 840,000.
     """
     if min(n, labels, words) < 2 or length < 5:
         raise wb.BadInput(
             f"n={n} stories of {labels} topics, {words} words and length {length} make no problem; "
             "choose n, labels and words at least 2, and length at least 5."
         )
-    made = wb.datasets.made_stories(2 * n, seed, labels, words, length)
+    made = wb.datasets.made_stories(2 * n, seed, labels, words, length, "" if shape == "falling" else shape)
     learned, other = (wb.datasets.Stories(made.topics[part], made.texts[part]) for part in (slice(n), slice(n, None)))
     return tfidf_problem(learned, other if split == "test" else learned, min_count)
 
@@ -81,27 +81,11 @@ def text(
 
 def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_count: int) -> wb.Multiclass:
     """The stories `asked`, in the features and classes of those `learned`."""
-    if min_count < 1:
-        raise wb.BadInput(f"min_count={min_count}; a word is counted from one story on, min_count=1.")
-    counts = [Counter(WORD.findall(text.lower())) for text in learned.texts]
-    holding = Counter(word for count in counts for word in count)
-    words = sorted(word for word, stories in holding.items() if stories >= min_count)
-    if not words:
-        raise wb.BadInput(f"No word occurs in min_count={min_count} of {len(counts)} stories; lower it.")
-    idf = {word: 1 + math.log((1 + len(counts)) / (1 + holding[word])) for word in words}
-    column = {word: j for j, word in enumerate(words)}
-    classes = np.unique(learned.topics)
+    vocabulary, classes = wb.Vocabulary.of(learned.texts, min_count), np.unique(learned.topics)
     if unknown := set(asked.topics) - set(classes.tolist()):
         raise wb.BadInput(f"No story learned from has the topic {min(unknown)!r}; learn from more of them, larger n.")
-    rows = counts if asked is learned else [Counter(WORD.findall(text.lower())) for text in asked.texts]
-    entries = [(i, column[word], times * idf[word]) for i, row in enumerate(rows) for word, times in row.items()
-               if word in column]  # fmt: skip
-    i, j, x = (np.array(part) for part in zip(*entries, strict=True)) if entries else np.empty((3, 0))
-    norms = np.sqrt(np.bincount(i.astype(int), x * x, len(rows)))
-    shape = len(rows), len(words)
-    X = sparse.csr_array((x / norms[i.astype(int)], (i.astype(int), j.astype(int))), shape=shape)
-    problem = wb.Multiclass(X, asked.topics, classes=classes)
-    problem.columns = words
+    problem = wb.Multiclass(vocabulary.rows(asked.texts), asked.topics, classes=classes)
+    problem.columns, problem.idf = vocabulary
     return problem
 
 

@@ -52,6 +52,8 @@ _HOMES = {
     "nuclear_bound": "dyads.nuclear",
     "read_pairs": "data.pairs",
     "read_texts": "data.texts",
+    "Vocabulary": "data.texts",
+    "read_fasta": "data.fasta",
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",

@@ -1,7 +1,8 @@
 """The errors that a user can cause; the message is one sentence: what is wrong, where, and one fix.
 
 All derive from `CutbenchError`, a `ValueError`, so a caller catches one class, and the command line prints one line and
-exits with `exit_code`. `checked_positive` checks settings such as λ, `checked_whole` counts and seeds.
+exits with `exit_code`. `checked_positive` checks settings such as λ, `checked_whole` counts and seeds,
+`checked_choice` words, `checked_switch` what is true or false.
 """
 
 from __future__ import annotations
@@ -12,6 +13,12 @@ from numbers import Integral, Real
 from typing import Any
 
 LONGEST = 2000  # characters of a message; a cell of a user's file, which a message quotes, can have millions
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 round`, `2 rounds`, `2 entries`."""
+    ending = noun.removesuffix("y") + "ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else ending}"
 
 
 def printable(message: str) -> str:
@@ -125,6 +132,20 @@ def checked_positive(**settings: Any) -> None:
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not 1e-100 <= plain(value) <= 1e100:
             raise BadInput(f"{name} is {value!r}; it must be positive, from 1e-100 to 1e100, e.g. {name}=1.")
+
+
+def checked_choice(*known: str, **settings: Any) -> None:
+    """Raise `BadInput` for the first setting that is none of the known words."""
+    for name, value in settings.items():
+        if not isinstance(value, str) or value not in known:
+            raise BadInput(f"{name} is {value!r}; choose {', '.join(known[:-1])} or {known[-1]}.")
+
+
+def checked_switch(**settings: Any) -> None:
+    """Raise `BadInput` for the first setting that is neither True nor False."""
+    for name, value in settings.items():
+        if not isinstance(plain(value), bool):
+            raise BadInput(f"{name} is {value!r}; give True or False.")
 
 
 def checked_whole(least: int, **settings: Any) -> None:

@@ -199,7 +199,10 @@ class Setting:
                 return choice
         if self.many:
             one = Setting(self.name, self.type, REQUIRED)
-            return tuple(one.parse(part) for part in word.strip("()[]").split(",") if part.strip())
+            parts = [part.strip() for part in word.strip("()[] ").removesuffix(",").split(",")]
+            if "" in parts and len(parts) > 1:
+                raise BadInput(f"{self.name}={text} has an empty place {parts.index('') + 1}; write a number there.")
+            return tuple(one.parse(part) for part in parts if part)
         if not self.choices:
             try:
                 value = SWITCH[word.lower()] if self.type is bool else self.type(word)

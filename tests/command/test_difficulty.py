@@ -44,16 +44,72 @@ def test_hidden_states(tmp_path, monkeypatch):
     assert invoke("difficulty", "out").stdout.splitlines()[0].split() == ["sample", "slack", "uncertainty", "novelty"]
 
 
-def test_nothing_hidden_and_weights_with_biases(tmp_path, monkeypatch):
+def test_nothing_hidden(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert invoke("solve", "toy", "soft-margin", "--set", "n=6", "--gap", "1e-5", "--out", "out").exit_code == 0
     told = json.loads(invoke("difficulty", "out", "--json").stdout)
     assert "uncertainty" not in told
     np.testing.assert_array_equal(np.array(told["slack"]) > 1e-9, np.array(told["novelty"]) > 1e-18)
-    assert invoke("solve", "toy", "fixed-cost", "--set", "n=6", "--gap", "1e-3", "--out", "biased").exit_code == 0
-    words = ("--set", "n=6", "--set", "intercept=true", "--gap", "1e-3", "--out", "free")
-    assert invoke("solve", "toy", "soft-margin", *words).exit_code == 0
-    for name, formulation in (("biased", "fixed-cost learned 12"), ("free", "soft-margin learned 12")):
-        refused = invoke("difficulty", name)
-        assert refused.exit_code == 2
-        assert f"{formulation} weights for the 9 features of Multiclass" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "formulation", "settings"),
+    [
+        ("toy", "soft-margin", ("n=6", "intercept=true")),
+        ("synthetic-chain", "soft-margin", ("n=8", "length=3", "labels=3", "noise=3", "lam=0.2", "intercept=true")),
+        ("toy", "fixed-cost", ("n=12", "lam2=3", "K=2")),
+        ("toy", "simplex-cost-learning", ("n=12", "lam2=3")),
+    ],
+)
+def test_intercepts_and_costs_count_and_stay(tmp_path, monkeypatch, data, formulation, settings):
+    """Against the definition: losses and scores of all outputs by hand, biases added, novelty of w by CVXPY."""
+    monkeypatch.chdir(tmp_path)
+    words = [word for each in settings for word in ("--set", each)]
+    assert invoke("solve", data, formulation, *words, "--gap", "1e-4", "--out", "out").exit_code == 0
+    told = json.loads(invoke("difficulty", "out", "--json").stdout)
+    held, _ = load("out/certificate")
+    problem, parts = held.problem, held.formulation.blocks(held.problem).split(held.theta)
+    given = {"soft-margin": None, "fixed-cost": np.ones(3) * 2, "simplex-cost-learning": parts.get("v")}[formulation]
+    for i in range(problem.n_samples):
+        outputs = problem.outputs(i)
+        truth = problem.truth[i]
+        others = outputs[(outputs != truth).any(axis=1)]
+        at = np.full(len(others), i)
+        psi = (problem.features(at, truth[None].repeat(len(at), 0)) - problem.features(at, others)).toarray()
+        own = sum(parts["b"][y] for y in truth if y >= 0)
+        free = np.array([sum(parts["b"][y] for y in each if y >= 0) for each in others]) - own
+        losses = problem.loss(at, others)
+        if given is not None:  # unordered pairs of labels: 01, 02, 12
+            losses = np.array([given[truth[0] + each[0] - 1] for each in others])
+        assert told["slack"][i] == pytest.approx(max(0.0, (losses + free - psi @ parts["w"]).max()), abs=1e-9)
+        program, _ = least_change_program(psi, losses + free - psi @ parts["w"])
+        assert told["novelty"][i] == pytest.approx(program.solve(solver="CLARABEL"), rel=1e-5, abs=1e-7)
+    assert any(told["slack"])
+    own = [
+        word
+        for each in settings
+        if each.split("=")[0] not in ("K", "lam", "lam2", "intercept")
+        for word in ("--set", each)
+    ]
+    again = invoke("difficulty", data, *own, "--set", "theta=out", "--json")  # the same samples as a PROBLEM
+    assert json.loads(again.stdout)["novelty"] == told["novelty"]
+
+
+def test_what_has_no_weights_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("a,label\n1,x\n2,y\n")
+    for words, sentence in (
+        (
+            ("toy",),
+            "toy is a problem and no certificate, which holds learned weights; `cutbench solve toy soft-margin`",
+        ),
+        (("data.csv",), "`cutbench solve data.csv soft-margin` makes one, runs/data-soft-margin"),
+        (("toy", "--set", "n=6"), "which `cutbench solve` writes; add --set theta=CERTIFICATE once"),
+        (("nothing",), "nothing.json, which does not exist"),
+    ):
+        refused = invoke("difficulty", *words)
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert sentence in refused.stderr
+    words = ("--set", "tasks=6", "--set", "raters=6", "--gap", "0.9", "--out", "latent")
+    assert invoke("solve", "simulated-dyads", "nuclear-dyadic", *words).exit_code in (0, 3)
+    assert "without latent dimensions" in invoke("difficulty", "latent").stderr

@@ -310,6 +310,37 @@ def test_learning_beats_its_baselines_on_pairs_held_out():
     }
 
 
+def test_the_dictionary_holds_the_links_of_other_training_pairs_only():
+    """By hand, and: no link of a pair held out, nor its own link, changes a feature."""
+    words = [["The", "cat"], ["the", "dog"], ["the", "cat"]], [["le", "chat"], ["Le", "chien"], ["le", "chat"]]
+    sure = [np.array([(0, 0), (1, 1)]), np.array([(0, 0)]), np.array([(1, 1)])]
+    pairs = Bitext(*words, sure, [np.empty((0, 2), int)] * 3)
+    known = datasets.in_dictionary(pairs, np.array([True, True, False]))
+    assert known[0].tolist() == [[True, False], [False, False]]  # "cat" is linked in its own pair alone
+    assert known[1].tolist() == [[True, False], [False, False]]
+    assert known[2].tolist() == [[True, False], [False, True]]
+    made = made_bitext(30)
+    used = np.arange(30) % 3 > 0
+    other = made._replace(sure=[each if held else each[:0] for each, held in zip(made.sure, used, strict=True)])
+    for mine, theirs in zip(datasets.in_dictionary(made, used), datasets.in_dictionary(other, used), strict=True):
+        assert np.array_equal(mine, theirs)
+    for i in np.flatnonzero(used)[:5]:
+        less = made._replace(sure=[each[: len(each) * (j != i)] for j, each in enumerate(made.sure)])
+        assert np.array_equal(datasets.in_dictionary(made, used)[i], datasets.in_dictionary(less, used)[i])
+
+
+def test_the_dictionary_is_a_feature_of_the_problem_and_of_the_benchmark(made):
+    problem = hansards(dictionary=True, data=str(made))
+    plain = hansards(data=str(made))
+    assert problem.n_features == plain.n_features + 1
+    known = np.concatenate([table.ravel() for table in datasets.in_dictionary(made_bitext(20), np.ones(20, bool))])
+    assert np.array_equal(problem.edges.toarray()[:, -1], known)
+    assert 0 < known.sum() < known.size
+    looked = bench.looked_up(plain, made_bitext(20), np.arange(20) < 12)
+    assert looked.n_features == problem.n_features
+    assert looked.edges.toarray()[:, -1].sum() < known.sum()
+
+
 def test_held_out_links_do_not_leak():
     """Other gold links in the held-out pairs leave their predictions as they are."""
     problem = load_problem("synthetic-bitext")(n=20)

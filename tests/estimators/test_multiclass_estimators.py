@@ -158,6 +158,10 @@ def test_learned_costs_and_selection():
         (MulticlassSVC(rescaling="both"), "rescaling is 'both'; choose margin or slack"),
         (CostLearningSVC("other"), "objective is 'other'; choose normalized or simplex"),
         (MulticlassSVC(cost=np.ones((2, 2))), "make it"),
+        (MulticlassSVC(fit_intercept="yes"), "fit_intercept is 'yes'; give True or False"),
+        (SelfPacedSVC(fit_intercept=None), "fit_intercept is None; give True or False"),
+        (CostLearningSVC(counts="some"), "counts is 'some'; choose expected, logical"),
+        (CostLearningSVC(factoring="some"), "factoring is 'some'; choose"),
     ],
 )
 def test_bad_settings_are_one_sentence(model, sentence):

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
 
 import workbench as wb
 from workbench.estimators import ChainCRF, ChainSVC, StructuredSVC, metrics
@@ -78,6 +79,48 @@ def test_weight_two_is_the_sequence_twice_and_weight_zero_none():
     one = ChainSVC().fit(tables, labels, sample_weight=weights)
     two = ChainSVC().fit(tables[1:] + tables[1:2], labels[1:] + labels[1:2])
     assert one.upper_ == pytest.approx(two.upper_, rel=1e-5)
+
+
+@pytest.mark.parametrize("given", ["balanced", {"B": 3.0, "O": 0.5}])
+def test_class_weights_of_chains_are_prices_of_the_true_labels(given):
+    _, tables, labels = words()
+    factors = compute_class_weight(given, classes=np.array(list("BIO")), y=np.concatenate(labels))
+    factors = np.array(factors if given == "balanced" else [3.0, 1.0, 0.5])
+    for cost in (None, np.array([[0, 1, 2.0], [3, 0, 1], [1, 1, 0]])):
+        model = ChainSVC(C=0.7, cost=cost, class_weight=given, gap=1e-8).fit(tables, labels)
+        scaled = factors[:, None] * (1 - np.eye(3) if cost is None else cost)
+        lists = [[*itertools.product(range(3), repeat=len(x))] for x in tables]
+        w = np.concatenate([model.coef_.ravel(), model.transitions_.ravel()])
+        chain, risk = model.chain_, 0.0
+        for i, (x, y) in enumerate(zip(tables, labels, strict=True)):  # by hand: factors at the true positions
+            truth, outputs = ["BIO".index(each) for each in y], np.array(lists[i])
+            at = np.full(len(outputs), i)
+            padded = np.full((len(outputs), chain.width), -1)
+            padded[:, : len(x)] = outputs
+            margins = (chain.features(at, padded) - chain.features(at, chain.truth[at])) @ w
+            risk += max(margins + [sum(scaled[a, b] for a, b in zip(truth, z, strict=True)) for z in outputs])
+        assert w @ w / 2 + 0.7 * risk == pytest.approx(0.7 * len(labels) * model.upper_, rel=1e-9)
+    assert ChainSVC(class_weight={}).fit(tables, labels).upper_ == pytest.approx(
+        ChainSVC().fit(tables, labels).upper_, rel=2e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (ChainSVC(class_weight={"X": 2.0}), "The class 'X' in class_weight is none of the data"),
+        (ChainSVC(class_weight={"B": -2.0}), "The weight of class 'B' is -2.0"),
+        (ChainSVC(class_weight="heavy"), "class_weight is 'heavy'; give balanced"),
+        (ChainCRF(class_weight="balanced"), "ChainCRF has no class_weight; give `fit` a sample_weight"),
+        (ChainSVC(fit_intercept="yes"), "fit_intercept is 'yes'; give True or False"),
+        (ChainSVC(rescaling="both"), "rescaling is 'both'; choose margin or slack"),
+        (ChainSVC(class_weight={"B": 0.5}, rescaling="slack"), "needs integer costs"),
+    ],
+)
+def test_bad_settings_are_one_sentence(model, sentence):
+    _, tables, labels = words()
+    with pytest.raises(wb.CutbenchError, match=sentence):
+        model.fit(tables, labels)
 
 
 def test_scores_over_positions():

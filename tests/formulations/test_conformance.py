@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.backends import solve_cvxpy
-from workbench.contracts import Compact, CutForm, Enumerable, Kernelled, Majorized, Problem, RunnerUp, SlackArgmax
+from workbench.contracts import (
+    Clipped,
+    Compact,
+    CutForm,
+    Enumerable,
+    Kernelled,
+    Majorized,
+    Problem,
+    RunnerUp,
+    SlackArgmax,
+)
+from workbench.errors import BackendFailed
 from workbench.objectives.regularizers import norm_of
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import load
@@ -77,7 +88,8 @@ def test_oracles_equal_enumeration_by_score(output, seed):
         scores, loss = problem.features(batch, outputs) @ w, problem.loss(batch, outputs)
         true = (problem.features(np.array([i]), problem.truth[[i]]) @ w)[0]
         others = np.where((outputs != problem.truth[i]).any(axis=1), scores, -np.inf)
-        values = {"plain": scores, "augmented": scores + loss, "slack": loss * (1 + scores - true), "other": others}
+        searched = others if isinstance(problem, Clipped) and problem.outside[i] else scores
+        values = {"plain": searched, "augmented": scores + loss, "slack": loss * (1 + scores - true), "other": others}
         for kind, best in found.items():
             if best is not None:
                 at = np.flatnonzero((outputs == best[i]).all(axis=1))
@@ -142,7 +154,7 @@ def test_the_loop_reaches_the_written_optimum(output, name, seed):
     strength = {"lam": float(10.0 ** rng.uniform(-2, 1))} if "lam" in settings_of(kind) else {}
     formulation = kind(**strength)
     program, _ = written(formulation, problem)
-    status = solve_cvxpy(program, "CLARABEL")
+    status = by_some_backend(program)
     settings = [{"groups": "all"}, {"groups": "one"}, {"master": "compiled"}]
     if status == cp.INFEASIBLE:
         for setting in settings:
@@ -155,6 +167,14 @@ def test_the_loop_reaches_the_written_optimum(output, name, seed):
         assert solution.status == "optimal"
         assert 0 <= solution.gap <= 1e-9
         assert solution.upper == pytest.approx(program.value, rel=2e-8, abs=1e-9)
+
+
+def by_some_backend(program):
+    """The status by the first backend that does not fail; Clarabel fails on one of these programs."""
+    try:
+        return solve_cvxpy(program, "CLARABEL")
+    except BackendFailed:
+        return solve_cvxpy(program, "ECOS")
 
 
 def check_ray(formulation, problem, error):

@@ -7,26 +7,11 @@ import pytest
 
 from workbench.judging import settling
 from workbench.judging.reports import Report
-from workbench.judging.settling import (
-    AHEAD,
-    DOUBLINGS,
-    FALL,
-    GRADED,
-    LITTLE,
-    MOST,
-    NOISE,
-    QUIET,
-    SIGNIFICANT,
-    STILL,
-    WINDOW,
-    chosen,
-    ended,
-    fitted,
-    moving,
-    needed,
-    on_its_way,
-    stands,
-)
+from workbench.judging.settling import chosen, ended, fitted, moving, needed, on_its_way, stands
+
+# written out, not imported: every constant is tested on both sides
+WINDOW, SIGNIFICANT, NOISE, STILL, QUIET = 16, 10.0, 0.01, 1e-10, 1e-3
+FALL, LITTLE, AHEAD, DOUBLINGS, MOST, GRADED = 1.5, 1.15, 0.5, 10, 1e6, 120
 
 T = np.array([2.0**k for k in range(9)])
 
@@ -84,7 +69,7 @@ def travelled(gains):
     return [np.array([place, 0.3]) for place in places], np.array([places[-1] + 1.0, 0.3])
 
 
-@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.9])
+@pytest.mark.parametrize("ratio", [0.5, 0.85, 1.9])
 def test_the_doublings_to_come_must_cover_half_of_the_way(ratio):
     pace = float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1)))
     for share, expected in ((1.02 * AHEAD, True), (0.98 * AHEAD, False)):
@@ -99,6 +84,23 @@ def test_a_pace_is_believed_up_to_a_factor_of_two_a_doubling():
         last = share / pace
         thetas, best = travelled([last / 100, last / 10, last])
         assert on_its_way(np.array([1.0, 2.0, 4.0, 8.0]), thetas, best) == expected
+
+
+@pytest.mark.parametrize(("change", "steady"), [(0.98, False), (1.02, True)])
+def test_an_even_pace_is_no_rest_however_long_the_way(change, steady):
+    """Weights that go like log t have no limit; half of the way may take them a hundred doublings."""
+    passes = np.array([1.0, 2.0, 4.0, 8.0])
+    for gains in (3 * [change * 3e-3], [0.02 / (change * 0.9) ** 2, 0.02 / (change * 0.9), 0.02]):
+        thetas, best = travelled(gains)
+        assert on_its_way(passes, thetas, best) == steady
+
+
+def test_steps_like_those_of_adagrad_on_slopes_that_stay_are_not_taken_for_rest():
+    """θ = θ₀ + c log t on a line: the excess of a steep direction hides it, and any fit of t^−p calls it settled."""
+    passes = 2.0 ** np.arange(8)
+    thetas = [np.array([0.02 * np.log2(t)]) for t in passes]
+    assert on_its_way(passes, thetas, np.array([1.2]))
+    assert not on_its_way(passes, [np.array([0.14 - 0.1 * t**-0.5]) for t in passes], np.array([1.2]))
 
 
 @pytest.mark.parametrize(("change", "moves"), [(0.9 * QUIET, False), (1.1 * QUIET, True)])

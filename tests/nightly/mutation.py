@@ -1,6 +1,9 @@
-"""Mutation: one fault at a time in the modules whose faults could make a false proof; does a test fail?
+"""Mutation: one fault at a time in the modules whose faults could make a false proof or verdict; does a test fail?
 
-    python tests/nightly/mutation.py [MODULE | MODULE:LINE ...] [--every N] [--jobs N]     all of TARGETS
+    python tests/nightly/mutation.py [MODULE | FOLDER | MODULE:LINE ...] [--every N] [--seconds S] [--jobs N]
+
+Without names, all of TARGETS. With `--seconds`, as many mutants of each module as fit into S seconds of the processor,
+in an order that is drawn once, so that those that were tried stand for the others.
 
 A mutant is a module with one change of its syntax tree (`alternatives`):
 
@@ -41,7 +44,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from math import inf
 from pathlib import Path
+from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -151,19 +156,17 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
-JUDGES = ("judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+JUDGES = ("judging/test_verdicts", "judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
 TARGETS |= {
     "judging/patience": Target(("judging/test_patience",)),
     "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
     "judging/seeds": Target(("judging/test_judging",), words=("-k", "decision_rule or error_rate or seeds_are")),
     "judging/claims": Target(("judging/test_judges_numbers", "judging/test_judging"), words=("-k", "not limit")),
-    "judging/verdicts": Target((*JUDGES, "judging/test_crosscheck", "judging/test_judging")),
-    "judging/controls": Target(("judging/test_controls", "judging/test_crosscheck")),
+    "judging/verdicts": Target((*JUDGES, "judging/test_controls")),
+    "judging/controls": Target(("judging/test_controls",)),
     "judging/relations": Target(("judging/test_relations",)),
     "judging/audits": Target(("judging/test_judges_numbers", "judging/test_audits")),
-    "judging/conventions/detective": Target(
-        ("judging/test_judges_numbers", "judging/test_one_vs_rest", "judging/test_conventions")
-    ),
+    "judging/conventions/detective": Target(("judging/test_judges_numbers", "judging/test_conventions")),
 }
 
 
@@ -401,9 +404,12 @@ def waited() -> tuple[int, int, float]:
     return process, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
-def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
-    """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
-    limit, running, survivors, late, spent = 10, {}, [], 0, 0.0
+def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) -> tuple[list[Mutant], int, int, float]:
+    """The mutants that no test kills, in the order of lines; how many were tried, and killed by the clock; CPU seconds.
+
+    within : CPU seconds of all trials, after which no other begins
+    """
+    limit, running, survivors, late, spent, tried = 10, {}, [], 0, 0.0, 0
     if not TARGETS[module].plain:  # plain tests of the sound module ran before the forks
         sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
         forked(module, Mutant(0, "", "", sound), 3600, loud=True)
@@ -415,13 +421,15 @@ def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], 
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[forked(module, mutant, limit)] = mutant
+            running[forked(module, mutant, limit)], tried = mutant, tried + 1
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        if spent > within:
+            waiting.clear()
         if code == 0:
             survivors.append(mutant)
             print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
-    return sorted(survivors, key=lambda mutant: mutant.line), late, spent
+    return sorted(survivors, key=lambda mutant: mutant.line), tried, late, spent
 
 
 def copied(place: str, heavy: tuple[str, ...]) -> None:
@@ -445,28 +453,41 @@ def warmed(modules: list[str]) -> None:
             test()
 
 
+def below(word: str) -> list[str]:
+    """The modules that a word names: itself, or all of a folder."""
+    return [word] if word.partition(":")[0] in TARGETS else [each for each in TARGETS if each.startswith(f"{word}/")]
+
+
 def main() -> int:
     reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    reader.add_argument("modules", nargs="*", default=list(TARGETS), help="of " + ", ".join(TARGETS))
+    reader.add_argument("modules", nargs="*", default=list(TARGETS), help="or folders, of " + ", ".join(TARGETS))
     reader.add_argument("--every", type=int, default=1, help="only each n-th mutant, when time is short")
+    reader.add_argument(
+        "--seconds", type=float, default=inf, help="of the processor for each module, when it is shorter"
+    )
     reader.add_argument("--jobs", type=int, default=os.cpu_count())
     told = reader.parse_args()
+    if lost := [word for word in told.modules if not below(word)]:
+        reader.error(f"No module is named {lost[0]}; --help lists them.")
+    words = [each for word in told.modules for each in below(word)]
     accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
-        modules = [word.partition(":")[0] for word in told.modules]
+        modules = [word.partition(":")[0] for word in words]
         copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
         warmed(modules)
-        for word in told.modules:
+        for word in words:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
             chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
-            whole = len(chosen) == len(found)
-            survivors, late, spent = trials(module, chosen, told.jobs)
+            if told.seconds < inf:
+                Random(0).shuffle(chosen)
+            survivors, tried, late, spent = trials(module, chosen, told.jobs, told.seconds)
+            whole = tried == len(found)
             known = Counter((each["in"], each["change"]) for each in accepted.get(module, []))
             found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)
             new, stale = (found_again - known).total(), known - found_again
-            killed = len(chosen) - len(survivors)
-            print(f"{module}: {len(chosen)} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
+            killed = tried - len(survivors)
+            print(f"{module}: {tried} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
             print(f"{len(survivors) - new} accepted, {new} survived, {spent:.0f} s CPU", flush=True)
             for scope, change in sorted(stale) if whole else ():
                 print(f"  accepted.toml names what no longer survives: {scope}: {change}")

@@ -84,13 +84,17 @@ def tried(python: str, wheel: Path, sdist: Path, folder: Path) -> dict[str, str]
     (empty / "tests").mkdir()
     shutil.copy2(sdist / "pyproject.toml", empty)
     for name in ("conftest.py", *(f"test_{each}.py" for each in TESTS)):
-        shutil.copy2(sdist / "tests" / name, empty / "tests")
-    steps = {
-        "environment": (Path(shutil.which(python)).absolute(), "-m", "venv", environment),
-        "install": ("python", "-m", "pip", "install", "--quiet", f"{wheel}[all,test]"),
-        **STEPS,
-    }
-    found = {}
+        (found_in,) = (sdist / "tests").rglob(name)
+        shutil.copy2(found_in, empty / "tests")
+    install = ("python", "-m", "pip", "install", "--quiet", f"{wheel}[all,test]")
+    return walked(python, environment, empty, {"install": install, **STEPS})
+
+
+def walked(python: str, environment: Path, empty: Path, steps: dict[str, tuple[str | Path, ...]]) -> dict[str, str]:
+    """What each step of one Python came to, in a fresh environment: seconds, or its failure, which ends the trial."""
+    first = {"environment": (Path(shutil.which(python) or python).absolute(), "-m", "venv", environment)}
+    found: dict[str, str] = {}
+    steps = first | steps
     for step, words in steps.items():
         started = time.monotonic()
         try:

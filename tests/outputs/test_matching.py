@@ -476,7 +476,7 @@ BAD = {
     "negative": ((X, [[], [(0, -1)]]), {}, r"Link \(0, -1\) of sample 1 lies outside"),
     "twice": ((X, [[(0, 1), (0, 1)], []]), {}, r"Link \(0, 1\) of sample 0 is given twice"),
     "row shared": ((X, [[(0, 1), (0, 2)], []]), {}, "sample 0 are no matching: row 0 has 2 of them"),
-    "column shared": ((X, [[(0, 1), (1, 1)], []]), {}, "column 1 has 2 of them; drop some, or take nearest_matching"),
+    "column shared": ((X, [[(0, 1), (1, 1)], []]), {}, "column 1 has 2 of them; drop some, take nearest_matching"),
     "no pairs": ((X, [[(0, 1, 2)], []]), {}, "give pairs"),
     "fractions": ((X, [[(0.5, 1.0)], []]), {}, "give pairs"),
     "ragged links": ((X, [[(0, 1), (1,)], []]), {}, "The links of sample 0 are ragged"),

@@ -27,17 +27,17 @@ DOMAINS = {
     "a cone": (
         cp.Minimize(cp.inv_pos(t) + cp.norm(x)),
         [BELOW, x >= 1, cp.sum(x) == 3],
-        ["t <= -1.0", "the domain of PowerApprox(t, -1.0) in the objective"],
+        ["t <= -1.0", "the domain of inv_pos(t) in the objective"],
     ),
     "an inner atom": (
         cp.Maximize(cp.log(1 + cp.sqrt(t))),
         [BELOW],
-        ["t <= -1.0", "the domain of PowerApprox(t, 0.5) in the objective"],
+        ["t <= -1.0", "the domain of sqrt(t) in the objective"],
     ),
     "an outer atom": (
         cp.Maximize(cp.log(cp.sqrt(t) - 3)),
         [t <= 4],
-        ["t <= 4.0", "the domain of log(PowerApprox(t, 0.5) + -3.0) in the objective"],
+        ["t <= 4.0", "the domain of log(sqrt(t) + -3.0) in the objective"],
     ),
     "of a constraint": (
         cp.Minimize(t),
@@ -48,7 +48,7 @@ DOMAINS = {
     "one atom against another": (
         cp.Maximize(cp.log(t) + cp.sqrt(-1 - t)),
         [x >= 1],
-        ["the domain of log(t) in the objective", "the domain of PowerApprox(-1.0 + -t, 0.5) in the objective"],
+        ["the domain of log(t) in the objective", "the domain of sqrt(-1.0 + -t) in the objective"],
     ),
 }
 

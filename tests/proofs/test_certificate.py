@@ -43,6 +43,16 @@ def test_verifies_where_no_solver_can_be_imported(path):
     assert len(proof["data_sha256"]) == 64
 
 
+def test_a_certificate_in_python_is_verified_like_its_files(solution, path):
+    in_python, on_disk = wb.verify(solution.certificate), wb.verify(path)
+    assert in_python == on_disk
+    assert in_python["proven"]
+    weaker = replace(solution.certificate, lower=solution.certificate.upper)
+    assert not wb.verify(weaker)["proven"]
+    with pytest.raises(wb.BadInput, match="A Solution is no certificate; give its path, or the Certificate of"):
+        wb.verify(solution)
+
+
 def test_numpys_numbers_are_settings_like_others(solution, tmp_path):
     form, data = wb.SoftMargin(lam=np.float32(0.25)), solution.problem
     run = wb.solve(form, data, gap=np.float32(1e-3), max_rounds=np.int64(50), journal=tmp_path / "run")

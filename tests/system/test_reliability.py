@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,14 @@ from workbench.solving.masters.master import GramMaster
 from workbench.system import memory
 from workbench.system.alarm import Late, TimeIsUp, alarm, time_limit
 from workbench.system.journal import CHECKPOINT, LINES, Journal
+from workbench.system.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
 if str(SUPPORT) not in sys.path:
     sys.path.insert(0, str(SUPPORT))
 
-from reliability import hostile  # noqa: E402  found by the line above
+from reliability import hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
 from reliability.runs import clouds, scaled  # noqa: E402
@@ -166,7 +168,7 @@ def test_sizes(text, size):
     assert memory.size_of(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "2", "-1G", "1e9", "nan", "GiB", "2 XB"])
+@pytest.mark.parametrize("text", ["", "2", "-1G", "1e9", "nan", "GiB", "2 XB", "9" * 400, "9999999T"])
 def test_sizes_that_are_none(text):
     with pytest.raises(BadInput, match="give a size of at least 256MiB, such as 2GiB"):
         memory.size_of(text)
@@ -233,6 +235,52 @@ def test_alarms_nest():
             time.sleep(5)
         assert 25 < signal.getitimer(signal.ITIMER_REAL)[0] < 30
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_no_alarm_is_lost_and_none_is_left_behind():
+    """Rings while alarms are set and taken away: the outer alarm goes off once, in time, and nothing after."""
+    handler, hook, rings = signal.getsignal(signal.SIGALRM), sys.unraisablehook, 0
+    for length in np.random.default_rng(0).uniform(1e-3, 0.03, 60):
+        began = time.monotonic()
+        with pytest.raises(TimeIsUp), time_limit(length):  # noqa: PT012  (the loop has no end)
+            while True:
+                with suppress(Late), alarm(3e-5):
+                    rings += 1
+                with suppress(Late), alarm(max(length - (time.monotonic() - began), 1e-6)):
+                    rings += 1
+                assert time.monotonic() - began < 20
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        assert signal.getsignal(signal.SIGALRM) is handler
+        assert sys.unraisablehook is hook
+    assert rings > 60
+    time.sleep(5e-3)
+
+
+def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
+    """A time limit ended the asking: the process that still works found its pipe closed, and printed a traceback."""
+    process = Process(slowly)
+    process.ask({"seconds": 0.0}, {})
+    with pytest.raises(TimeIsUp), time_limit(0.1):
+        process.ask({"seconds": 0.4}, {})
+    assert not process.alive
+    assert capfd.readouterr().err == ""
+
+
+def test_an_alarm_leaves_the_timers_of_others():
+    heard = []
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with alarm(30.0):
+            time.sleep(0.1)
+        assert len(heard) == 1
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Late), alarm(0.01):
+            time.sleep(5)
+        time.sleep(0.2)
+        assert len(heard) == 2
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path):

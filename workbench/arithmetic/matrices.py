@@ -331,12 +331,16 @@ def independent(matrix: Matrix, weights: Floats | None = None) -> tuple[Ints, In
 
 def rank_modulo(matrix: Matrix) -> int:
     """The rank of the whole numbers modulo a prime: never above the true one, and nearly always equal to it."""
-    p, rank = PRIMES[0], 0
+    return len(pivots_modulo(matrix.T if matrix.shape[0] > matrix.shape[1] else matrix))
+
+
+def pivots_modulo(matrix: Matrix) -> Ints:
+    """The columns that are no combination of those before them, modulo a prime: independent ones."""
+    p, found = PRIMES[0], list[int]()
     work = np.zeros(matrix.shape, np.int64)
     work[matrix.rows, matrix.columns] = (matrix.whole % p).astype(np.int64)
-    if work.shape[0] > work.shape[1]:
-        work = work.T.copy()
     for column in range(work.shape[1]):
+        rank = len(found)
         below = np.flatnonzero(work[rank:, column]) + rank
         if not len(below):
             continue
@@ -344,7 +348,7 @@ def rank_modulo(matrix: Matrix) -> int:
         pivot = work[rank, column:] * pow(int(work[rank, column]), -1, p) % p
         others = np.flatnonzero(work[rank + 1 :, column]) + rank + 1
         work[others, column:] = (work[others, column:] - work[others, column, None] * pivot) % p
-        rank += 1
-        if rank == work.shape[0]:
+        found.append(column)
+        if len(found) == work.shape[0]:
             break
-    return rank
+    return np.array(found, np.int64)

@@ -30,7 +30,7 @@ from workbench.backends import BACKENDS
 from workbench.command import terminal
 from workbench.command.pictures import make
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, CutbenchError, MissingCapability, NotSeparable
+from workbench.errors import BadInput, CutbenchError, MissingCapability, NotSeparable, counted
 from workbench.judging.verdicts import DISAGREES, FAILED, crosscheck
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.verify import verify
@@ -251,7 +251,7 @@ def chains(story: Story) -> None:
     solution = solved(name, form, problem, gap=1e-6, groups="all")
     click.echo(
         f"{solution.status}: F* in {terminal.interval(vars(solution))}, gap {terminal.small(solution.gap)}, "
-        f"{solution.rounds} rounds, {solution.cuts} cuts, {solution.seconds:.1f} s;\n"
+        f"{counted(solution.rounds, 'round')}, {counted(solution.cuts, 'cut')}, {solution.seconds:.1f} s;\n"
         f"{100 * solution.train_error:.1f} % of the positions of these sequences are read wrongly."
     )
     if solution.status != "optimal":

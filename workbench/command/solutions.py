@@ -22,7 +22,7 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
-from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory, counted
 from workbench.registries import settings_of
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
@@ -227,7 +227,8 @@ def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
 
 def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: float) -> None:
     """largest : the greatest loss of an output."""
-    size = f"{row['n_samples']} samples, {row['dim']} weights"
+    size = f"{counted(row['n_samples'], 'sample')}, {counted(row['dim'], 'weight')}"
+    done = f"{counted(row['rounds'], 'round')}, {counted(row['cuts'], 'cut')}"
     lines = {
         "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
         "optimum": "not proven as a whole: this alternates, and the certificate is of its last convex program"
@@ -236,7 +237,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: fl
         "exactly": row.get("optimum") and shortened(row["optimum"]),
         "gap": f"{small(row['gap'])}{'' if row['gap'] is None else ' relative'}, {row['status']}",
         **(alternating(row) if row["lower_kind"] == "none" else {}),
-        "work": f"{row['rounds']} rounds, {row['cuts']} cuts, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
+        "work": f"{done}, {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} s CPU)",
         "workers": row.get("parallel"),
         **train_loss(row["train_error"], largest),
         "backend": f"{row['backend']}, {row['oracle']} oracle",

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from workbench.errors import BadInput
+from workbench.errors import BadInput, counted
 
 WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
 ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
@@ -107,7 +107,7 @@ def progress(text: str, gap: float | None = None) -> Iterator[ShowRound | None]:
 
         def observe(round_: dict[str, Any]) -> None:
             interval = f"[{round_['lower']:.6g}, {round_['upper']:.6g}]"
-            work = f"round {round_['round']}, {round_['cuts']} cuts, gap {round_['gap']:.1e}"
+            work = f"round {round_['round']}, {counted(round_['cuts'], 'cut')}, gap {round_['gap']:.1e}"
             rounds.append((round_["seconds"], round_["gap"]))
             show(f"{text}: {work}{remaining(rounds, gap)}, optimum in {interval}")
 

@@ -18,7 +18,7 @@ import click
 
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, OutOfTime
-from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry, settings_of
+from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
 from workbench.system import memory
 from workbench.system.alarm import TimeIsUp
 from workbench.system.alarm import time_limit as ended_after
@@ -205,9 +205,20 @@ def limits(gap: float | None, time_limit: float | None, max_rounds: int | None) 
     return checked | {"max_rounds": positive("max-rounds", max_rounds)}
 
 
+def names_problem(word: str) -> bool:
+    return present("problem") and dashed(word) in registry("problem").objects
+
+
 def certificate_path(word: str) -> Path:
     """A certificate's JSON file, also if the user names the folder, the npz file, or both files by their stem."""
     from workbench.proofs.certificate import files_of
 
     path = Path(word)
+    beside = not path.exists() and not files_of(path)[0].exists() and not is_path(word)
+    if (path.is_file() and path.suffix not in (".json", ".npz")) or (beside and names_problem(word)):
+        run = f"runs/{short_name(word)}-soft-margin"
+        raise BadInput(
+            f"{word} is a problem and no certificate, which holds learned weights; `cutbench solve {word} soft-margin` "
+            f"makes one, {run}."
+        )
     return path / "certificate.json" if path.is_dir() else files_of(path)[0]

@@ -223,3 +223,12 @@ def text_alone(formulation: object) -> bool:
     return isinstance(formulation, TextForm) and not isinstance(
         formulation, CutForm | SmoothForm | Search | Majorized | Factored
     )
+
+
+@runtime_checkable
+class NamingBlocks(Protocol):
+    """A formulation that names the weights of its own blocks in the user's words."""
+
+    def weight_names(self, problem: Problem) -> dict[str, list[str]]:
+        """One name for each entry of each block, in order."""
+        ...

@@ -371,13 +371,6 @@ class Hinting(Protocol):
 
 
 @runtime_checkable
-class Tabled(Protocol):
-    """A problem that keeps how a file named its inputs: svmlight's first index, the names of a CSV, or None."""
-
-    columns: int | list[str] | None
-
-
-@runtime_checkable
 class Naming(Protocol):
     """A problem that names its weights in the user's words."""
 
@@ -414,6 +407,17 @@ class Missing(Protocol):
     def missed(self, theta: Floats) -> Floats:
         """A bound (n,) on the maximum of each sample less the value that `argmax` finds."""
         ...
+
+
+@runtime_checkable
+class Clipped(Protocol):
+    """A problem some of whose true outputs are none that its predictions search: their hinges are clipped at 0.
+
+    outside : (n,) for which samples. There y_i joins the outputs of the sample as itself, with the cut 0: the argmax
+        with the loss may answer y_i, the argmax without the loss does not
+    """
+
+    outside: NDArray[np.bool_]
 
 
 @runtime_checkable

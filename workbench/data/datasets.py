@@ -1,7 +1,8 @@
 """The data sets by name (`wb.datasets`): each has a file in `sets/`; `store` defines where the loaders look.
 
 ocr_letters()    handwritten words, letter by letter
-hansards()       English–French sentence pairs with word links; made_bitext() generates a substitute
+hansards()       English–French sentence pairs with word links; made_bitext() generates a substitute,
+                 in_dictionary() tells words that are linked elsewhere
 reuters()        newswire stories with one of eight topics; made_stories() generates a substitute
 promoters()      promoters of E. coli and other stretches of DNA
 ratings()        labels that raters gave to items: face sentiment, bluebird, Book-Crossing
@@ -10,7 +11,7 @@ ratings()        labels that raters gave to items: face sentiment, bluebird, Boo
 from __future__ import annotations
 
 from workbench.data.sets.crowds import CROWDS, Ratings, ratings
-from workbench.data.sets.hansards import LINKS, PAIRS, Bitext, hansards, made_bitext
+from workbench.data.sets.hansards import LINKS, PAIRS, Bitext, hansards, in_dictionary, made_bitext
 from workbench.data.sets.ocr import OCR, Letters, ocr_letters
 from workbench.data.sets.promoters import PROMOTERS, Sequences, promoters
 from workbench.data.sets.reuters import STORIES, Stories, made_stories, reuters
@@ -34,6 +35,7 @@ __all__ = [
     "cache_folder",
     "content_digest",
     "hansards",
+    "in_dictionary",
     "load",
     "made_bitext",
     "made_stories",

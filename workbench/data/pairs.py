@@ -9,6 +9,7 @@ A CSV names each side by an identity. A column `importance`, if there is one, ho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,29 @@ def read_pairs(
     ------
     BadInput : no such file, another format, no such column or namespace, or what is wrong in it and where
     """
-    path = Path(path)
+    return found(Path(path), left, right, label, classes)[0]
+
+
+def to_predict(
+    path: str | Path, classes: Sequence[str], left: str = "left", right: str = "right", label: str = "label"
+) -> tuple[Dyads, bool]:
+    """The pairs of a file for weights that know `classes`, and whether the file has labels.
+
+    A file without labels has no such column, or nothing in it; each of its pairs is given the first class. Errors as of
+    `read_pairs`.
+    """
+    pairs, labelled = found(Path(path), left, right, label, classes, first=classes[0])
+    if strange := [each for each in map(str, pairs.classes.tolist()) if each not in classes]:
+        raise BadInput(
+            f"{path} has the label {strange[0]!r}, which the weights do not know; leave its pairs out, or all labels."
+        )
+    return pairs, labelled
+
+
+def found(
+    path: Path, left: str, right: str, label: str, classes: Sequence[str], first: str | None = None
+) -> tuple[Dyads, bool]:
+    """The pairs, and whether they have labels; `first` is the label of pairs without, None refuses these."""
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
     suffix = path.suffix.lower()
@@ -43,12 +66,36 @@ def read_pairs(
         raise BadInput(f"{path} is in no known format of pairs; give a .csv with a header, or a {NAMED} file.")
     try:
         if suffix == NAMED:
-            return Dyads.of_examples(vowpal.read(path), left, right, classes=classes)
-        return of_sheet(sheet_of(path), left, right, label, classes)
+            examples, labelled = vowpal.read(path), True
+            if first is not None and all(each.label is None for each in examples):
+                examples, labelled = [replace(each, label=first) for each in examples], False
+            return whole_labels(Dyads.of_examples(examples, left, right, classes=classes)), labelled
+        sheet, labelled = (sheet_of(path), True) if first is None else filled(sheet_of(path), label, first)
+        return of_sheet(sheet, left, right, label, classes), labelled
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
     except BadInput as error:
         raise (error if str(path) in str(error) else BadInput(f"{path}: {error}")) from None
+
+
+def filled(sheet: Sheet, label: str, first: str) -> tuple[Sheet, bool]:
+    """A table with `first` in its column of labels if it has none there, and whether it has some."""
+    names = sheet.header or []
+    if label not in names:
+        rows = [(line, [*cells, first]) for line, cells in sheet.rows]
+        return sheet._replace(header=[*names, label], rows=rows), False
+    at = names.index(label)
+    if any(cells[at] for _, cells in sheet.rows):
+        return sheet, True
+    return sheet._replace(rows=[(line, [*cells[:at], first, *cells[at + 1 :]]) for line, cells in sheet.rows]), False
+
+
+def whole_labels(pairs: Dyads) -> Dyads:
+    """The same pairs with labels that are all whole numbers as integers, in their order."""
+    names = tidied(pairs.classes)
+    order = np.argsort(names)
+    pairs.classes, pairs.labels = names[order], np.argsort(order)[pairs.labels]
+    return pairs
 
 
 def of_sheet(sheet: Sheet, left: str, right: str, label: str, classes: Sequence[str]) -> Dyads:

@@ -4,16 +4,75 @@
     news/sci.space/7              sci.space<TAB>The shuttle is late
 
 The folder is the form in which 20 Newsgroups is handed out. Labels and files come in the order of their names; hidden
-files are passed over. A text that is no UTF-8 is read as Latin-1, as old news is.
+files are passed over. A text that is no UTF-8 is read as Latin-1, as old news is. Texts to predict may lack labels: a
+folder of files, or a file with a text a line and no tabs.
+
+**Features.** A word is a run of letters a–z and digits in the text, in lower case. With t the number of times that word
+j occurs in text i, N the texts learned from, and N_j those of them that hold word j,
+
+    x_ij = t · (1 + log((1 + N)/(1 + N_j))),      then x_i ← x_i/‖x_i‖₂       (a text of unknown words is 0)
+
+A `Vocabulary` holds the words and the factors 1 + log(…). Weights learned on texts keep both, so that new texts get the
+same features.
 """
 
 from __future__ import annotations
 
 import gzip
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
 
 from workbench.data.sets.reuters import Stories, story
 from workbench.errors import BadInput
+
+WORD = re.compile(r"[a-z0-9]+")
+
+
+class Vocabulary(NamedTuple):
+    """Words in the order of their columns, and the factor 1 + log((1 + N)/(1 + N_j)) of each."""
+
+    words: list[str]
+    idf: list[float]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], min_count: int = 1) -> Vocabulary:
+        """The words that occur in at least `min_count` of the texts, in the order of the alphabet."""
+        if min_count < 1:
+            raise BadInput(f"min_count={min_count}; a word is counted from one story on, min_count=1.")
+        holding = Counter(word for text in texts for word in {*WORD.findall(text.lower())})
+        words = sorted(word for word, count in holding.items() if count >= min_count)
+        if not words:
+            raise BadInput(f"No word occurs in min_count={min_count} of {len(texts)} stories; lower it.")
+        return cls(words, [1 + math.log((1 + len(texts)) / (1 + holding[word])) for word in words])
+
+    @classmethod
+    def learned(cls, problem: Any) -> Vocabulary | None:
+        """Those of the texts that a problem was made of, or None; `BadInput` if a file has spoilt them."""
+        words, idf = problem.columns, getattr(problem, "idf", None)
+        if idf is None:
+            return None
+        numbers = isinstance(idf, list) and all(isinstance(each, float | int) for each in idf)
+        if not (numbers and isinstance(words, list) and len(words) == len(idf) == problem.n_inputs):
+            raise BadInput("The weights do not keep one number for each word of their texts; learn them again.")
+        return cls(words, idf)
+
+    def rows(self, texts: Sequence[str]) -> sparse.csr_array:
+        """x (n, words) of norm 1 or 0."""
+        column = {word: j for j, word in enumerate(self.words)}
+        counts = [Counter(word for word in WORD.findall(text.lower()) if word in column) for text in texts]
+        found = ((i, column[word], t) for i, row in enumerate(counts) for word, t in row.items())
+        entries = [(i, j, t * self.idf[j]) for i, j, t in found]
+        at, words, values = (np.array(part) for part in zip(*entries, strict=True)) if entries else np.empty((3, 0))
+        at = at.astype(int)
+        norms = np.sqrt(np.bincount(at, values * values, len(texts)))
+        return sparse.csr_array((values / norms[at], (at, words.astype(int))), shape=(len(texts), len(self.words)))
 
 
 def read_texts(path: str | Path) -> Stories:
@@ -23,21 +82,34 @@ def read_texts(path: str | Path) -> Stories:
     ------
     BadInput : nothing there, fewer than two labels, an empty folder, or a line without label, tab and text
     """
-    path = Path(path)
-    if not path.exists():
-        raise BadInput(f"There is no folder or file {path}; check its path.")
-    try:
-        found = of_folder(path) if path.is_dir() else of_lines(path)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror or error}); check it.") from None
+    found = at(Path(path), bare=False)
     if len(set(found.topics)) < 2:
         raise BadInput(f"{path} has texts of one label only; give at least two labels.")
     return found
 
 
-def of_folder(path: Path) -> Stories:
-    """The files below PATH/LABEL."""
-    labels = [each for each in sorted(path.iterdir()) if each.is_dir() and not each.name.startswith(".")]
+def to_predict(path: str | Path) -> tuple[list[str], list[str] | None]:
+    """Texts, and their labels if there are any; errors as of `read_texts`, though one label is enough."""
+    found = at(Path(path), bare=True)
+    return found.texts, found.topics or None
+
+
+def at(path: Path, bare: bool) -> Stories:
+    """The texts of a folder or file; if `bare`, they may lack labels, and then there are no topics."""
+    if not path.exists():
+        raise BadInput(f"There is no folder or file {path}; check its path.")
+    try:
+        return of_folder(path, bare) if path.is_dir() else of_lines(path, bare)
+    except (OSError, EOFError) as error:
+        raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}); check it.") from None
+
+
+def of_folder(path: Path, bare: bool) -> Stories:
+    """The files below PATH/LABEL, or of PATH."""
+    here = [each for each in sorted(path.iterdir()) if not each.name.startswith(".")]
+    labels = [each for each in here if each.is_dir()]
+    if bare and here and not labels:
+        return Stories([], [" ".join(decoded(each.read_bytes()).split()) for each in here])
     if not labels:
         raise BadInput(f"{path} holds no folders; put the texts of each label into a folder called like the label.")
     topics, texts = [], []
@@ -50,10 +122,13 @@ def of_folder(path: Path) -> Stories:
     return Stories(topics, texts)
 
 
-def of_lines(path: Path) -> Stories:
+def of_lines(path: Path, bare: bool) -> Stories:
     """The lines of a file."""
     content = path.read_bytes()
     lines = decoded(gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+    texts = [" ".join(line.split()) for line in lines if line.strip()]
+    if bare and texts and not any("\t" in line.strip() for line in lines):
+        return Stories([], texts)
     found = []
     for number, line in enumerate(lines, 1):
         if line.strip():

@@ -215,13 +215,12 @@ class Dyads:
         if not self.of_both:
             names, count = self.linear_names, self.linear.shape[1]
             return [f"x[{j}]" for j in range(count)] if names is None else list(map(str, names))
-        sides = (("left", self.left, self.left_names), ("right", self.right, self.right_names))
-        found = [
-            f"{side} {each}"
-            for side, part, names in sides
-            for each in (range(part.shape[1]) if names is None else names)
-        ]
-        return [*found, ONE]
+        return [*self.side_columns("left"), *self.side_columns("right"), ONE]
+
+    def side_columns(self, side: str) -> list[str]:
+        """A name for each feature of the side `left` or `right`."""
+        names, count = getattr(self, f"{side}_names"), getattr(self, side).shape[1]
+        return [f"{side} {each}" for each in (range(count) if names is None else names)]
 
     def take(self, index: Any) -> Dyads:
         """Some of the pairs, in the order of `index`; names, classes and features stay what they are."""

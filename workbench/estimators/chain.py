@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from workbench.arithmetic.arrays import checked_weights
-from workbench.errors import BadInput, checked_positive
+from workbench.arithmetic.arrays import checked_cost, checked_weights, class_weights
+from workbench.contracts import Floats
+from workbench.errors import BadInput, checked_positive, checked_switch
 from workbench.estimators._certified import Certified
 from workbench.estimators.metrics import flat_accuracy_score
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs._named import Names, of_dicts
+from workbench.outputs._sequences import checked_labels
 from workbench.outputs.chain import Chain
 
 
@@ -42,7 +44,8 @@ class ChainModel(Certified):
         weights = checked_weights(sample_weight, len(y))
         kept = np.flatnonzero(weights > 0)
         sequences, labels = self.rows(X), [list(row) for row in y]
-        problem = Chain([sequences[i] for i in kept], [labels[i] for i in kept], weights=weights[kept], **more)
+        named = [labels[i] for i in kept]
+        problem = Chain([sequences[i] for i in kept], named, weights=weights[kept], cost=self.costs(named), **more)
         parts = self.solved(self.formulation(1 / (self.C * weights.sum())), problem)
         self.classes_, self.chain_ = problem.classes, problem
         self.coef_, self.transitions_ = problem.split(parts["w"])
@@ -52,6 +55,10 @@ class ChainModel(Certified):
     def formulation(self, lam: float) -> Any:
         """The formulation of these settings with this λ."""
         raise NotImplementedError
+
+    def costs(self, labels: list[Any]) -> Floats | None:
+        """(k, k) what each label costs for another, of the sequences of labels given; None is 0/1."""
+        return None
 
     @property
     def feature_names_(self) -> list[str]:
@@ -85,7 +92,9 @@ class ChainSVC(ChainModel):
     C : price of the hinges, > 0
     loss : "hamming", wrong labels counted, or "hamming-normalised", their share
     rescaling : "margin" or "slack"
-    cost : (k, k) cost of each label for another in place of 0/1
+    cost : (k, k) cost of each label for another in place of 0/1, labels in the order of `classes_`
+    class_weight : None, "balanced" or {label: factor}: what an error costs at a position whose true label it is,
+        cost[true, ·] times the factor; "balanced" is N/(k N_label) for N_label of N positions
     fit_intercept : whether each label has an intercept, which is not penalised; rescaling="margin" only
     gap, time_limit, max_rounds : as of `MulticlassSVC`
     """
@@ -97,21 +106,32 @@ class ChainSVC(ChainModel):
         loss: str = "hamming",
         rescaling: str = "margin",
         cost: ArrayLike | None = None,
+        class_weight: Any = None,
         fit_intercept: bool = False,
         gap: float = 1e-6,
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
         self.C, self.loss, self.rescaling, self.cost, self.fit_intercept = C, loss, rescaling, cost, fit_intercept
-        self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
+        self.class_weight, self.gap, self.time_limit, self.max_rounds = class_weight, gap, time_limit, max_rounds
+
+    def costs(self, labels: list[Any]) -> Floats | None:
+        """The cost matrix, the row of each true label times the factor of its class."""
+        if self.class_weight is None:
+            return self.cost
+        known, index = checked_labels(labels, np.array([len(row) for row in labels]), None)
+        factors = class_weights(self.class_weight, index, known)
+        rows = np.unique(index, return_index=True)[1]  # a position of each label
+        return factors[rows, None] * checked_cost(self.cost, len(known))
 
     def formulation(self, lam: float) -> SoftMargin:
         """The formulation of these settings with this λ."""
+        checked_switch(fit_intercept=self.fit_intercept)
         return SoftMargin(lam=lam, rescaling=self.rescaling, intercept=self.fit_intercept)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainSVC:
         """Solve for sequences X with label sequences y."""
-        return self.learned(X, y, sample_weight, loss=self.loss, cost=self.cost)
+        return self.learned(X, y, sample_weight, loss=self.loss)
 
 
 class ChainCRF(ChainModel):
@@ -120,6 +140,7 @@ class ChainCRF(ChainModel):
     Parameters
     ----------
     C : price of the likelihood, > 0; sklearn-crfsuite's c2 is 1/(2C), its c1 is 0
+    class_weight : None; a likelihood is of a whole sequence, in which no position has a price of its own
     gap, time_limit, max_rounds : as of `MulticlassSVC`
     """
 
@@ -127,11 +148,13 @@ class ChainCRF(ChainModel):
         self,
         C: float = 1.0,
         *,
+        class_weight: None = None,
         gap: float = 1e-6,
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
-        self.C, self.gap, self.time_limit, self.max_rounds = C, gap, time_limit, max_rounds
+        self.C, self.class_weight = C, class_weight
+        self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
 
     def formulation(self, lam: float) -> CRF:
         """The formulation of these settings with this λ."""
@@ -139,4 +162,9 @@ class ChainCRF(ChainModel):
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> ChainCRF:
         """Solve for sequences X with label sequences y."""
+        if self.class_weight is not None:
+            raise BadInput(
+                "A likelihood is of whole sequences, so ChainCRF has no class_weight; give `fit` a sample_weight for "
+                "each sequence, or use ChainSVC."
+            )
         return self.learned(X, y, sample_weight)

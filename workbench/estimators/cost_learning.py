@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.errors import BadInput
+from workbench.errors import checked_choice
 from workbench.estimators._certified import Tabular
 from workbench.outputs.multiclass import Multiclass
 from workbench.registries import registry
@@ -51,8 +51,7 @@ class CostLearningSVC(Tabular):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> CostLearningSVC:
         """Solve for rows X (n, p) and labels y (n,)."""
-        if self.objective not in ("normalized", "simplex"):
-            raise BadInput(f"objective is {self.objective!r}; choose normalized or simplex.")
+        checked_choice("normalized", "simplex", objective=self.objective)
         X, labels, weights = self.table(X, y, sample_weight)
         settings = {name: getattr(self, name) for name in ("lam2", "lam1", "K", "factoring")}
         settings |= {"counts": self.counts} if self.objective == "normalized" else {}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from workbench.errors import BadInput, checked_positive
+from workbench.errors import checked_choice, checked_positive, checked_switch
 from workbench.estimators._certified import Tabular, with_constant
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
@@ -50,8 +50,8 @@ class MulticlassSVC(Tabular):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVC:
         """Solve for rows X (n, p) and labels y (n,)."""
         checked_positive(C=self.C)
-        if self.rescaling not in ("margin", "slack"):
-            raise BadInput(f"rescaling is {self.rescaling!r}; choose margin or slack.")
+        checked_choice("margin", "slack", rescaling=self.rescaling)
+        checked_switch(fit_intercept=self.fit_intercept)
         X, labels, weights = self.table(X, y, sample_weight)
         k, free = len(self.classes_), self.fit_intercept and self.rescaling == "margin"
         X = with_constant(X) if self.fit_intercept and not free else X

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from workbench.errors import checked_switch
 from workbench.estimators._certified import Tabular, with_constant
 from workbench.formulations.self_paced import SelfPaced
 from workbench.outputs.multiclass import Multiclass
@@ -45,6 +46,7 @@ class SelfPacedSVC(Tabular):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SelfPacedSVC:
         """Search for rows X (n, p) and labels y (n,)."""
+        checked_switch(fit_intercept=self.fit_intercept)
         X, labels, weights = self.table(X, y, sample_weight)
         X = with_constant(X) if self.fit_intercept else X
         form = SelfPaced(C=self.C, K=self.K)

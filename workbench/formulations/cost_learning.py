@@ -32,12 +32,12 @@ The CVXPY text is written in units of K, for F(Kw, Kb, v; λ₂, λ₁, K) = K F
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from workbench.contracts import OF_SUMS, SAME, Blocks, Floats, Prices, Row
-from workbench.errors import BadInput, checked_positive
+from workbench.errors import BadInput, checked_choice, checked_positive
 from workbench.objectives.costs import LearnedCost
 from workbench.objectives.factorings import (
     COUNTS,
@@ -51,7 +51,17 @@ from workbench.objectives.factorings import (
 from workbench.objectives.intercepts import free_labels
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
-Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
+Factoring = Literal[
+    "unordered",
+    "ordered",
+    "true",
+    "predicted",
+    "constant",
+    "input",
+    "input-smallest",
+    "input-count",
+    "input-true",
+]
 Counts = Literal["expected", "logical", "logical-max", "none", "total", "baseline"]
 
 
@@ -115,7 +125,7 @@ class CostLearning(CostSettings):
         """Sums over samples, so that duplicates double F and its settings; what a function reads is not known."""
         if callable(self.factoring):
             return {}
-        return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring == "input" else SAME}
+        return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring.startswith("input") else SAME}
 
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp
@@ -166,6 +176,7 @@ class NormalizedCostLearning(CostLearning):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checked_choice(*get_args(Counts), counts=self.counts)
         if (self.counts == "baseline") != (self.baseline is not None):
             raise BadInput(
                 "counts=baseline and `baseline` belong together; give counts of errors, or a model's certificate, as "

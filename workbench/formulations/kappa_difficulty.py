@@ -4,8 +4,9 @@
     v ← step(D(w, b), v)
 
 for a measure D of how hard each error class is and a step that turns it into costs on the simplex
-(objectives/difficulty.py): the source's 3 steps × 3 measures, and two measures that the source suggests. The
-alternation has no joint objective, hence no certificate as a whole; each inner program has a certificate.
+(objectives/difficulty.py): the source's 3 steps × 3 measures, two measures that the source suggests, and
+non-generalisability over several folds. The alternation has no joint objective, hence no certificate as a whole; each
+inner program has a certificate.
 
 *Dual.* None for the alternation. That of each inner program is the dual of `fixed-cost` at the costs v of the round.
 """
@@ -14,17 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from workbench.contracts import Blocks, Floats, Row
+from workbench.errors import checked_choice
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
 from workbench.objectives.factorings import reachable
 
-Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
+Difficulty = Literal[
+    "kappa",
+    "non-generalisability",
+    "non-generalisability-folds",
+    "perceptron",
+    "stability",
+    "separability",
+]
 Step = Literal["cosine", "dot", "inverted"]
 
 
@@ -36,6 +45,11 @@ class KappaDifficulty(CostSettings):
     step_rule: Step = "cosine"
 
     monotone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_choice(*get_args(Difficulty), difficulty=self.difficulty)
+        checked_choice(*get_args(Step), step_rule=self.step_rule)
 
     def relations(self) -> Row:
         """None: an alternation has no optimum that a relation could move."""

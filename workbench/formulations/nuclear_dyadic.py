@@ -30,7 +30,7 @@ import numpy as np
 
 from workbench.contracts import Blocks, Floats, Ints, Paired, Prices, Problem, Row
 from workbench.dyads.pairs import Dyads, Factors
-from workbench.errors import MissingCapability, checked_positive, checked_whole
+from workbench.errors import MissingCapability, checked_choice, checked_positive, checked_whole
 
 
 class Scores:
@@ -80,9 +80,20 @@ class NuclearDyadic:
     def __post_init__(self) -> None:
         checked_positive(lam=self.lam)
         checked_whole(1, dimensions=self.dimensions)
+        checked_choice("hinge", "squared", loss=self.loss)
 
     def blocks(self, problem: Problem) -> Blocks:
         return self.oracle(problem).blocks
+
+    def weight_names(self, problem: Problem) -> dict[str, list[str]]:
+        """For A and B LABEL: SIDE NAME [DIMENSION], for W LABEL: NAME; of two classes the one score is the second's."""
+        pairs, places = self.oracle(problem).pairs, range(self.dimensions)
+        labels = pairs.classes[-1:] if pairs.scores_per_pair == 1 else pairs.classes
+        found = {"W": [f"{label}: {name}" for name in pairs.linear_columns() for label in labels]}
+        for block, side in (("A", "left"), ("B", "right")):
+            names = pairs.side_columns(side)
+            found[block] = [f"{label}: {name} [{place}]" for name in names for label in labels for place in places]
+        return found
 
     def prices(self, problem: Problem) -> Prices:
         return Prices.of_mean(problem.weights)

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.contracts import Floats, Ints
-from workbench.errors import BadInput, checked_positive, checked_whole
+from workbench.errors import BadInput, checked_choice, checked_positive, checked_whole
 from workbench.formulations.latent_ssvm import CompletedSSVM, Restarted, drawn, imputed, latent, objective
 from workbench.objectives.pacing import (
     admitted,
@@ -94,8 +94,7 @@ class SelfPacedLatent(Restarted):
         checked_positive(C=self.C, steepness=self.steepness, tolerance=self.tolerance)
         checked_whole(1, starts=self.starts)
         checked_whole(0, start_seed=self.start_seed)
-        if self.combine not in ("mix", "all"):
-            raise BadInput(f"combine is {self.combine!r}; choose mix or all.")
+        checked_choice("mix", "all", combine=self.combine)
         if not isinstance(self.mu, Real) or not LEAST_GROWTH <= self.mu <= 1e100:
             raise BadInput(f"mu is {self.mu!r}; thresholds grow by it: give {LEAST_GROWTH} to 1e100, e.g. mu=1.3.")
         checked_shares(slack=self.slack, uncertainty=self.uncertainty, novelty=self.novelty)

@@ -29,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.contracts import DEARER, OF_MARGINS, OF_SLACKS, Blocks, Compact, Row, Signed
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, checked_choice, checked_switch
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.intercepts import free_labels, with_intercepts
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -46,6 +46,9 @@ class SoftMargin(Ridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checked_choice("margin", "slack", rescaling=self.rescaling)
+        checked_choice("cuts", "compact", declare=self.declare)
+        checked_switch(intercept=self.intercept)
         if self.intercept and (self.rescaling, self.declare) != ("margin", "cuts"):
             raise BadInput(
                 f"intercept=true with rescaling={self.rescaling} and declare={self.declare} is not there; intercepts "

@@ -35,7 +35,7 @@ import numpy as np
 
 from workbench.arithmetic.intervals import TINY, gamma
 from workbench.contracts import OF_MEANS, Floats, Ints, Kernel, LinearScores, Row
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import MissingCapability, checked_choice
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.conditioning import root, shape
 from workbench.objectives.likelihoods import KAPPA, ULPS
@@ -150,8 +150,7 @@ class WeightedRisk(Ridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.loss not in ("hinge", "squared", "logistic"):
-            raise BadInput(f"loss is {self.loss!r}; choose hinge, squared or logistic.")
+        checked_choice("hinge", "squared", "logistic", loss=self.loss)
 
     def relations(self) -> Row:
         """Targets are ±1, so no loss of outputs is looked at."""

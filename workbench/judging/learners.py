@@ -30,7 +30,7 @@ from typing import Any, Protocol, runtime_checkable
 from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.judging.reference import Formulation
-from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry
+from workbench.registries import REQUIRED, build, dashed, is_path, load_user_file, misfit, parse_settings, registry
 
 TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
 
@@ -115,12 +115,29 @@ class Offering(Protocol):
 
 def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
     """All solvers and learners of ours that take the pair."""
-    known = [*registry("solver").items(), *registry("learner").items()]
-    found = [Learner(name, kind()) for name, kind in known if inspect.isclass(kind) and issubclass(kind, Offering)]
-    found = [each for each in found if each.thing.misfit(formulation, problem) is None]
+    found = [each for each in offered() if each.thing.misfit(formulation, problem) is None]
     if not found:
         raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
     return found
+
+
+def offered() -> list[Learner]:
+    """All solvers and learners that say which pairs they fit."""
+    known = [*registry("solver").items(), *registry("learner").items()]
+    return [Learner(name, kind()) for name, kind in known if inspect.isclass(kind) and issubclass(kind, Offering)]
+
+
+def left_out(formulation: Formulation, problem: Problem) -> dict[str, str]:
+    """Why learners that take the pair at the formulation's default settings do not take it at these settings."""
+    kind = type(formulation)
+    if any(each.default is REQUIRED for each in inspect.signature(kind).parameters.values()):
+        return {}
+    usual = kind()
+    if misfit(usual, problem) is not None:
+        return {}
+    able = [each for each in offered() if each.thing.misfit(usual, problem) is None]
+    told = {each.name: each.thing.misfit(formulation, problem) for each in able}
+    return {name: why for name, why in told.items() if why is not None}
 
 
 def user_learners(path: str) -> dict[str, Any]:  # a user's objects

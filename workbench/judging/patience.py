@@ -109,7 +109,9 @@ def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     if not (settled or (by_history(last) and unmoved(first, second, last))):
         return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
     evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
-    said = f"{last.reason.split(';')[0].rstrip('.')}; {first.evidence['passes']:g} passes end {first.excess:.1e} above."
+    after = last.reason.split(";")[0].rstrip(".")
+    said = f"After {passes:g} passes {after[:1].lower()}{after[1:]}; "
+    said += f"the {first.evidence['passes']:g} asked for end {first.excess:.1e} above."
     if by_history(first):
         said = f"{told}; after {passes:g} passes it is {last.excess:.1e} above."
     return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=last.rule, needed=np.inf)

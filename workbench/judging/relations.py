@@ -134,6 +134,10 @@ def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
     if "pairs" in arrays:
         links = np.cumsum(lengths - 1)
         per_row["pairs"] = arrays["pairs"][np.concatenate([np.arange(*links[i] - [lengths[i] - 1, 0]) for i in order])]
+    if "annotated" in arrays:
+        own = [arrays["annotated"][arrays["annotated"][:, 0] == i, 1:] for i in order]
+        number = np.repeat(np.arange(len(order)), [len(links) for links in own])
+        per_sample["annotated"] = np.column_stack([number, np.concatenate(own)])
     kept = {"weights": share * arrays["weights"][order], **per_row, **per_sample}
     return rebuilt(problem, arrays | kept_rows(inputs(arrays)[at]) | kept)
 

@@ -10,12 +10,14 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four qu
                e∞ is taken to be e
     on its way the weights still move towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
                doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS further doublings would cover at least half
-               of the way that is left, if each gains q = min(a₁/a₂, a₂/a₃, 2) times as much as the one before
+               of the way that is left, if each gains q = min(a₁/a₂, a₂/a₃, 2) times as much as the one before; or
+               the weights keep their pace, q ≥ STEADY and a₁ ≥ PACE
 
 A slow learner on badly scaled data has a flat excess, which any fit calls settled, but its weights still move:
 gradient steps along a direction of curvature κ ≪ 1/(ηt) have the same length in each pass, so every doubling of the
 passes gains twice as much as the one before, q ≈ 2. A learner that settles at another point gains less with every
-doubling, q = 2^−p, and gains by noise change their sign.
+doubling, q = 2^−p, and gains by noise change their sign. Steps that shrink like 1/t, as AdaGrad's do while its slopes
+do not, gain the same with every doubling, q = 1: the weights go like log t, and there is no limit that a fit could see.
 
 *What is left.* The curve c·t^−p through the last checkpoints needs (e/tolerance)^{1/p} times the passes.
 """
@@ -43,6 +45,7 @@ MOST = 1e6  # times the passes beyond which no need is told: the fit says nothin
 QUIET = 1e-3  # relative change of weights in half of the passes that is rest
 AHEAD = 0.5  # share of the way left that the doublings to come must cover
 DOUBLINGS = 10  # to come: a thousand times the passes
+STEADY, PACE = 0.9, 3e-3  # 2^−0.15: no fit sees the limit of a slower fall; of the way left, by the last doubling
 
 
 class Settling(NamedTuple):
@@ -140,7 +143,7 @@ def roaming(reports: list[Report], best: Floats) -> float:
 
 
 def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
-    """Whether the weights go on towards the optimum, fast enough to cover half of the way that is left."""
+    """Whether the weights go on towards the optimum, at an even pace or fast enough to cover half of the way left."""
     way = best - thetas[-1]
     length = float(way @ way)
     at = [int(np.searchsorted(passes, passes[-1] / part * (1 + 1e-9), side="right")) - 1 for part in (1, 2, 4, 8)]
@@ -151,7 +154,8 @@ def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     if not (min(gains) > 0):
         return False
     ratio = min(gains[0] / gains[1], gains[1] / gains[2], 2.0)
-    return gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
+    steady = ratio >= STEADY and gains[0] >= PACE
+    return steady or gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
 
 
 def needed(passes: float, excess: float, threshold: float, curve: Settling) -> float:

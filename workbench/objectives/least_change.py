@@ -34,7 +34,7 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import U, down, gamma, up
 from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import common, product, ratios
-from workbench.contracts import Enumerable, Floats, Ints, Latent
+from workbench.contracts import Enumerable, Floats, Ints, Latent, Oracle
 from workbench.errors import BadInput, MissingCapability
 
 ALIKE = 1e-9  # the relative width of an interval at which floats are done
@@ -367,18 +367,21 @@ def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list
     return [Fraction(-each if against else each) for each in along], math.inf
 
 
-def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None) -> Novelty:
+def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None, oracle: Oracle | None = None) -> Novelty:
     """Novelty of a problem's samples (all of them unless given, as indices or as a mask) to the weights θ.
 
     There is one program a hidden state, and one a sample without hidden variables. Raises `MissingCapability` if
     outputs cannot be listed.
+
+    oracle : of a formulation with θ = (w, b, …), more weights than features; δ changes w, and the others stay
     """
     if not isinstance(problem, Enumerable):
         raise MissingCapability(f"Novelty needs all outputs listed and {type(problem).__name__} has no `outputs`.")
-    w = np.asarray(theta, float).ravel()
-    if w.shape != (problem.n_features,):
-        raise BadInput(f"The weights have {w.size} entries but the problem needs {problem.n_features}; give that many.")
+    w, dim = np.asarray(theta, float).ravel(), problem.n_features if oracle is None else oracle.dim
+    if w.shape != (dim,):
+        raise BadInput(f"The weights have {w.size} entries but the problem needs {dim}; give that many.")
     programs = hidden_rivals if isinstance(problem, Latent) else one_state
+    programs = programs if oracle is None else partial(rivals_beside, oracle)
     return novelties([programs(problem, w, i) for i in chosen_samples(samples, problem.n_samples)])
 
 
@@ -410,8 +413,20 @@ def one_state(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]]:
 
 def rivals(problem: Any, w: Floats, i: int) -> tuple[Floats, Floats]:
     """Rows a_y = ψ_i(y) and needs ℓ_i(y) − ⟨w, ψ_i(y)⟩ over all outputs y but the truth."""
-    outputs = problem.outputs(i)
-    others = outputs[(outputs != problem.truth[i]).any(axis=1)]
-    batch = np.full(len(others), i)
+    others, batch = wrong_outputs(problem, i)
     psi = (problem.features(batch, problem.truth[batch]) - problem.features(batch, others)).toarray()
     return psi, problem.loss(batch, others) - psi @ w
+
+
+def rivals_beside(oracle: Oracle, problem: Any, theta: Floats, i: int) -> list[tuple[Floats, Floats]]:
+    """The same of cuts: rows −a, the part of w, and needs ⟨a, θ⟩ + o."""
+    others, batch = wrong_outputs(problem, i)
+    slopes, offsets = oracle.rows(batch, others)
+    return [(-slopes[:, : problem.n_features].toarray(), slopes @ theta + offsets)]
+
+
+def wrong_outputs(problem: Any, i: int) -> tuple[Ints, Ints]:
+    """All outputs of a sample but the truth, (m, width), and its index m times."""
+    outputs = problem.outputs(i)
+    others = outputs[(outputs != problem.truth[i]).any(axis=1)]
+    return others, np.full(len(others), i)

@@ -22,6 +22,7 @@ from workbench.arithmetic.intervals import gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, ExactRivals, Ratios
 from workbench.contracts import (
     BoundedFeatures,
+    Clipped,
     Exact,
     ExactLoss,
     Floats,
@@ -261,10 +262,14 @@ class UnitMargin(MarginRescaling):
 
 @dataclass(frozen=True)
 class Decoding(MarginRescaling):
-    """Prediction: no loss at all."""
+    """Prediction: no loss at all; clipped at 0 where the truth is no prediction."""
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
-        return self.decode(theta, samples)
+        found = self.decode(theta, samples)
+        if not isinstance(self.problem, Clipped):
+            return found
+        below = self.problem.outside[samples] & (self.rows(samples, found)[0] @ theta < 0)
+        return np.where(below[:, None], self.problem.truth[samples], found)
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         return super().rows(samples, witnesses)[0], np.zeros(len(samples))

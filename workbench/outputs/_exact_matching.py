@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
-from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
+from workbench.outputs._matching_kernel import ITSELF
+from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival
 
 
 class ExactMatching:
@@ -33,6 +34,8 @@ class ExactMatching:
         wrong = np.where(j < problem.heights[samples][:, None], outside, outputs != -1).any(axis=1)
         ordered = np.sort(outputs, axis=1)
         wrong |= ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+        itself = (outputs == np.where(j < problem.heights[samples][:, None], ITSELF, -1)).all(axis=1)
+        wrong &= ~(itself & problem.outside[samples])
         return int(wrong.argmax()) if wrong.any() else None
 
     def slopes(self, samples: Ints, outputs: Ints) -> Entries:
@@ -49,8 +52,8 @@ class ExactMatching:
         plus, minus = self.costs.whole
         return Ratios(wrong * plus + missed * minus, self.costs.unit)
 
-    def tables(self, w: Ratios, samples: Ints, augment: int) -> tuple[list[NDArray], list[Ints], int]:
-        """Gains (J, K) of each sample over a unit, with the loss if `augment` is 1; where its truth is; the unit."""
+    def tables(self, w: Ratios, samples: Ints, augment: int) -> tuple[list[NDArray], list[int], int]:
+        """Gains (J, K) of each sample over a unit, with the loss if `augment` is 1; their sum over y_i; the unit."""
         problem = self.matching
         at, starts = problem.positions(samples)
         unit, cost_unit, gold = self.edges.unit * w.unit, self.costs.unit, problem.gold[at]
@@ -58,18 +61,21 @@ class ExactMatching:
         gains = scores + (self.costs.whole * [augment, -augment])[gold.astype(int)] * unit
         shapes = zip(problem.heights[samples], problem.widths[samples], strict=True)
         tables = [part.reshape(shape) for part, shape in zip(np.split(gains, starts[1:-1]), shapes, strict=True)]
-        return tables, [problem.truth[i, : problem.heights[i]] for i in samples], unit * cost_unit
+        own = [int(part.sum()) for part in np.split(gains * gold, starts[1:-1])]
+        return tables, own, unit * cost_unit
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
-        tables, truths, unit = self.tables(w, samples, 1)
-        found = [heaviest(table) - worth(table, mates) for table, mates in zip(tables, truths, strict=True)]
-        return Ratios(np.array(found, object), unit)
+        """Clipped at 0 where y_i is no matching."""
+        tables, own, unit = self.tables(w, samples, 1)
+        found = np.array([heaviest(table) - truth for table, truth in zip(tables, own, strict=True)], object)
+        return Ratios(np.where(self.matching.outside[samples], np.maximum(found, 0), found), unit)
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
-        tables, truths, unit = self.tables(w, samples, 0)
-        found = [
-            heaviest_rival(table, mates) - worth(table, mates) for table, mates in zip(tables, truths, strict=True)
-        ]
+        tables, own, unit = self.tables(w, samples, 0)
+        problem, found = self.matching, []
+        for i, table, truth in zip(samples.tolist(), tables, own, strict=True):
+            mates = problem.truth[i, : len(table)]
+            found.append((heaviest(table) if problem.outside[i] else heaviest_rival(table, mates)) - truth)
         return Ratios(np.array(found, object), unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:

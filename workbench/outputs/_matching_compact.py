@@ -6,7 +6,8 @@ cover. With the loss-augmented gains θ_jk = ⟨w, x_jk⟩ + c⁺ outside the tr
     h_i(w) = min Σ_j a_j + Σ_k b_k + c⁻ |y_i| − ⟨w, φ(x_i, y_i)⟩    s.t.  a, b ≥ 0,  a_j + b_k ≥ θ_jk
 
 The dual values X (J, K) of the covers, with those of a ≥ 0 and b ≥ 0, have the row and column sums p_i:
-X/p_i lies in the matching polytope, and `mixture` writes it as a mean of matchings.
+X/p_i lies in the matching polytope, and `mixture` writes it as a mean of matchings. Where y_i is no matching, the clip
+h_i ≥ 0 is one row more; its dual value is the weight of y_i itself, and the sums of X are p_i less that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ def compact(problem: Any, w: Any) -> CompactHinge:
     sums = grouping(heights) @ a + grouping(widths) @ b
     hinge = sums + problem.false_negative * problem.sizes - problem.truth_features @ w
 
+    outside = np.flatnonzero(problem.outside)
+    clip = [hinge[outside] >= 0] if len(outside) else []
+
     def atoms() -> tuple[Ints, Ints, Floats]:
         links, idle_rows, idle_columns = (np.maximum(c.dual_value, 0) for c in (cover, rows, columns))
         samples, witnesses, weights = [], [], []
@@ -45,9 +49,13 @@ def compact(problem: Any, w: Any) -> CompactHinge:
                 samples.append(i)
                 witnesses.append(np.concatenate([mates, np.full(problem.width - len(mates), -1)]))
                 weights.append(weight)
+        for number, i in enumerate(outside.tolist()):
+            samples.append(i)
+            witnesses.append(problem.truth[i])
+            weights.append(max(float(np.ravel(clip[0].dual_value)[number]), 0.0))
         return np.array(samples), np.array(witnesses, np.int64), np.array(weights)
 
-    return CompactHinge(hinge, [cover, rows, columns], atoms)
+    return CompactHinge(hinge, [cover, rows, columns, *clip], atoms)
 
 
 def chosen(index: Ints, size: int) -> sparse.csr_array:

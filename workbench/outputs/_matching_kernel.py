@@ -10,7 +10,8 @@ u_j that covers it; shortest paths in the slacks u_j + v_k − g_jk, one row aft
 u_j can be paid off: at a free k, or at a row that gives its link up. O(J² K) in all.
 
 Gains are rounded to whole multiples of one unit so large that every sum and difference below is exact
-in floats (`outputs/matching.py`); hence what is found is a heaviest matching of the rounded gains.
+in floats (`outputs/matching.py`); hence what is found is a heaviest matching of the rounded gains. Where the true
+links are no matching (`outside`), they are the answer if they outweigh all matchings.
 Source: Kuhn (1955), in the form of shortest augmenting paths (Jonker & Volgenant 1987).
 """
 
@@ -22,10 +23,12 @@ import numpy as np
 
 from workbench.contracts import Floats, Ints
 
+ITSELF = -2  # in a row: the true links of the sample, which are no matching
+
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """h_i(w) = max_y ℓ_i(y) + ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩, its witness into `out` (width,)."""
-    starts, heights, widths, indptr, indices, values, truth, plus, minus = data
+    starts, heights, widths, indptr, indices, values, gold, outside, plus, minus = data
     first, rows, columns = starts[i], heights[i], widths[i]
     gains, own, highest = np.zeros((rows, columns)), 0.0, 0.0
     for j in range(rows):
@@ -33,7 +36,7 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
             edge, score = first + j * columns + k, 0.0
             for e in range(indptr[edge], indptr[edge + 1]):
                 score += theta[indices[e]] * values[e]
-            if truth[i, j] == k:
+            if gold[edge]:
                 gains[j, k] = score - minus
                 own += gains[j, k]
             else:
@@ -95,36 +98,39 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
             value += gains[j, out[j]]
         else:
             out[j] = -1
+    if outside[i] and value < own:
+        out[:rows] = ITSELF
+        return 0.0
     return value - own
 
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
     """θ += scale · (φ(x_i, out) − φ(x_i, y_i)), in place; links that both have are skipped."""
-    starts, heights, widths, indptr, indices, values, truth, _, _ = data
+    starts, heights, widths, indptr, indices, values, gold, _, _, _ = data
     for j in range(heights[i]):
-        if out[j] != truth[i, j]:
-            row = starts[i] + j * widths[i]
-            if out[j] >= 0:
-                for e in range(indptr[row + out[j]], indptr[row + out[j] + 1]):
-                    theta[indices[e]] += scale * values[e]
-            if truth[i, j] >= 0:
-                for e in range(indptr[row + truth[i, j]], indptr[row + truth[i, j] + 1]):
+        row, linked = starts[i] + j * widths[i], out[j]
+        if linked >= 0 and not gold[row + linked]:
+            for e in range(indptr[row + linked], indptr[row + linked + 1]):
+                theta[indices[e]] += scale * values[e]
+        for k in range(widths[i]):
+            if gold[row + k] and linked != k and linked != ITSELF:
+                for e in range(indptr[row + k], indptr[row + k + 1]):
                     theta[indices[e]] -= scale * values[e]
 
 
 def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
     """The entries of φ(x_i, out) − φ(x_i, y_i) into (indices, values); their number. Equal indices add up."""
-    starts, heights, widths, indptr, columns, entries, truth, _, _ = data
+    starts, heights, widths, indptr, columns, entries, gold, _, _, _ = data
     count = 0
     for j in range(heights[i]):
-        if out[j] != truth[i, j]:
-            row = starts[i] + j * widths[i]
-            if out[j] >= 0:
-                for e in range(indptr[row + out[j]], indptr[row + out[j] + 1]):
-                    indices[count], values[count] = columns[e], entries[e]
-                    count += 1
-            if truth[i, j] >= 0:
-                for e in range(indptr[row + truth[i, j]], indptr[row + truth[i, j] + 1]):
+        row, linked = starts[i] + j * widths[i], out[j]
+        if linked >= 0 and not gold[row + linked]:
+            for e in range(indptr[row + linked], indptr[row + linked + 1]):
+                indices[count], values[count] = columns[e], entries[e]
+                count += 1
+        for k in range(widths[i]):
+            if gold[row + k] and linked != k and linked != ITSELF:
+                for e in range(indptr[row + k], indptr[row + k + 1]):
                     indices[count], values[count] = columns[e], -entries[e]
                     count += 1
     return count

@@ -35,6 +35,7 @@ from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
 from workbench.outputs._parts import Parts
+from workbench.outputs.matching import heaviest_rival
 
 MOST_OUTPUTS = 100_000
 
@@ -216,6 +217,30 @@ class Flow(Parts):
         for row, i in zip(out, samples.tolist(), strict=True):
             self.search.argmax_into(self.search.data, gains, i, row)
         return out
+
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        """The best paths but the true ones: rivals of a matching (outputs/_flow/paths.py); O(V⁴) where truth wins."""
+        out, gains = self.argmax(w, samples, augment=False), self.arcs @ w
+        for row, i in zip(out, samples.tolist(), strict=True):
+            if (row == self.truth[i]).all():
+                size = self.sizes[i]
+                row[:size] = heaviest_rival(self.following(gains, i), self.truth[i, :size])
+        return out
+
+    def following(self, gains: NDArray, i: int) -> NDArray:
+        """(V, V) what "k follows j" is worth for gains (R,) of any kind, "j is left out" on the diagonal.
+
+        On top of Σ_j (entry + detection + exit); far below 0 where there is no link.
+        """
+        rows, size = self.rows_of(np.array([i])), int(self.sizes[i])
+        heads, place = self.layout.heads[rows], self.layout.offsets()[rows]
+        tails = self.layout.node_of()[rows] - self.layout.starts[i]
+        own = [gains[rows[place == kind]] for kind in (ENTRY, EXIT, NODE)]
+        table = np.full((size, size), -4 * (np.abs(gains[rows]).sum() + 1), gains.dtype)
+        links, every = place >= LINKS, np.arange(size)
+        table[tails[links], heads[links]] = gains[rows[links]] - own[1][tails[links]] - own[0][heads[links]]
+        table[every, every] = -(own[0] + own[1] + own[2])
+        return table
 
     def kernel(self, augment: bool = True) -> Kernel:
         X, R = self.arcs, len(self.gold)

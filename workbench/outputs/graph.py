@@ -96,6 +96,13 @@ class Graph(Pairwise):
         unary, pairs = self.scores(w, augment)
         return np.stack([self.answer(unary, pairs, i) for i in samples.tolist()])
 
+    def barred(self, unary: Floats, pairs: Floats, i: int, node: int, price: float) -> Ints:
+        if self.n_classes == 2:
+            return super().barred(unary, pairs, i, node, price)
+        dearer = unary.copy()
+        dearer[node, self.labels[node]] -= price
+        return self.answer(dearer, pairs, i)
+
     def part(self, unary: Floats, pairs: Floats, i: int) -> labels_of.Scores:
         """The scores of sample i."""
         nodes, edges = slice(*self.offsets[i : i + 2]), slice(*self.ends[i : i + 2])
@@ -202,6 +209,7 @@ class ExpandedGraph(Graph):
     """A `Graph` of more than two labels with α-expansion for its oracle."""
 
     oracle_kind = "under"
+    runner_up = None  # no search here is exact
 
     def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
         scores = self.part(unary, pairs, i)

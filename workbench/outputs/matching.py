@@ -8,6 +8,14 @@ so d is the number of features of an edge. With gains g_jk = ⟨w, x_jk⟩ + c�
 positive gains. The hinge has a compact form with J + K variables (Taskar, Lacoste-Julien & Klein 2005;
 docs/mathematics.md §3). There is no oracle for slack rescaling.
 
+Annotations that are no matching, since links share a row or a column, are refused, or kept by `clipped`. No matching
+equals such a y_i, the maximum over matchings may be negative, and the hinge is clipped at 0:
+
+    h_i(w) = [max over matchings y of ℓ_i(y) − ⟨w, ψ_i(y)⟩]₊
+
+which is the maximum over the matchings and y_i itself, whose cut is 0. A row of −2 stands for that y_i, which the
+argmax with the loss may answer; predictions, and the argmax without the loss, are matchings.
+
 Rounding. Gains are put on a grid: θ̂ = (max(θ, 0) + L) − L with L = 8 max θ moves each by at most L's own
 rounding error, and on the grid every number that the Hungarian method meets (none above 4 max θ) is
 exact in floats. So what is found is a heaviest matching for θ̂, and `terms` bounds what θ̂ may have lost.
@@ -37,6 +45,7 @@ from workbench.outputs._matching_checks import checked_edges, checked_links, che
 from workbench.outputs._parts import Parts
 
 MOST_OUTPUTS = 100_000
+ITSELF = _matching_kernel.ITSELF  # in a row: the annotation of the sample, which is no matching
 
 
 class Matching(Parts):
@@ -47,16 +56,18 @@ class Matching(Parts):
     edge_features : list of (J_i, K_i, d) arrays, finite, J_i and K_i ≥ 1; or, with `shapes`, of
         (J_i K_i, d) arrays or scipy.sparse matrices, edge (j, k) in row j K_i + k
     gold : list of links (j, k), counted from 0; may be empty. Links that share a row or a column are
-        refused; `nearest_matching` makes them a matching
+        refused unless `clipped`; `nearest_matching` makes them a matching
     false_positive, false_negative : c⁺ > 0 and c⁻ > 0. A loss per word or per link is a matter of `weights`
     weights : (n,) sample weights ≥ 0, not all zero; default 1
     shapes : (n, 2) pairs (J_i, K_i) for edges given as tables
+    clipped : keep links that are no matching as they are; the hinge of their sample is clipped at 0
 
     Attributes
     ----------
     edges : (N, d) CSR, all edges of all samples, N = Σ J_i K_i;  starts : (n + 1,) where each sample starts
-    heights, widths : (n,) J_i and K_i;  sizes : (n,) |y_i|
-    truth : (n, max J) the k of each j, −1 where there is none and behind the end
+    heights, widths : (n,) J_i and K_i;  sizes : (n,) |y_i|;  gold : (N,) whether an edge is a true link
+    truth : (n, max J) the k of each j, −1 where there is none and behind the end; or −2 in place of every k
+    outside : (n,) whether y_i is no matching
 
     Raises
     ------
@@ -77,6 +88,7 @@ class Matching(Parts):
         false_negative: float = 1.0,
         weights: ArrayLike | None = None,
         shapes: ArrayLike | None = None,
+        clipped: bool = False,
     ):
         self.edges, self.heights, self.widths = checked_edges(edge_features, shapes)
         self.false_positive = checked_price("false_positive", false_positive)
@@ -85,41 +97,56 @@ class Matching(Parts):
         self.weights = checked_weights(weights, self.n_samples)
         self.starts: Ints = np.concatenate([[0], np.cumsum(self.heights * self.widths)])
         self.width = int(self.heights.max())
-        self.truth: Ints = self.checked_truth(gold)
-        self.sizes: Ints = (self.truth >= 0).sum(axis=1)
+        self.gold: NDArray[np.bool_] = np.zeros(self.edges.shape[0], bool)
+        self.outside: NDArray[np.bool_] = np.zeros(self.n_samples, bool)
+        self.truth: Ints = self.checked_truth(gold, clipped)
+        self.sizes: Ints = np.add.reduceat(self.gold, self.starts[:-1], dtype=np.int64)
 
         least = np.minimum(self.heights, self.widths)
-        alone = [self.false_positive] * bool((self.sizes < least).any())  # room for one more link
-        self.least_loss = float(min(alone + [self.false_negative] * bool(self.sizes.any())))
+        self.least_loss = self.cheapest(least)
         self.max_loss: Floats = up(up(self.false_positive * least) + up(self.false_negative * self.sizes)) * (1 + 1e-15)
-        links, entries = int(least.max()), int(np.diff(self.edges.indptr).max())
+        links, entries = int(max(least.max(), self.sizes.max())), int(np.diff(self.edges.indptr).max())
         self.terms = min(self.n_features, links * entries) + 5 * links + 4
         self.magnitude: Floats = up(self.heaviest_features() * (1 + 2 * gamma(self.terms)))
 
-    def checked_truth(self, gold: Any) -> Ints:
-        """The true matchings as rows (n, max J), or `BadInput`."""
+    def checked_truth(self, gold: Any, clipped: bool) -> Ints:
+        """The truth as rows (n, max J), and its links into `gold`; or `BadInput`."""
         if not hasattr(gold, "__len__") or len(gold) != self.n_samples:
             count = f"{len(gold)} lists of links" if hasattr(gold, "__len__") else "no list of links"
             raise BadInput(f"There are {self.n_samples} samples but {count}; give one list of links each.")
         truth = np.full((self.n_samples, self.width), -1, np.int64)
         for i, given in enumerate(gold):
             links = checked_links(f"sample {i}", given, (int(self.heights[i]), int(self.widths[i])))
-            for axis, what in enumerate(("row", "column")):
-                ends, counts = np.unique(links[:, axis], return_counts=True)
-                if (counts > 1).any():
-                    raise BadInput(
-                        f"The links of sample {i} are no matching: {what} {ends[counts.argmax()]} has "
-                        f"{counts.max()} of them; drop some, or take nearest_matching(links, shape)."
-                    )
-            truth[i, links[:, 0]] = links[:, 1]
+            self.gold[self.starts[i] + links[:, 0] * self.widths[i] + links[:, 1]] = True
+            shared = shared_end(links)
+            if shared is not None and not clipped:
+                raise BadInput(
+                    f"The links of sample {i} are no matching: {shared} of them; drop some, take "
+                    "nearest_matching(links, shape), or keep them by clipped=True."
+                )
+            self.outside[i] = shared is not None
+            if self.outside[i]:
+                truth[i, : self.heights[i]] = ITSELF
+            else:
+                truth[i, links[:, 0]] = links[:, 1]
         return truth
 
+    def cheapest(self, least: Ints) -> float:
+        """The least positive loss: one link more, one less, or a largest matching inside links that are none."""
+        plain = ~self.outside
+        prices = [self.false_positive] * bool((self.sizes < least)[plain].any())  # room for one more link
+        prices += [self.false_negative] * bool(self.sizes[plain].any())
+        for i in np.flatnonzero(self.outside).tolist():
+            inside = self.gold[self.starts[i] : self.starts[i + 1]].reshape(self.heights[i], -1)
+            prices.append(self.false_negative * int(self.sizes[i] - (heaviest_matching(inside * 1.0) >= 0).sum()))
+        return float(min(prices))
+
     def heaviest_features(self) -> Floats:
-        """(n,) bound on max_y ‖φ(x_i, y)‖₁: the largest edge of every row, or of every column, summed."""
+        """(n,) bound on max_y ‖φ(x_i, y)‖₁: the largest edges of all rows, or of all columns, or the true ones."""
         sizes, bounds = abs(self.edges).sum(axis=1), np.empty(self.n_samples)
         for i, table in enumerate(self.tables(sizes)):
             bounds[i] = min(table.max(axis=0).sum(), table.max(axis=1).sum())
-        return bounds
+        return np.maximum(bounds, np.add.reduceat(sizes * self.gold, self.starts[:-1]))
 
     # ── edges of a batch ──────────────────────────────────────────────────────────────────────────
 
@@ -143,21 +170,24 @@ class Matching(Parts):
         """(number in the batch, row of `edges`) of every link of the outputs."""
         number, j = np.nonzero(outputs >= 0)
         i = samples[number]
-        return number, self.starts[i] + j * self.widths[i] + outputs[number, j]
+        rows = self.starts[i] + j * self.widths[i] + outputs[number, j]
+        themselves = np.flatnonzero(outputs[:, 0] == ITSELF)
+        if not len(themselves):
+            return number, rows
+        own = [
+            np.flatnonzero(self.gold[self.starts[i] : self.starts[i + 1]]) + self.starts[i] for i in samples[themselves]
+        ]
+        number = np.concatenate([number, np.repeat(themselves, [len(each) for each in own])])
+        order = np.argsort(number, kind="stable")
+        return number[order], np.concatenate([rows, *own])[order]
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
     def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """|y \\ y_i| and |y_i \\ y| for a batch, (m,) each."""
-        right = ((outputs == self.truth[samples]) & (outputs >= 0)).sum(axis=1)
-        return (outputs >= 0).sum(axis=1) - right, self.sizes[samples] - right
-
-    @cached_property
-    def gold(self) -> NDArray[np.bool_]:
-        """(N,) whether an edge is a true link."""
-        mask = np.zeros(self.edges.shape[0], bool)
-        mask[self.used(np.arange(self.n_samples), self.truth)[1]] = True
-        return mask
+        number, rows = self.used(samples, outputs)
+        right, whole = (np.bincount(each, minlength=len(samples)) for each in (number[self.gold[rows]], number))
+        return whole - right, self.sizes[samples] - right
 
     @cached_property
     def augmentation(self) -> Floats:
@@ -177,29 +207,38 @@ class Matching(Parts):
         return [part.reshape(shape) for part, shape in zip(np.split(values, starts[1:-1]), shapes, strict=True)]
 
     def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
+        """The heaviest matchings; with the loss, y_i itself where it is none and outweighs all of them."""
         out = np.full((len(samples), self.width), -1, np.int64)
-        for row, table in zip(out, self.gains(w, samples, augment), strict=True):
-            row[: len(table)] = heaviest_matching(table)
+        for row, i, table in zip(out, samples.tolist(), self.gains(w, samples, augment), strict=True):
+            mates = row[: len(table)] = heaviest_matching(table)
+            if augment and self.outside[i]:
+                linked = np.flatnonzero(mates >= 0)
+                own = table.ravel()[self.gold[self.starts[i] : self.starts[i + 1]]].sum()
+                if table[linked, mates[linked]].sum() < own:
+                    row[: len(table)] = ITSELF
         return out
 
     def runner_up(self, w: Floats, samples: Ints) -> Ints:
         out = np.full((len(samples), self.width), -1, np.int64)
         for row, table, truth in zip(out, self.gains(w, samples, augment=False), self.truth[samples], strict=True):
-            row[: len(table)] = heaviest_rival(table, truth[: len(table)])
+            itself = truth[0] == ITSELF
+            row[: len(table)] = heaviest_matching(table) if itself else heaviest_rival(table, truth[: len(table)])
         return out
 
     def kernel(self, augment: bool = True) -> Kernel:
+        """With the loss or without; y_i itself is an answer in both where it is no matching."""
         X, share = self.edges, float(augment)
         data = (
             self.starts,
             self.heights,
             self.widths,
             *compiled_rows(X),
-            self.truth,
+            self.gold,
+            self.outside,
             share * self.false_positive,
             share * self.false_negative,
         )
-        most = 2 * int(self.heights.max()) * int(np.diff(X.indptr).max(initial=0))
+        most = int(self.heights.max() + self.sizes.max()) * int(np.diff(X.indptr).max(initial=0))
         functions = _matching_kernel.argmax_into, _matching_kernel.add_slope, _matching_kernel.slope_into
         return Kernel(data, *functions, most)
 
@@ -226,7 +265,7 @@ class Matching(Parts):
     # ── outputs ───────────────────────────────────────────────────────────────────────────────────
 
     def outputs(self, sample: int) -> Ints:
-        """All Σ_m C(J, m) C(K, m) m! matchings; `MissingCapability` above 100,000."""
+        """All Σ_m C(J, m) C(K, m) m! matchings, then y_i where it is none; `MissingCapability` above 100,000."""
         rows, columns = int(self.heights[sample]), int(self.widths[sample])
         sizes = range(min(rows, columns) + 1)
         if sum(math.comb(rows, m) * math.comb(columns, m) * math.factorial(m) for m in sizes) > MOST_OUTPUTS:
@@ -236,11 +275,14 @@ class Matching(Parts):
         listed: list[tuple[int, ...]] = [()]
         for _ in range(rows):
             listed = [(*y, k) for y in listed for k in range(-1, columns) if k < 0 or k not in y]
+        listed += [(ITSELF,) * rows] * int(self.outside[sample])
         table = np.full((len(listed), self.width), -1, np.int64)
         table[:, :rows] = listed
         return table
 
     def describe(self, sample: int, output: Ints) -> str:
+        if output[0] == ITSELF:
+            return f"its {self.sizes[sample]} annotated links, which are no matching"
         return f"links {' '.join(f'{j}-{k}' for j, k in links_of(output))}" if (output >= 0).any() else "no links"
 
     # ── files and examples ────────────────────────────────────────────────────────────────────────
@@ -254,7 +296,15 @@ class Matching(Parts):
             "false_positive": np.array(self.false_positive),
             "false_negative": np.array(self.false_negative),
             "weights": self.weights,
+            **({"annotated": self.annotated()} if self.outside.any() else {}),
         }
+
+    def annotated(self) -> Ints:
+        """(L, 3) sample, j and k of every link of the annotations that are no matchings, in order."""
+        sample = np.repeat(np.arange(self.n_samples), np.diff(self.starts))
+        rows = np.flatnonzero(self.gold & self.outside[sample])
+        j, k = np.divmod(rows - self.starts[sample[rows]], self.widths[sample[rows]])
+        return np.stack([sample[rows], j, k], axis=1)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Matching:
@@ -264,18 +314,33 @@ class Matching(Parts):
         edges = saved_rows(arrays, shape)
         pieces = [edges[end - j * k : end] for end, (j, k) in zip(ends, shapes, strict=True)]
         gold, costs = [links_of(row) for row in arrays["truth"]], ("false_positive", "false_negative")
-        return cls(pieces, gold, *(float(arrays[name]) for name in costs), arrays["weights"], shapes)
+        if "annotated" in arrays:
+            owner, links = arrays["annotated"][:, 0], arrays["annotated"][:, 1:]
+            for i in np.unique(owner).tolist():
+                gold[i] = links[owner == i]
+        clipped = "annotated" in arrays
+        return cls(pieces, gold, *(float(arrays[name]) for name in costs), arrays["weights"], shapes, clipped)
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Matching:
-        """n samples of J, K ≤ 3 and d features, half the time separable but for ties; `labels` is not used."""
+        """n samples of J, K ≤ 3 and d features, half the time separable but for ties; `labels` is not used.
+
+        In a quarter of the draws some annotations are no matchings.
+        """
         shapes = 1 + rng.integers(0, 3, (n, 2))
         features = [rng.normal(size=(j, k, d)) for j, k in shapes]
         hidden, separable = rng.normal(size=d), rng.random() < 0.5
         gains = [x @ hidden if separable else rng.normal(size=x.shape[:2]) for x in features]
         costs = (1.0, 1.0) if rng.random() < 0.5 else rng.uniform(0.3, 3, 2)
         weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
-        return cls(features, [links_of(heaviest_matching(table)) for table in gains], *costs, weights)
+        gold = [links_of(heaviest_matching(table)) for table in gains]
+        clipped = bool(rng.random() < 0.25)
+        if clipped:
+            gold = [
+                np.argwhere(rng.random(t.shape) < 0.6) if rng.random() < 0.5 else y
+                for t, y in zip(gains, gold, strict=True)
+            ]
+        return cls(features, gold, *costs, weights, clipped=clipped)
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Matching:
@@ -325,6 +390,15 @@ def heaviest_rival(gains: Floats, mates: Ints) -> Ints:
         rival[rows] = np.where(more >= 0, columns[more], -1)
         rivals.append(rival)
     return max(rivals, key=lambda y: gains[np.flatnonzero(y >= 0), y[y >= 0]].sum())
+
+
+def shared_end(links: Ints) -> str | None:
+    """What several of these links (m, 2) share, in words; None if they are a matching."""
+    for axis, what in enumerate(("row", "column")):
+        ends, counts = np.unique(links[:, axis], return_counts=True)
+        if (counts > 1).any():
+            return f"{what} {ends[counts.argmax()]} has {counts.max()}"
+    return None
 
 
 def nearest_matching(links: ArrayLike, shape: tuple[int, int]) -> Ints:

@@ -24,7 +24,8 @@ from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
 from workbench.programs.prove import FEW, Proof, prove_program, rounded_before
 from workbench.programs.rays import relaxed
-from workbench.programs.roundings import atoms, curved, parts, shortened
+from workbench.programs.roundings import atoms, curved, parts
+from workbench.programs.words import worded
 
 FINITE = {  # atoms that are finite everywhere
     *("abs", "max", "maximum", "min", "minimum", "cummax", "norm1", "norm_inf", "sum_largest", "dotsort", "QuadForm"),
@@ -151,7 +152,7 @@ def domains(atoms_of: list[Any], place: str) -> list[Demand]:
     for atom in atoms_of:
         finite = cp.Variable(atom.shape)
         asked = atom <= finite if atom.is_convex() else atom >= finite
-        found.append(Demand(asked, f"the domain of {shortened(str(atom))} in {place}"))
+        found.append(Demand(asked, f"the domain of {worded(atom)} in {place}"))
     return found
 
 

@@ -18,23 +18,26 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arithmetic.matrices import floats, solved
-from workbench.arithmetic.rationals import Ratios, ratios
+from workbench.arithmetic.matrices import floats
+from workbench.arithmetic.rationals import Ratios
+from workbench.backends import ConeProgram
 from workbench.backends.simplex import installed
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
-from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, vertex
+from workbench.programs.curvature import bent, bent_exactly, factor
+from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, spread, vertex
 from workbench.programs.program import Exact, Program, exact
 from workbench.programs.quadratic import stationary
 from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
-from workbench.proofs.checker.programs import Claim, Finding, Numbers, check, form
+from workbench.proofs.checker.programs import Claim, Finding, Numbers, check
 from workbench.proofs.exact import above, below, nearest, text
 
 UNKNOWN = "unknown"
 FEW, SOME = 8, 3  # names, and roundings, in a sentence
+FAR = 1e-6  # a gap beyond which all rungs are tried
 NEAR = 1e-6  # slack of a row that counts as none, of the largest right-hand side
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
@@ -173,6 +176,7 @@ class Search:
         self.start: tuple[Floats, Floats] | None = None
         self.curved, self.root = bool(len(self.e.P.rows)), None
         self.by = backend or ""
+        self.held: np.ndarray | None = None  # prices that are 0
 
     def run(self) -> Proof:
         if self.curved:
@@ -181,12 +185,16 @@ class Search:
             self.root = factor(self.e)
             if not semidefinite(*self.numbers.P, self.e.shape[1], self.root):
                 return self.concluded("nonconvex", d=bent_exactly(self.e)) or self.unknown("P is not convex")
+        half = None
         for attempt in self.attempts():
-            if (found := attempt()) is not None:
+            if (found := attempt()) is not None and (found.kind != "bounded" or np.isfinite(found.width)):
                 return found
+            half = found or half
             if self.left is not None and self.left <= 0:
-                return self.unknown("the time limit came first")
-        return self.unknown("no backend's answer could be corrected to a proof")
+                return half or self.unknown("the time limit came first")
+        refused = ladder.supports(ladder.BACKENDS[self.backend], self.program.cone) if self.backend else None
+        why = refused.partition(";")[0] if refused else "no backend's answer could be corrected to a proof"
+        return half or self.unknown(why)
 
     def attempts(self) -> Iterator[Callable[[], Proof | None]]:
         """What is tried, in order."""
@@ -267,7 +275,7 @@ class Search:
         b = Ratios(self.e.b.whole[rows], self.e.b.unit)
         part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
         y = farkas(part) if len(rows) else None
-        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=embedded(y, rows, self.e.shape[0]))
+        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=spread(y, rows, self.e.shape[0]))
 
     def linear_rows(self) -> Proof | None:
         """The linear rows of a conic program contradict one another on their own."""
@@ -278,47 +286,70 @@ class Search:
         return None if d is None else self.concluded(UNBOUNDED, x=feasible(self.e), d=d)
 
     def between(self) -> Proof | None:
-        """Both ends by the ladder, each from the first rung that proves one."""
-        cone = self.program.cone
-        if self.program.linear and installed():
-            x = self.near()
-        else:
-            x = self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
-        wy = self.climbed(lambda rung: ladder.lower_point(self.e, cone, rung, self.backend, self.left), "w", "y")
-        vectors = x | wy
-        if not vectors:
-            return None
+        """Both ends by the ladder, each from the first rung that proves one; if they are far apart, from any."""
+        x = self.near() if self.program.linear and installed() else self.climbed("x")
+        vectors = x | (self.climbed("w", "y") or self.nearly())
+        proof = self.concluded("bounded", **vectors)
+        if not self.program.linear and (proof is None or proof.gap > FAR):
+            self.held = ladder.faint(self.program.cone, self.backend, self.left)
+            vectors |= self.climbed("x", rungs=(None, *ladder.RUNGS) if x else (None,))
+            vectors |= self.climbed("w", "y", rungs=(None, *ladder.RUNGS))
+            x = {name: vectors[name] for name in vectors.keys() & {"x"}}
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
-        sides = [side for side, has in zip(names, (x, wy), strict=True) if not has]
+        sides = [side for side, has in zip(names, (x, vectors.get("y")), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
-        if self.program.linear:
+        if self.program.linear and not x:
             why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
         return self.concluded("bounded", remark=remark, **vectors)
 
-    def upper_point(self, cone: Any, rung: float) -> Ratios | None:
-        return ladder.upper_point(self.e, cone, rung, self.backend, self.left)
+    def nearly(self) -> dict[str, Ratios]:
+        """A lower end from what a backend takes for a contradiction, where it is one up to rounding only."""
+        for name, answer in ladder.answers(self.program.cone, self.backend, self.left) if self.curved else ():
+            found = ladder.nearly_farkas(self.e, self.program.cone, answer.z) if np.isfinite(answer.z).all() else None
+            if answer.infeasible and found and self.concluded("bounded", w=found[0], y=found[1]):
+                self.by = name
+                return {"w": found[0], "y": found[1]}
+        return {}
+
+    def stepped(self, rung: float | None, cone: Any, names: tuple[str, ...]) -> tuple[Ratios | None, ...] | None:
+        """Candidates for the vectors x, or w and y, at a rung; plain ones for None."""
+        if rung is None:
+            pair = ladder.plain_pair(cone, self.backend, self.left)
+            return pair and (pair if names != ("x",) else pair[:1])
+        if names == ("x",):
+            size = min(max(1.0, float(np.abs(cone.b).max(initial=0.0))), 1e6)
+            return (ladder.upper_point(self.e, cone, rung * size, self.backend, self.left),)
+        return ladder.lower_point(self.e, cone, rung, self.backend, self.left, self.held)
 
     def near(self) -> dict[str, Ratios]:
-        """With linear rows: the feasible point next to a backend's answer, which needs no interior."""
+        """With linear rows: the feasible point next to a backend's answer, which needs no interior, or any."""
         for name, answer in ladder.answers(self.program.cone, self.backend, self.left):
             self.by = name
             if np.isfinite(answer.x).all():
-                x = projected(self.e, answer.x)
-                return {} if x is None else {"x": x}
-        return {}
+                if (x := projected(self.e, answer.x)) is not None:
+                    return {"x": x}
+                break
+        x = feasible(self.e)
+        return {} if x is None else {"x": x}
 
-    def climbed(self, point: Callable[[float], tuple[Ratios, ...] | None], *names: str) -> dict[str, Ratios]:
-        """The vectors of the first rung from which the checker takes an end."""
-        scale = max(1.0, float(np.abs(self.program.cone.b).max(initial=0.0))) if names == ("x",) else 1.0
-        for rung in ladder.RUNGS:
-            found = point(rung * min(scale, 1e6))
+    def climbed(
+        self, *names: str, rungs: tuple[float | None, ...] = ladder.RUNGS, cone: ConeProgram | None = None
+    ) -> dict[str, Ratios]:
+        """The vectors of the first rung from which the checker takes an end; of rungs that are given, of the best."""
+        best, least = dict[str, Ratios](), Fraction(0)
+        for rung in rungs:
+            found = self.stepped(rung, cone or self.program.cone, names)
             if found is None or any(each is None for each in found):
                 continue
-            vectors = dict(zip(names, found, strict=True))
-            if self.concluded("bounded", **vectors):
-                return vectors
-        return {}
+            vectors = {name: each for name, each in zip(names, found, strict=True) if each is not None}
+            if proof := self.concluded("bounded", **vectors):
+                end = next(end for end in (proof.lower, proof.upper) if end is not None)
+                worth = end * self.program.sign * (1 if names == ("x",) else -1)
+                best, least = (vectors, worth) if not best or worth < least else (best, least)
+                if rungs is ladder.RUNGS:
+                    break
+        return best
 
     def conic_rays(self) -> Proof | None:
         """What backends call infeasible or unbounded, proven from their rays."""
@@ -334,7 +365,7 @@ class Search:
                     return proof
             falls = np.isfinite(answer.x).all() and cone.q @ answer.x < 0
             if falls and (d := ladder.conic_descent(self.e, cone, answer.x)):
-                x = self.climbed(lambda rung: (self.upper_point(ladder.phase_one(cone), rung),), "x")
+                x = self.climbed("x", cone=ladder.phase_one(cone))
                 if proof := self.concluded(UNBOUNDED, d=d, **x):
                     return proof
         return None
@@ -369,59 +400,6 @@ def numbers_of(e: Exact) -> Numbers:
 
 def vector_of(vector: tuple[list[int], int]) -> Ratios:
     return Ratios(np.array([*vector[0], None], object)[:-1], vector[1])
-
-
-def factor(e: Exact) -> tuple[list[int], int] | None:
-    """A float Cholesky factor of P less a little of its diagonal, for `semidefinite`; None where there is none."""
-    places = np.unique(e.P.rows)
-    P = e.P.take(places, places).floats().toarray()
-    diagonal = np.diag(P)
-    if (diagonal <= 0).any() or not np.isfinite(P).all():
-        return None
-    scale = np.exp2(np.round(np.log2(diagonal) / 2))
-    scaled = P / scale[:, None] / scale
-    try:
-        root = np.linalg.cholesky(scaled - 1e-12 * len(P) * np.eye(len(P))) * scale[:, None]
-    except np.linalg.LinAlgError:
-        return None
-    found = ratios(root.ravel())
-    return found.whole.tolist(), found.unit
-
-
-def bent(e: Exact) -> Ratios:
-    """A direction of least curvature: an eigenvector of P, scaled to a diagonal of ones."""
-    places = np.unique(e.P.rows)
-    P = e.P.take(places, places).floats().toarray()
-    size = np.sqrt(np.maximum(np.abs(np.diag(P)), np.abs(P).max() * 1e-12))
-    vector = np.linalg.eigh(P / size[:, None] / size)[1][:, 0] / size
-    return embedded(ratios(vector / np.abs(vector).max()), places, e.shape[1])
-
-
-def bent_exactly(e: Exact) -> Ratios | None:
-    """d with dᵀPd < 0, the first step of exact elimination whose pivot is negative."""
-    places, n, P = np.unique(e.P.rows), e.shape[1], numbers_of(e).P
-    block = e.P.take(places, places)
-    found = (embedded(minor, places, n) for k in range(len(places)) if (minor := wrong_minor(block, k)))
-    return next((d for d in found if form(P, (d.whole.tolist(), d.unit)) < 0), None)
-
-
-def embedded(values: Ratios, places: Any, size: int) -> Ratios:
-    whole = np.zeros(size, object)
-    whole[places] = values.whole
-    return Ratios(whole, values.unit)
-
-
-def wrong_minor(block: Any, k: int) -> Ratios | None:
-    """(−P_SS⁻¹P_Sk, 1) for S the first k rows: dᵀPd is the k-th pivot of elimination."""
-    first, last = np.arange(k), block.take(columns=np.array([k])).take(rows=np.arange(k))
-    right = np.zeros(k, object)
-    right[last.rows] = -last.whole
-    head = solved(block.take(first, first), Ratios(right, last.unit)) if k else Ratios(right, 1)
-    if head is None:
-        return None
-    whole = np.zeros(block.shape[0], object)
-    whole[:k], whole[k] = head.whole, head.unit
-    return Ratios(whole, head.unit)
 
 
 def prove(problem: Any, reading: str = "float", backend: str | None = None, time_limit: float | None = None) -> Proof:

@@ -2,6 +2,8 @@
 
 infeasible   y, ≥ 0 on inequalities, with Aᵀy = 0, bᵀy < 0; that of a vertex has an irreducible support
 unbounded    d with Pd = 0, A_E d = 0, A_I d ≤ 0, qᵀd = −1, and a point x that satisfies the constraints
+
+Where no vertex is found for rows alone, they are looked at in other variables once more (conditioned.py).
 """
 
 from __future__ import annotations
@@ -14,12 +16,19 @@ import numpy as np
 from workbench.arithmetic.matrices import Matrix, independent, solved, stacked
 from workbench.arithmetic.rationals import Ratios, joined, ratios
 from workbench.contracts import Floats, Ints
+from workbench.programs.conditioned import conditioned
 from workbench.programs.linear import nothing, vertex
 from workbench.programs.program import Exact
 
 
 def farkas(e: Exact) -> Ratios | None:
-    """y (m,) of an infeasible program with linear rows, or None: the least bᵀy over Aᵀy = 0, Σ|y| = 1, if it is < 0.
+    """y (m,) of an infeasible program with linear rows, or None."""
+    y = ray(e)
+    return ray(other.e) if y is None and (other := conditioned(e)) else y
+
+
+def ray(e: Exact) -> Ratios | None:
+    """The least bᵀy over Aᵀy = 0, Σ|y| = 1, if it is < 0.
 
     The prices of equalities are split by sign. At a vertex y is the only such vector on its support.
     """
@@ -93,6 +102,14 @@ def relaxed(e: Exact, may: Ints | None = None) -> Relaxed | None:
 
     may : the rows that may change, all by default
     """
+    found = least(e, may)
+    if found is None and (other := conditioned(e)) and (found := least(other.e, may)):
+        return found._replace(x=other.point(found.x, e.shape[1]))
+    return found
+
+
+def least(e: Exact, may: Ints | None) -> Relaxed | None:
+    """The same, in the variables of e."""
     m, n = e.shape
     may = np.arange(m) if may is None else may
     equal, one = may[may < e.zero], identity(m)
@@ -112,7 +129,10 @@ def relaxed(e: Exact, may: Ints | None = None) -> Relaxed | None:
 
 def feasible(e: Exact) -> Ratios | None:
     """A point x (n,) that satisfies linear rows, or None."""
-    return vertex(nothing(e.shape[1]), e.A, e.b, e.zero).x
+    x = vertex(nothing(e.shape[1]), e.A, e.b, e.zero).x
+    if x is None and (other := conditioned(e)):
+        return other.point(vertex(other.e.q, other.e.A, e.b, e.zero).x, e.shape[1])
+    return x
 
 
 def projected(e: Exact, x: Floats) -> Ratios | None:

@@ -25,8 +25,8 @@ import numpy as np
 from workbench.arithmetic.rationals import Ratios
 from workbench.programs.program import Exact, Program, decimals, exact, matrix_of, stored
 from workbench.programs.values import ENDLESS, LINEAR, PRODUCTS, Point, Read, Unknown, dense, numbers, value_at
+from workbench.programs.words import worded
 
-LENGTH = 60  # characters of an expression in a sentence
 BITS = 60  # of a random whole number
 WIDE = 2.0**53  # whole numbers beyond are not all floats
 DIGITS = 15  # significant ones, beyond which a large whole number looks rounded
@@ -61,15 +61,15 @@ def roundings(problem: Any, canonical: Canonical | None, program: Program, readi
     for root in roots(problem):
         for atom in atoms(root):
             for why in reasons(atom, copied, read):
-                found[f"{shortened(str(atom))}: {why}"] = None
+                found[f"{worded(atom)}: {why}"] = None
     if canonical is None:
         return (*found, f"the problem: {UNREAD}")
     computed, sound = compare(canonical, exact(program, reading), read)
     for atom in computed:
-        found[f"{shortened(str(atom))}: {COMPUTED}"] = None
+        found[f"{worded(atom)}: {COMPUTED}"] = None
     if sound is not True:
         named = list(dict.fromkeys(culprits(problem, read))) if sound is False else []
-        found |= dict.fromkeys(named or [f"{shortened(str(objective if sound is False else sound))}: {default(sound)}"])
+        found |= dict.fromkeys(named or [f"{worded(objective if sound is False else sound)}: {default(sound)}"])
     return tuple(found)
 
 
@@ -99,11 +99,6 @@ def summands(expression: Any) -> list[Any]:
     if type(expression).__name__ in AFFINE:
         return [each for arg in expression.args for each in summands(arg)]
     return [expression]
-
-
-def shortened(words: str) -> str:
-    words = " ".join(words.split())
-    return words if len(words) <= LENGTH else f"{words[: LENGTH - 3]}…"
 
 
 # ── atoms ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,7 +222,7 @@ def culprits(problem: Any, read: Read) -> Iterator[str]:
     for root in roots(problem):
         heads = [root, *(arg for atom in atoms(root) if curved(atom) for arg in atom.args)]
         for head in heads:
-            yield from (f"{shortened(str(each))}: {ROUNDED}" for each in smallest(head, read))
+            yield from (f"{worded(each)}: {ROUNDED}" for each in smallest(head, read))
 
 
 def curved(atom: Any) -> bool:

@@ -43,7 +43,6 @@ from workbench.contracts import (
     Search,
     SmoothForm,
     Stored,
-    Tabled,
 )
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import Evidence, checked_theta
@@ -55,6 +54,8 @@ from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
+
+TOLD = ("columns", "idf")  # what a problem may keep of the file or the texts that it was made of, for new ones
 
 
 @dataclass
@@ -128,7 +129,7 @@ class Certificate:
 
     def header(self, arrays: dict[str, NDArray]) -> Numbers:
         """What the JSON says; `arrays` are the data."""
-        columns = self.problem.columns if isinstance(self.problem, Tabled) else None
+        told = {key: getattr(self.problem, key, None) for key in TOLD}  # by name, some classes have them
         smooth = isinstance(self.formulation, SmoothForm)
         kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
         kind = kind if self.slopes is None else "slopes"
@@ -139,7 +140,7 @@ class Certificate:
             "format": FORMATS[-1],
             "proof": {"kind": kind, "version": 1},
             "formulation": {"name": name, "version": version_of(self.formulation), "settings": settings},
-            "problem": {**output, **({} if columns is None else {"columns": columns}), **self.source},
+            "problem": {**output, **{key: each for key, each in told.items() if each is not None}, **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
             "upper": above(self.upper),
@@ -184,7 +185,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
-        problem.columns = header["problem"].get("columns")
+        for key in TOLD:
+            setattr(problem, key, header["problem"].get(key))
         told = header.get("alternation")
         certificate = Certificate(
             checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),

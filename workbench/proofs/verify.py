@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -55,13 +56,13 @@ class Digested(Protocol):
 
 
 def verify(
-    path: str | Path,
+    path: str | Path | Certificate,
     data: Problem | Digested | None = None,
     given: str = "the data given",
     expect: Mapping[str, object] | None = None,
     problem: Problem | None = None,
 ) -> Numbers:
-    """Prove the certificate at PATH again.
+    """Prove the certificate at PATH again; one that is still in Python is saved to a temporary folder first.
 
     data : a problem, or a convex `Program`; then also prove that the certificate is about these data, called `given`
     expect : settings that the certificate must have (besides them `formulation` and `output`), as values or as text
@@ -78,6 +79,11 @@ def verify(
     ------
     BadInput : no certificate, or a damaged one; a setting that is expected and does not exist
     """
+    if isinstance(path, Certificate):
+        with TemporaryDirectory() as folder:
+            return verify(path.save(Path(folder) / "certificate"), data, given, expect, problem)
+    if not isinstance(path, str | Path):
+        raise BadInput(f"A {type(path).__name__} is no certificate; give its path, or the Certificate of a solution.")
     path, _ = files_of(path)
     try:
         verdict = check(path)

@@ -28,6 +28,11 @@ def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smoot
     """
     kinds, words = (CutForm | SmoothForm, "cuts or smooth terms") if smooth else (CutForm, "cuts")
     if not isinstance(formulation, kinds) or not isinstance(formulation.regularizer(problem), SquaredNorm):
+        if getattr(formulation, "intercept", False):
+            return (
+                f"{name} would penalise the intercepts, which is another objective: that of a constant feature in the "
+                "data, with intercept=false."
+            )
         return f"{name} needs {words} and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
     if formulation.prices(problem).hard:
         return f"{name} needs finite prices and hard constraints have none; use the soft margin."

@@ -276,10 +276,11 @@ def turn(
         asking = number == 0
         if visit == 0:
             if fresh:
-                pool.before[:] = pool.weight
-                point.before[:] = theta
-                for j in range(len(loose.push)):
-                    point.before[len(theta) - len(loose.push) + j] = loose.push[j]
+                plain = len(theta) - len(loose.push)
+                for r in range(len(pool.weight)):
+                    pool.before[r] = pool.weight[r]
+                for j in range(len(theta)):
+                    point.before[j] = theta[j] if j < plain else loose.push[j - plain]
             met[0], met[3] = 0.0, 0.0
             if asking:
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0

@@ -277,13 +277,21 @@ def plane(listing, samples, prices, curvature, weights, loose, memory):
     tried += curvature / 2.0 * longer
     better = rise - (tried - value) > LEAST * (size + abs(value))
     if better:
-        beta[:] = trial
-        W[:] = trialW
+        for i in range(len(beta)):
+            for y in range(k):
+                beta[i, y] = trial[i, y]
+        for j in range(len(W)):
+            for y in range(k):
+                W[j, y] = trialW[j, y]
         for j in range(len(x)):
             push[j] = trialpush[j]
             x[j] = max((pull[j] - push[j]) / metric[j], floor[j])
-    step[:] = beta - old
-    stepW[:] = W - oldW
+    for i in range(len(beta)):
+        for y in range(k):
+            step[i, y] = beta[i, y] - old[i, y]
+    for j in range(len(W)):
+        for y in range(k):
+            stepW[j, y] = W[j, y] - oldW[j, y]
     for j in range(len(x)):
         steppush[j] = push[j] - oldpush[j]
     return 1 if better else 0

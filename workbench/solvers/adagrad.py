@@ -140,9 +140,13 @@ def promptly(separated, projected, state: State) -> None:
     where, square, linear, absolute, floor, simplex = state.prompt
     if len(where) > 0:
         metric = delta + np.sqrt(squares[where])
-        theta[where] = separated(theta[where], metric, rate * square, rate * linear, rate * absolute, floor)
+        moved = separated(theta[where], metric, rate * square, rate * linear, rate * absolute, floor)
+        for k in range(len(where)):
+            theta[where[k]] = moved[k]
     if len(simplex) > 0:
-        theta[simplex] = projected(theta[simplex], delta + np.sqrt(squares[simplex]))
+        shares = projected(theta[simplex], delta + np.sqrt(squares[simplex]))
+        for k in range(len(simplex)):
+            theta[simplex[k]] = shares[k]
 
 
 def sweep(
@@ -163,7 +167,9 @@ def sweep(
         if visits[0] % n == 0:
             settle(visits[0], np.arange(len(theta)), len(theta), state)
             passes[0] += 1
-            state.average[:] += 2.0 / float(passes[0] + 1) * (theta - state.average)
+            share = 2.0 / float(passes[0] + 1)
+            for j in range(len(theta)):
+                state.average[j] += share * (theta[j] - state.average[j])
     return visits[0]
 
 
@@ -235,7 +241,7 @@ def prepared(kernel: Kernel, weights: Floats, state: State, compiled: bool) -> C
     desk = Desk(np.arange(widest), np.empty(kernel.most, np.int64), np.empty(kernel.most))
     steps, swept = (rated, settle, follow, promptly, separated, projected), sweep
     if compiled:
-        kernel, build = machine.entirely(kernel), machine.compiled_function
+        build, kernel = machine.compiled_function, machine.sealed(kernel, "argmax_into", "slope_into", "reads_into")
         some, floats = desk.asked, state.theta
         apart, onto = build(separated, (floats,) * 6, "floats"), build(projected, (floats,) * 2, "floats")
         wait, go = build(settle, (1, some, 1, state), "void"), build(follow, (1, 1.0, some, floats, state), "void")

@@ -305,10 +305,8 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     if not compiled:
         plain = loops.insert, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
-    kernel = machine.nested(kernel)
-    build, data, i = machine.compiled_function, kernel.data, 0
-    entries, value = machine.entry_types(kernel)
-    slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)
+    kernel = machine.sealed(kernel, "argmax_into", "slope_into")
+    build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
     order, loose, functions = np.empty(1, np.int64), state.loose, (argmax, slope, insert)

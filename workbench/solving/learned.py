@@ -14,7 +14,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats, Formulation, Ints, Labelled, Latent, Naming, Numbers, Problem, Search
+from workbench.contracts import (
+    Floats,
+    Formulation,
+    Ints,
+    Labelled,
+    Latent,
+    Naming,
+    NamingBlocks,
+    Numbers,
+    Problem,
+    Search,
+)
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.latent_ssvm import CompletedSSVM
@@ -63,6 +74,8 @@ def paired(names: NDArray, values: NDArray) -> Numbers:
 
 def names_of(block: str, size: int, form: Formulation, problem: Problem) -> list[str]:
     """One name for each entry of a block of θ, in its order."""
+    if isinstance(form, NamingBlocks) and block in (own := form.weight_names(problem)):
+        return own[block]
     if block == "w" and isinstance(problem, Naming) and size == problem.n_features:
         return problem.weight_names()
     if block == "b" and isinstance(problem, Labelled) and size == len(problem.classes):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
-from workbench.errors import MissingCapability
+from workbench.errors import MissingCapability, counted
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
@@ -84,7 +84,7 @@ class Solution:
     def __repr__(self) -> str:
         return (
             f"Solution({self.status}: {self.lower!r} ≤ F* ≤ {self.upper!r}, gap {self.gap:.2g}, "
-            f"{self.rounds} rounds, {self.cuts} cuts, {self.backend})"
+            f"{counted(self.rounds, 'round')}, {counted(self.cuts, 'cut')}, {self.backend})"
         )
 
     def kept(self) -> tuple[Numbers, dict[str, NDArray]]:

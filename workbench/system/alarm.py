@@ -1,16 +1,25 @@
-"""Alarms for Python code that may not come back: `alarm` for one call, `time_limit` for a whole command."""
+"""Alarms for Python code that may not come back: `alarm` for one call, `time_limit` for a whole command.
+
+Alarms nest. One list holds those that are set, outermost first, and the one timer of the process waits for the next
+of them. A ring raises in the block of the outermost alarm that is due, again every AGAIN seconds until that block has
+ended, for Python drops what is raised inside a destructor. A ring that comes while an alarm is being set or taken
+away waits, so no alarm is lost and none is left behind.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import FrameType
 from typing import Any
 
 AGAIN = 3.0  # seconds after which the alarm goes off again, if Python dropped the first one
+SOON = 1e-3  # seconds after which a ring that has to wait comes again
 
 
 class Late(BaseException):
@@ -21,33 +30,60 @@ class TimeIsUp(BaseException):
     """The time limit of the whole command came; alarms inside the command do not catch this."""
 
 
-@contextmanager
-def alarm(seconds: float, raised: type[BaseException] = Late) -> Iterator[None]:
+class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
     """Raise `raised` inside the block after `seconds`; without effect outside the main thread, and where there are no
     alarms. Native code is interrupted when it returns to Python. Alarms nest: an outer one still goes off at its time.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    began = time.monotonic()
-    outer = signal.getitimer(signal.ITIMER_REAL)[0]
-    before = signal.getsignal(signal.SIGALRM)
 
-    def ring(number: int, frame: Any) -> None:
-        if outer and time.monotonic() - began >= outer and callable(before):
-            before(number, frame)
-        raise raised
+    def __init__(self, seconds: float, raised: type[BaseException] = Late):
+        self.seconds, self.raised, self.due = seconds, raised, 0.0
 
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, outer) if outer else seconds, AGAIN)
-    try:
-        with quiet_destructors():
-            yield
-    finally:
+    def __enter__(self) -> None:
+        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+            if not SET:
+                outside.take()
+            self.due = time.monotonic() + self.seconds
+            SET.append(self)
+            wait()
+
+    def __exit__(self, *error: object) -> None:
+        if self in SET:
+            del SET[SET.index(self) :]
+            wait() if SET else outside.give_back()
+
+
+class Outside:
+    """What the process did with the signal and with the errors of destructors before the first alarm was set."""
+
+    due: float | None = None
+
+    def take(self) -> None:
+        seconds, self.every = signal.getitimer(signal.ITIMER_REAL)
+        self.due = time.monotonic() + seconds if seconds else None
+        self.handler, self.hook = signal.signal(signal.SIGALRM, ring), sys.unraisablehook
+        sys.unraisablehook = quiet
+
+    def give_back(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if outer:
-            signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), 1e-6), AGAIN)
+        signal.signal(signal.SIGALRM, self.handler)
+        sys.unraisablehook = self.hook
+        if self.due is not None:
+            signal.setitimer(signal.ITIMER_REAL, max(self.due - time.monotonic(), 1e-6), self.every)
+            self.due = None
+
+    def ring(self, frame: FrameType | None) -> None:
+        """What the timer of the others would have done now."""
+        self.due = time.monotonic() + self.every if self.every else None
+        if callable(self.handler):
+            self.handler(signal.SIGALRM, frame)
+        elif self.handler == signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGALRM)
+
+
+SET: list[alarm] = []
+outside = Outside()
+OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__)}
 
 
 @contextmanager
@@ -57,43 +93,66 @@ def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Itera
         yield
         return
 
-    def ring(number: int, frame: Any) -> None:
+    def ring(number: int, frame: FrameType | None) -> None:
         raise raised
 
-    before = signal.signal(signal.SIGPROF, ring)
+    def quiet(dropped: Any) -> None:
+        if not isinstance(dropped.exc_value, raised):
+            hook(dropped)
+
+    handler, hook = signal.signal(signal.SIGPROF, ring), sys.unraisablehook
+    sys.unraisablehook = quiet
     signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
     try:
-        with quiet_destructors(raised):
-            yield
+        yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        signal.signal(signal.SIGPROF, handler)
+        sys.unraisablehook = hook
 
 
-@contextmanager
-def quiet_destructors(*others: type[BaseException]) -> Iterator[None]:
-    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception.
-
-    others : what alarms raise besides `Late` and `TimeIsUp`
-    """
-    before = sys.unraisablehook
-
-    def hook(dropped: Any) -> None:
-        if not isinstance(dropped.exc_value, (Late, TimeIsUp, *others)):
-            before(dropped)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
+def wait() -> None:
+    """Set the timer to the next alarm that is due."""
+    next_due = min([each.due for each in SET] + ([] if outside.due is None else [outside.due]))
+    signal.setitimer(signal.ITIMER_REAL, max(next_due - time.monotonic(), 1e-6), AGAIN)
 
 
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeIsUp` inside the block after `seconds`; None sets no limit."""
-    if seconds is None:
-        yield
+def ring(number: int, frame: FrameType | None) -> None:
+    """The handler of the signal: raise for the outermost alarm that is due."""
+    if at_work(frame):
+        signal.setitimer(signal.ITIMER_REAL, SOON, AGAIN)
         return
-    with alarm(seconds, TimeIsUp):
-        yield
+    now = time.monotonic()
+    if outside.due is not None and outside.due <= now:
+        outside.ring(frame)
+    first = next((each for each in SET if each.due <= now), None)
+    if first is not None:
+        first.due = now + AGAIN
+    if SET:
+        wait()
+    if first is not None:
+        raise first.raised
+
+
+def at_work(frame: FrameType | None) -> bool:
+    """Whether the ring interrupts the setting of an alarm, or the taking away of one."""
+    while frame is not None:
+        if frame.f_code in OWN:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def quiet(dropped: Any) -> None:
+    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception."""
+    if not isinstance(dropped.exc_value, Late | TimeIsUp):
+        outside.hook(dropped)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SET.clear)  # timers are not inherited
+
+
+def time_limit(seconds: float | None) -> AbstractContextManager[None]:
+    """Raise `TimeIsUp` inside the block after `seconds`; None sets no limit."""
+    return nullcontext() if seconds is None else alarm(seconds, TimeIsUp)

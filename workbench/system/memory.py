@@ -21,16 +21,17 @@ except ImportError:  # Windows has no such limits; estimates hold there, too
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 LEAST = 2**28  # bytes below which Python with its numerical packages does not start
+MOST = 2**62  # bytes beyond what systems count
 _LIMIT: list[int] = []  # the last limit that was set, if any
 
 
 def size_of(text: str) -> int:
     """The bytes in a text such as 2GiB, 500M or 1073741824; `BadInput` otherwise."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
-    size = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
-    if size < LEAST:
+    size = float(found[1]) * UNITS[found[2].upper()] if found else 0.0
+    if not LEAST <= size < MOST:
         raise BadInput(f"The memory limit is {text!r}; give a size of at least 256MiB, such as 2GiB.")
-    return size
+    return int(size)
 
 
 def limited_to(size: int) -> Callable[[], None]:

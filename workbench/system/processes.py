@@ -126,7 +126,10 @@ def serve() -> None:
         except BaseException as error:
             reply = {"raised": type(error).__name__, "text": str(error)}, {}
         signal.setitimer(signal.ITIMER_REAL, 0)
-        sent(answers, *reply)
+        try:
+            sent(answers, *reply)
+        except BrokenPipeError:  # whoever asked has left, and nobody is to be told
+            os._exit(0)
 
 
 def sent(pipe: IO[bytes], numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:

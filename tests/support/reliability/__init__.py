@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import time
+from typing import Any, NamedTuple
 
 
 class Trial(NamedTuple):
@@ -12,3 +13,9 @@ class Trial(NamedTuple):
     kind: str
     survived: bool
     told: str = ""
+
+
+def slowly(numbers: dict[str, Any], arrays: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Work for a process of its own that takes `seconds`."""
+    time.sleep(numbers["seconds"])
+    return {}, {}

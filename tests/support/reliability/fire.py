@@ -237,7 +237,7 @@ def trial(run: str, kind: str, straight: tuple[float, float], seconds: float, se
 def campaign(count: int, seed: int, names: list[str]) -> Iterator[Trial]:
     """`count` trials, spread over runs and faults."""
     kinds = [kind for kind in (*FAULTS, *AFTER) for _ in range(WEIGHTS.get(kind, 1))]
-    plan = [(kind, name) for kind in kinds for name in names for _ in range(1 if name in SLOW else 4)]
+    plan = [(kind, name) for kind in kinds for name in names for _ in range(1 if name in SLOW else 8)]
     order = np.random.default_rng(seed).permutation(len(plan))
     straight: dict[str, tuple[tuple[float, float], float]] = {}
     for k in range(count):

@@ -15,15 +15,20 @@ import select
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import workbench as wb
 from reliability import Trial
+from reliability.entries import MPS
 from reliability.inputs import commanded, folder
 from reliability.runs import clouds
 from workbench.backends import BACKENDS
+from workbench.command.cli import cli
+from workbench.registries import registry
 from workbench.system import memory
 
+ENOUGH = 30.0  # CPU seconds for a run without a limit
 SPARE = 1.1, 2.0  # CPU seconds: SPARE[0] · limit + SPARE[1]
 HARD = [  # problems that take longer than the limits here
     ["solve", "digits", "soft-margin", "--set", "lam=1e-7", "--gap", "1e-13"],
@@ -43,6 +48,23 @@ HARD = [  # problems that take longer than the limits here
     ["check-oracle", "synthetic-chain", "--seconds", "600"],
     ["bench", "flows", "--set", "n=2000", "--set", "passes=50"],
 ]
+SLOW = [  # every other verb, on work that would take longer
+    ["path", "digits", "soft-margin", "--between", "10", "1e-9", "--epsilon", "1e-6"],
+    ["difficulty", "run"],
+    ["figures"],
+    ["demo"],
+    ["doctor"],
+    ["list"],
+    ["verify", "run"],
+    ["explain", "run", "--most", "1000"],
+    ["report", "run"],
+    ["compare", "run", "run"],
+    ["predict", "run", "toy"],
+    ["prove", "./a.mps"],
+    ["infeasible", "./a.mps"],
+    ["runs", "."],
+]
+COSTS = ["solve", "synthetic-costs", "simplex-cost-learning", "--gap", "1e-9"]
 DIGITS = ["solve", "digits", "soft-margin", "--set", "lam=1e-6", "--gap", "1e-13"]
 MASTERS = [[*DIGITS, "--backend", name] for name in BACKENDS]
 
@@ -100,8 +122,54 @@ def faults(found: dict[str, Any], limit: float, most: float) -> list[str]:
     return said
 
 
+def written() -> None:
+    """A run and a model file in the working folder."""
+    problem = registry("problem").get("toy")()
+    wb.solve(wb.SoftMargin(lam=0.1), problem, gap=1e-3).certificate.save("run/certificate")
+    Path("a.mps").write_text(MPS)
+
+
 def campaign(seconds: float = 3.0) -> Iterator[Trial]:
-    """Every hard command under a limit of time, under one of memory, and under both; every backend in time."""
+    yield from commands(seconds)
+    yield from verbs(seconds)
+    yield from benchmarks(seconds)
+    yield from defaults()
+
+
+def verbs(seconds: float) -> Iterator[Trial]:
+    """Every other verb under both limits."""
+    for words in SLOW:
+        with folder():
+            written()
+            json_too = ["--json"] if any("--json" in option.opts for option in cli.commands[words[0]].params) else []
+            size = max(memory.held() + 2**29, memory.LEAST)
+            limits = ["--time-limit", f"{seconds:g}", "--memory-limit", str(size)]
+            found = in_child([*words, *limits, *json_too], seconds)
+        said = faults(found, seconds, float("inf"))
+        yield Trial("limits", f"verb: {' '.join(words)}", not said, "; ".join(said))
+
+
+def benchmarks(seconds: float) -> Iterator[Trial]:
+    """Every benchmark in time."""
+    for name in registry("benchmark").names():
+        if name != "reliability":
+            with folder():
+                found = in_child(["bench", name, "--time-limit", f"{seconds:g}", "--json"], seconds)
+            said = faults(found, seconds, float("inf"))
+            yield Trial("limits", f"bench: {name}", not said, "; ".join(said))
+
+
+def defaults() -> Iterator[Trial]:
+    """Learned costs by every backend without any limit: the run ends."""
+    for name in BACKENDS:
+        with folder():
+            found = in_child([*COSTS, "--backend", name, "--json"], ENOUGH)
+        said = faults(found, ENOUGH, float("inf"))
+        yield Trial("limits", f"no limit: learned costs, {name}", not said, "; ".join(said))
+
+
+def commands(seconds: float) -> Iterator[Trial]:
+    """Every hard command under a limit of time, and under one of memory; every backend in time."""
     wb.solve(wb.SoftMargin(lam=0.1), clouds(12), gap=1e-3)
     size = memory.held() + 2**29
     for words in (*HARD, *MASTERS):

@@ -283,6 +283,7 @@ class Matching(Structure):
         need(self.n >= 1 and sum(J * K for J, K in self.shapes) == len(rows), "shapes do not fit the rows of X")
         self.width = max(J for J, _ in self.shapes)
         self.true = [tuple(row) for row in read.whole("truth", (self.n, self.width))]
+        self.read_annotated(read)
         self.extra, self.lost = read.floats("false_positive", (), 0), read.floats("false_negative", (), 0)
         need(self.extra > 0 and self.lost > 0, "a cost is not positive")
         self.weights = read.weights(self.n)
@@ -291,19 +292,40 @@ class Matching(Structure):
             [rows[start + j * K : start + (j + 1) * K] for j in range(J)]
             for start, (J, K) in zip(starts, self.shapes, strict=False)
         ]
-        need(all(self.is_output(i, self.true[i]) for i in range(self.n)), "a row of truth is no matching")
+        fits = (self.is_output(i, z) and (z[0] == -2) == (i in self.annotated) for i, z in enumerate(self.true))
+        need(all(fits), "a row of truth is no matching")
+
+    def read_annotated(self, read):
+        """The annotations that are no matchings, sample → links."""
+        self.annotated = {}
+        if "annotated" not in read.arrays:
+            return
+        links = read.whole("annotated", (None, 3), 0)
+        need(len(links) > 0 and all(a < b for a, b in itertools.pairwise(links)), "annotated links do not rise")
+        for i, j, k in links:
+            need(i < self.n and j < self.shapes[i][0] and k < self.shapes[i][1], "an annotated link lies outside")
+            self.annotated.setdefault(i, set()).add((j, k))
+        for own in self.annotated.values():
+            shared = any(len({link[side] for link in own}) < len(own) for side in (0, 1))
+            need(shared, "annotated links are a matching")
 
     def truth(self, i):
         return self.true[i]
 
+    def links(self, i, z):
+        """The links of an output."""
+        return self.annotated[i] if z[0] == -2 else {(j, k) for j, k in enumerate(z) if k >= 0}
+
     def is_output(self, i, z):
         J, K = self.shapes[i]
+        if i in self.annotated and z == (-2,) * J + (-1,) * (self.width - J):
+            return True
         used = [k for k in z[:J] if k != -1]
         return all(0 <= k < K for k in used) and len(set(used)) == len(used) and all(k == -1 for k in z[J:])
 
     def count(self, i):
         J, K = self.shapes[i]
-        return sum(math.comb(J, m) * math.perm(K, m) for m in range(min(J, K) + 1))
+        return sum(math.comb(J, m) * math.perm(K, m) for m in range(min(J, K) + 1)) + (i in self.annotated)
 
     def outputs(self, i):
         J, K = self.shapes[i]
@@ -316,22 +338,24 @@ class Matching(Structure):
                 if k == -1 or k not in start:
                     yield from grow((*start, k))
 
-        return grow(())
+        return itertools.chain(grow(()), [self.true[i]] if i in self.annotated else [])
 
     def features(self, i, z):
         found = {}
-        for j, k in enumerate(z):
-            if k >= 0:
-                for place, x in self.edges[i][j][k].items():
-                    found[place] = found.get(place, 0) + x
+        for j, k in self.links(i, z):
+            for place, x in self.edges[i][j][k].items():
+                found[place] = found.get(place, 0) + x
         return found
 
     def loss(self, i, z):
-        pairs, true = ({(j, k) for j, k in enumerate(y) if k >= 0} for y in (z, self.true[i]))
+        pairs, true = (self.links(i, y) for y in (z, self.true[i]))
         return self.extra * len(pairs - true) + self.lost * len(true - pairs)
 
     def least_loss(self, i):
         J, K = self.shapes[i]
+        if i in self.annotated:
+            inside = [[Fraction(int((j, k) in self.annotated[i])) for k in range(K)] for j in range(J)]
+            return self.lost * (len(self.annotated[i]) - assignment(inside))
         matched = sum(k >= 0 for k in self.true[i])
         found = ([self.lost] if matched else []) + ([self.extra] if matched < min(J, K) else [])
         return min(found, default=None)
@@ -339,11 +363,14 @@ class Matching(Structure):
     def height(self, i, w, kind):
         true, (J, K) = self.true[i], self.shapes[i]
         score = [[dot(w, x) for x in row] for row in self.edges[i]]
-        base = dot(w, self.features(i, true))
+        base, gold = dot(w, self.features(i, true)), self.links(i, true)
         if kind == "margin":
             for j, k in itertools.product(range(J), range(K)):
-                score[j][k] += -self.lost if true[j] == k else self.extra
-            return assignment(score) - base + self.lost * sum(k >= 0 for k in true)
+                score[j][k] += -self.lost if (j, k) in gold else self.extra
+            best = assignment(score) - base + self.lost * len(gold)
+            return max(best, 0) if i in self.annotated else best
+        if i in self.annotated:
+            return max(0, assignment(score) - base + 1)
         others = [assignment(score, (j, true[j])) for j in range(J)]  # z ≠ y_i: some z_j is not y_ij
         return max(0, *(best - base + 1 for best in others if best is not None))
 
@@ -396,7 +423,10 @@ class Motif(Structure):
         self.m = read.whole("length", (), 1)
         lengths = read.whole("lengths", (None,), self.m)
         self.n, m = len(lengths), self.m
-        letters = read.whole("letters", (sum(lengths),), 0, 3, "|u1")
+        codes = read.whole("alphabet", (None,), 0, 255, "|u1") if "alphabet" in read.arrays else [0, 1, 2, 3]
+        need(len(set(codes)) == len(codes) >= 2, "the alphabet has a letter twice")
+        self.q = len(codes)
+        letters = read.whole("letters", (sum(lengths),), 0, self.q - 1, "|u1")
         ends = list(itertools.accumulate(lengths, initial=0))
         self.letters = [letters[a:b] for a, b in itertools.pairwise(ends)]
         labels = read.whole("labels", (self.n,), 0, 1)
@@ -417,7 +447,7 @@ class Motif(Structure):
         need(hideable or not self.hidden, "a position is hidden")
         self.true = list(zip(labels, positions, strict=True))
         self.weights = read.weights(self.n)
-        self.dim = 4 * m + 4
+        self.dim = self.q * (m + 1)
 
     def truth(self, i):
         return self.true[i]
@@ -434,9 +464,56 @@ class Motif(Structure):
     def features(self, i, z):
         found, (y, h) = {}, z
         for t, letter in enumerate(self.letters[i]):
-            place = 4 * (t - h if y and h <= t < h + self.m else self.m) + letter
+            place = self.q * (t - h if y and h <= t < h + self.m else self.m) + letter
             found[place] = found.get(place, 0) + Fraction(1)
         return found
+
+    def loss(self, i, z):
+        return Fraction(z[0] != self.true[i][0])
+
+
+class Views(Structure):
+    width = 2
+
+    def __init__(self, read, states=None, hideable=False):
+        self.k = read.classes()
+        offsets = read.whole("offsets", (None,), 0)
+        need(len(offsets) >= 2 and offsets[0] == 0, "offsets have wrong ends")
+        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
+        self.p, rows = read.rows("n_inputs", offsets[-1])
+        self.n, self.dim = len(offsets) - 1, self.k * self.p
+        self.views = [rows[a:b] for a, b in itertools.pairwise(offsets)]
+        labels = read.whole("labels", (self.n,), 0, self.k - 1)
+        given = read.whole("states", (self.n,), -1)
+        for i, (views, state) in enumerate(zip(self.views, given, strict=True)):
+            need(state < len(views) and (state >= 0 or len(views) > 1), f"the state of sample {i} is wrong")
+        if states is not None:
+            need(len(states) == self.n, "there are not as many states as samples")
+            for i, (state, known) in enumerate(zip(states, given, strict=True)):
+                fits = 0 <= state < len(self.views[i]) and known in (-1, state)
+                need(fits, f"the state of sample {i} is wrong")
+            given = states
+        self.only, self.hidden = list(given), -1 in given
+        need(hideable or not self.hidden, "a view is hidden")
+        self.true = list(zip(labels, given, strict=True))
+        self.weights = read.weights(self.n)
+
+    def truth(self, i):
+        return self.true[i]
+
+    def is_output(self, i, z):
+        inside = 0 <= z[0] < self.k and 0 <= z[1] < len(self.views[i])
+        return inside and (z[0] != self.true[i][0] or self.only[i] in (-1, z[1]))
+
+    def count(self, i):
+        return self.k * len(self.views[i])
+
+    def outputs(self, i):
+        every = itertools.product(range(self.k), range(len(self.views[i])))
+        return (z for z in every if self.is_output(i, z))
+
+    def features(self, i, z):
+        return {z[0] * self.p + j: x for j, x in self.views[i][z[1]].items()}
 
     def loss(self, i, z):
         return Fraction(z[0] != self.true[i][0])

@@ -16,7 +16,7 @@ import click
 
 import workbench.command.terminal as terminal
 from workbench.command.words import data_option, json_option, positive, problem_of, verb
-from workbench.errors import BadInput
+from workbench.errors import BadInput, checked_whole
 from workbench.registries import build, parse_settings
 
 
@@ -31,6 +31,7 @@ from workbench.registries import build, parse_settings
 def command(problem: str, settings: tuple[str, ...], seconds: float, patience: float, seed: int, as_json: bool) -> int:
     positive("seconds", seconds)
     positive("patience", patience)
+    checked_whole(0, seed=seed)
     with terminal.stdout_kept(), terminal.status(f"{problem} …"):
         report = tried(problem, settings, seconds, patience, seed)
     terminal.emit(report) if as_json else print_report(report)

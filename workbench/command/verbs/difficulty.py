@@ -5,7 +5,8 @@ samples; or a PROBLEM, with --set theta=CERTIFICATE for the weights and other --
 is the hinge ξ_i(w), hidden states at their best; uncertainty the entropy of the hidden state; novelty the least ½‖δ‖²
 after which w + δ has the sample right with full margins, `inf` where no δ does. Self-paced learning compares these with
 1/K (docs/latent.md). Where scores are linear, h-min alone is shown: the least importance with which an update of the
-hinge at η = 1 turns the sign of the prediction, |⟨w, x⟩|/‖x‖² (docs/mathematics.md §7).
+hinge at η = 1 turns the sign of the prediction, |⟨w, x⟩|/‖x‖² (docs/mathematics.md §7). Where intercepts, biases or
+costs were learned beside w, they count in slack and novelty, and δ leaves them as they are.
 
     cutbench difficulty runs/motif-latent-ssvm
     cutbench difficulty motif --set theta=runs/motif-latent-ssvm --set draw=1
@@ -36,13 +37,16 @@ def command(data: str, settings: tuple[str, ...], steepness: float, as_json: boo
 
     weights = [text.partition("=")[2] for text in settings if text.partition("=")[0] == "theta"]
     if len(weights) > 1 or (settings and not weights):
-        raise BadInput("The weights of a PROBLEM come from one certificate; add --set theta=CERTIFICATE once.")
+        raise BadInput(
+            "The weights of a PROBLEM come from one certificate, which `cutbench solve` writes; add --set "
+            "theta=CERTIFICATE once."
+        )
     path = certificate_path(weights[0] if weights else data)
     held, header = load(path)
     with terminal.stdout_kept(), terminal.status(f"{path} …"):
         problem = asked(data, settings, held, path) if weights else held.problem
-        theta = of_features(problem, held, header["formulation"]["name"])
-        values = measured(problem, theta, positive("steepness", steepness))
+        oracle = beside(problem, held, header["formulation"]["name"])
+        values = measured(problem, held.theta, positive("steepness", steepness), oracle)
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]} | values
     terminal.emit(terminal.plain(record)) if as_json else show(record)
     return 0
@@ -53,26 +57,33 @@ def asked(data: str, settings: tuple[str, ...], held: Any, path: Path) -> Any:
     source = load_problem(data)
     own = [text for text in settings if text.partition("=")[0] != "theta"]
     problem = problem_of(build(source, *parse_settings(own, source)), data)
-    if type(problem) is not type(held.problem) or problem.n_features != len(held.theta):
+    if type(problem) is not type(held.problem) or held.formulation.blocks(problem).dim != len(held.theta):
         sizes = f"{len(held.theta)} weights of {type(held.problem).__name__}"
-        needs = f"{problem.n_features} of {type(problem).__name__}"
-        raise BadInput(f"{path} holds {sizes}, and {data} needs {needs}; solve that first.")
+        needs = f"{type(problem).__name__} with {problem.n_features} features"
+        raise BadInput(f"{path} holds {sizes}, and {data} is a {needs}; solve that first.")
     return problem
 
 
-def of_features(problem: Any, held: Any, name: str) -> Any:
-    """θ, if it is one weight for each feature and no more; else `MissingCapability`."""
+def beside(problem: Any, held: Any, name: str) -> Any:
+    """None if θ is one weight for each feature, the oracle if b or more follow w; else `MissingCapability`."""
+    from workbench.contracts import CutForm
+
     if problem.n_features == len(held.theta):
-        return held.theta
-    extra = f"{len(held.theta)} weights for the {problem.n_features} features of {type(problem).__name__}"
+        return None
+    blocks = held.formulation.blocks(problem)
+    if isinstance(held.formulation, CutForm) and next(iter(blocks.items())) == ("w", (problem.n_features,)):
+        return held.formulation.oracle(problem)
     raise MissingCapability(
-        f"Difficulty is measured where each feature has one weight, and {name} learned {extra}; "
-        "solve without biases, intercepts, costs or latent dimensions."
+        f"Difficulty is measured where each feature has a weight, and {name} learned {len(held.theta)} weights for the "
+        f"{problem.n_features} features of {type(problem).__name__}; solve a formulation without latent dimensions."
     )
 
 
-def measured(problem: Any, w: Any, k: float) -> dict[str, list[float]]:
-    """Each criterion (n,) by name; uncertainty only where something is hidden, h-min alone where scores are linear."""
+def measured(problem: Any, w: Any, k: float, oracle: Any) -> dict[str, list[float]]:
+    """Each criterion (n,) by name; uncertainty only where something is hidden, h-min alone where scores are linear.
+
+    oracle : of θ = (w, b, …), if there is more than w
+    """
     import numpy as np
 
     from workbench.contracts import Latent
@@ -88,12 +99,12 @@ def measured(problem: Any, w: Any, k: float) -> dict[str, list[float]]:
         curves = (Curve(p, 0.0, 0.0, x) for p, x in zip((problem.X @ w).tolist(), squares.tolist(), strict=True))
         return {"h-min": [least_importance(0.0, at, -np.sign(at.p) or 1.0) for at in curves]}
     everyone, found = np.arange(problem.n_samples), {}
-    novelties = novelty(problem, w).values.tolist()  # first: it checks the size of w
+    novelties = novelty(problem, w, oracle=oracle).values.tolist()  # first: it checks the size of w
     if isinstance(problem, Latent):
         found["slack"] = hinges(problem, w, problem.impute(w)).tolist()
         found["uncertainty"] = uncertainty(problem.hidden_scores(w, everyone), k).tolist()
     else:
-        oracle = MarginRescaling(problem)
+        oracle = oracle or MarginRescaling(problem)
         slopes, offsets = oracle.rows(everyone, oracle.argmax(w, everyone))
         found["slack"] = np.maximum(slopes @ w + offsets, 0.0).tolist()
     return found | {"novelty": novelties}

@@ -2,13 +2,17 @@
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
 indices count from 0 or 1 as in the file that the weights were learned from. Sequences are CoNLL text (.conll: a
-position a line, an empty line after each sequence) or an npz with X, a row for each position, and offsets. For any
+position a line, an empty line after each sequence) or an npz with X, a row for each position, and offsets. Weights
+learned on texts read new texts, in the words and frequencies of those learned from: a folder of files, or of a folder a
+label; or lines text or label<TAB>text. For any
 structure DATA may also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for
-its settings. Pairs are matched by the names of their sides; a name that was not learned is refused. Prints one output
+its settings. Pairs (.csv, .vw) are matched by the names of their sides, with --set left=, right=, label= for other
+columns; a name that was not learned is refused. Prints one output
 a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/train-crf new.conll
+    cutbench predict runs/text-soft-margin new_mails/
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
 """
 
@@ -23,7 +27,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.words import certificate_path, json_option, problem_of, verb
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, counted
 from workbench.registries import build, is_path, parse_settings
 
 
@@ -42,14 +46,18 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
     path = certificate_path(result)
     certificate, _ = load(path)
     if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".vw"):
-        known = ",".join(map(str, certificate.problem.classes.tolist()))
-        return of_problem(certificate, "pairs", (f"path={data}", f"classes={known}", *settings), as_json, data)
+        return of_pairs(certificate, data, settings, as_json)
+    if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
+        none_given(settings, data)
+        return of_texts(certificate, data, as_json)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
         none_given(settings, data)
         return of_table(certificate, data, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
         none_given(settings, data)
         return of_sequences(certificate, data, as_json)
+    if isinstance(certificate.problem, Chain) and is_path(data) and Path(data).suffix == ".npz":
+        raise BadInput(f"{data} has no offsets, and {path} is about sequences; say with offsets where each starts.")
     if is_path(data) and Path(data).suffix not in (".py", ".npz"):
         raise MissingCapability(
             f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
@@ -66,17 +74,53 @@ def none_given(settings: tuple[str, ...], data: str) -> None:
 def of_table(certificate: Any, data: str, as_json: bool) -> int:
     """Predict and print the labels of the rows of a data file."""
     from workbench.data.readers import read
+    from workbench.data.sequences import holds_sequences
 
+    if holds_sequences(Path(data)):
+        raise BadInput(
+            f"{data} holds sequences, and the weights were learned on single rows; leave its offsets out to predict "
+            "each position by itself."
+        )
+    table = read(data, certificate.problem.n_inputs, certificate.problem.columns)
+    return of_rows(certificate, table.X, table.y, data, as_json)
+
+
+def holds_texts(certificate: Any, data: str) -> bool:
+    """Whether DATA is a folder, or a file that is no table and no program, for weights that were learned on texts."""
+    from workbench.data.readers import FORMATS
+
+    path = Path(data)
+    if getattr(certificate.problem, "idf", None) is None:
+        if path.is_dir():
+            raise BadInput(f"{data} is a folder, and the weights were not learned on texts; give a data file.")
+        return False
+    return path.is_dir() or (is_path(data) and path.suffix.lower() not in {*FORMATS, ".py"} - {".txt"})
+
+
+def of_texts(certificate: Any, data: str, as_json: bool) -> int:
+    """Predict and print the labels of texts, in the words and frequencies of those learned from."""
+    import numpy as np
+
+    from workbench.data.texts import Vocabulary, to_predict
+
+    texts, topics = to_predict(data)
+    vocabulary = Vocabulary.learned(certificate.problem)
+    assert vocabulary is not None  # `holds_texts` looked
+    labels = None if topics is None else np.array(topics)
+    return of_rows(certificate, vocabulary.rows(texts), labels, data, as_json)
+
+
+def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool) -> int:
+    """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels."""
     problem = certificate.problem
-    table = read(data, problem.n_inputs, problem.columns)
     parts = certificate.formulation.blocks(problem).split(certificate.theta)
-    predictions = problem.predict(parts["w"], table.X, parts.get("b"))
-    error = error_rate(predictions, table.y, problem.classes)
+    predictions = problem.predict(parts["w"], X, parts.get("b"))
+    error = error_rate(predictions, y, problem.classes)
     if as_json:
         terminal.emit({"n_samples": len(predictions), "predictions": predictions, "error": error})
     else:
         click.echo("\n".join(map(str, predictions)))
-        compare(error, len(predictions), table.y, problem.classes, data)
+        compare(error, len(predictions), y, problem.classes, data)
     return 0
 
 
@@ -100,27 +144,50 @@ def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
     return 0
 
 
-def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool, shown: str = "") -> int:
-    """Predict and print the outputs of a problem of the certificate's kind, in the problem's own words."""
-    import numpy as np
+def of_pairs(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    """Predict and print the labels of the pairs of a file; names of sides and labels stand where they were learned."""
+    from workbench.data.pairs import to_predict
+    from workbench.outputs.dyads import DyadicPairs
 
-    from workbench.contracts import SmoothForm
+    def source(left: str = "left", right: str = "right", label: str = "label") -> Any:
+        return to_predict(data, list(map(str, certificate.problem.classes.tolist())), left, right, label)
 
+    pairs, labelled = build(source, parse_settings(settings, source)[0])
+    return of_outputs(certificate, DyadicPairs(pairs), data, as_json, labelled)
+
+
+def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    """Predict and print the outputs of a problem of the certificate's kind."""
     source = load_problem(data)
     with terminal.stdout_kept():
-        problem = placed(certificate, problem_of(build(source, parse_settings(settings, source)[0]), data))
+        problem = problem_of(build(source, parse_settings(settings, source)[0]), data)
+    return of_outputs(certificate, problem, data, as_json)
+
+
+def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelled: bool = True) -> int:
+    """Predict and print outputs in the problem's own words, and their mean loss if the true outputs are known."""
+    import numpy as np
+
+    from workbench.contracts import Latent, SmoothForm
+
+    with terminal.stdout_kept():
+        problem = placed(certificate, problem)
         theta = weights_for(certificate, problem, data)
         every = np.arange(problem.n_samples)
         form = certificate.formulation
-        view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
-        outputs = view.decode(theta, every)
-        loss = float(problem.loss(every, outputs).mean())
+        if isinstance(problem, Latent):  # the states in the certificate are those of the samples learned from
+            outputs = problem.argmax(theta, every, augment=False)
+        else:
+            view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
+            outputs = view.decode(theta, every)
+        loss = float(problem.loss(every, outputs).mean()) if labelled else None
         named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
     if as_json:
         terminal.emit({"n_samples": len(named), "predictions": named, "loss": loss})
     else:
         click.echo("\n".join(named))
-        click.echo(f"mean loss {loss:.4g} over {len(named)} samples of {shown or data}", err=True)
+        if loss is not None:
+            click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)
     return 0
 
 
@@ -134,6 +201,8 @@ def placed(certificate: Any, problem: Any) -> Any:
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:
     """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
+    from workbench.outputs.motif import Motif
+
     held = certificate.problem
     if hasattr(problem, "renamed") and hasattr(held, "complete"):
         return problem.renamed(held, certificate.theta)
@@ -141,6 +210,10 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
         raise BadInput(
             f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
             f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
+        )
+    if isinstance(held, Motif) and problem.alphabet != held.alphabet:
+        raise BadInput(
+            f"{data} holds {problem.alphabet}, the weights are about {held.alphabet}; give sequences of that."
         )
     parts = [[*each.columns, *each.classes.tolist()] for each in (problem, held) if named(each)]
     if len(parts) == 2 and parts[0] != parts[1]:

@@ -17,6 +17,7 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import complain
 from workbench.command.words import json_option, short_name, verb
+from workbench.errors import counted
 
 READING = click.Choice(["decimal", "float"])
 UNSURE = 1e-6  # gap of a proven interval above which exit code 3 says that more is wanted
@@ -82,13 +83,9 @@ def code_of(fields: dict[str, Any]) -> int:
 
 def sized(sizes: dict[str, int]) -> str:
     """The size of a program in words."""
-    counts = {"variable": "variables", "row": "rows", "entry": "entries", "entry in the objective": "objective_entries"}
-    words = [f"{sizes[key]} {one if sizes[key] == 1 else plural(one)}" for one, key in counts.items()]
-    return f"{', '.join(words)} (bounds of variables are rows)"
-
-
-def plural(word: str) -> str:
-    return word.replace("entry", "entries") if "entry" in word else f"{word}s"
+    words = [counted(sizes[f"{one}s"], one) for one in ("variable", "row")]
+    entries, objective = (counted(sizes[each], "entry") for each in ("entries", "objective_entries"))
+    return f"{', '.join(words)}, {entries}, {objective} in the objective (bounds of variables are rows)"
 
 
 def show(fields: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ The test set of the NAACL 2003 shared task (Mihalcea & Pedersen), from https://g
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -90,6 +91,22 @@ def made_bitext(n: int, seed: int = 0) -> Bitext:
         bitext.sure.append(np.array(sorted(links), np.int64).reshape(-1, 2))
         bitext.possible.append(np.array(sorted(near), np.int64).reshape(-1, 2))
     return bitext
+
+
+def in_dictionary(bitext: Bitext, trained: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+    """Whether two words, in lower case, are surely linked in another `trained` (n,) sentence pair: (J, K) a pair.
+
+    The pair at hand does not count, so the links that are learned from do not vouch for themselves; no link of a pair
+    that is not trained counts anywhere.
+    """
+    sides = zip(bitext.english, bitext.french, strict=True)
+    words = [([word.lower() for word in e], [word.lower() for word in f]) for e, f in sides]
+    linked = [{(e[j], f[k]) for j, k in links.tolist()} for (e, f), links in zip(words, bitext.sure, strict=True)]
+    counts = Counter(entry for known, entries in zip(trained, linked, strict=True) if known for entry in entries)
+    return [
+        np.array([[counts[a, b] > (known and (a, b) in entries) for b in f] for a in e], bool)
+        for (e, f), entries, known in zip(words, linked, trained.tolist(), strict=True)
+    ]
 
 
 def sides(line: str) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
 from workbench.contracts import Ints
 from workbench.outputs._flow.paths import best_paths
+from workbench.proofs.checker.outputs._hungarian import heaviest_rival, worth
 
 
 class ExactFlow:
@@ -55,6 +56,14 @@ class ExactFlow:
         gains[rows] += np.array([0, plus * unit, -minus * unit], object)[extra]
         found = [best_weight(flow, gains, i) - gains[flow.own(i)].sum() for i in samples]
         return Ratios(np.array([*found, None], object)[:-1], unit * self.costs.unit)
+
+    def rival(self, w: Ratios, samples: Ints) -> Ratios:
+        flow, unit = self.flow, self.arcs.unit * w.unit
+        gains, found = self.arcs.scores(np.arange(len(flow.gold)), w.whole[None, :])[:, 0], []
+        for i in samples.tolist():
+            table, truth = flow.following(gains, i), flow.truth[i, : flow.sizes[i]]
+            found.append(heaviest_rival(table, truth) - worth(table, truth))
+        return Ratios(np.array([*found, None], object)[:-1], unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         """Only the truth has no loss."""

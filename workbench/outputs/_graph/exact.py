@@ -95,6 +95,20 @@ class ExactPairwise:
         barred = np.where(self.cost.whole[self.problem.labels] > 0, np.array(reach, object), 0)
         return self.highest(unary - barred, pairs, samples, unit)
 
+    def rival(self, w: Ratios, samples: Ints) -> Ratios:
+        """The best labelling but the truth differs from it at some node, whose true label is barred."""
+        unary, pairs, unit = self.scores(w)
+        reach = 4 * (int(abs(unary).sum()) + int(abs(pairs).sum())) + 1
+        found = []
+        for i in samples.tolist():
+            own, best = self.own(unary, pairs, i), []
+            for v in range(*self.problem.offsets[i : i + 2]):
+                barred = unary.copy()
+                barred[v, self.problem.labels[v]] -= reach
+                best.append(self.best(barred, pairs, i))
+            found.append(Fraction(max(best) - own, unit))
+        return common(found)
+
     def highest(self, unary: NDArray, pairs: NDArray, samples: Ints, unit: int) -> Ratios:
         """max_y Σ θ_v(y_v) + Σ θ_e(c(y_u, y_v)), less the same at the truth (m,)."""
         found = [Fraction(self.best(unary, pairs, i) - self.own(unary, pairs, i), unit) for i in samples.tolist()]

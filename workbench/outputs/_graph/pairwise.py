@@ -198,6 +198,27 @@ class Pairwise(ABC):
             self.ready.argmax_into(self.ready.data, gains, i, row)
         return out
 
+    def runner_up(self, w: Floats, samples: Ints) -> Ints:
+        """argmax over y ≠ y_i: the best over all nodes v of the best labelling with y_v ≠ y_iv, O(V) searches."""
+        out, (unary, pairs) = self.argmax(w, samples, augment=False), self.scores(w, augment=False)
+        room = 2 * np.abs(unary).max(axis=1, initial=0.0) + 1.0  # more than a node can win by its true label
+        for end in (0, 1):
+            widest = 2 * np.abs(pairs).max(axis=1, initial=0.0)
+            np.add.at(room, self.offsets[self.sample_of_edges] + self.edges[:, end], widest)
+        for number, i in enumerate(samples.tolist()):
+            if (out[number] == self.truth[i]).all():
+                rivals = [self.barred(unary, pairs, i, v, room[v]) for v in range(*self.offsets[i : i + 2])]
+                scores = self.features(np.full(len(rivals), i), np.stack(rivals)) @ w
+                out[number] = rivals[int(scores.argmax())]
+        return out
+
+    def barred(self, unary: Floats, pairs: Floats, i: int, node: int, price: float) -> Ints:
+        """The best labelling (width,) of sample i if the true label of a node costs `price`."""
+        dearer, out = unary.copy(), np.full(self.width, -1, np.int64)
+        dearer[node, self.labels[node]] -= price
+        self.ready.argmax_into(self.ready.data, self.gains(dearer, pairs), i, out)
+        return out
+
     @classmethod
     def at(cls, nodes: Any, edges: Any, problem: Any, pairs: Any, **settings: Any) -> Self:
         """A problem of that kind on other graphs, of no labels known."""

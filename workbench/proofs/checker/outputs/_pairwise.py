@@ -133,6 +133,22 @@ class Pairwise(Structure):
         lcm = math.lcm(*(unit for _, unit in found))
         return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
 
+    def rival(self, w: Whole, samples: Array) -> Whole:
+        """The best labelling but the truth differs from it at some node, whose true label is barred."""
+        found = []
+        for i in samples.tolist():
+            scored, unit = self.scored(w, i, augment=False)
+            reach = 4 * (int(abs(scored.nodes).sum()) + int(abs(scored.pairs).sum())) + 1
+            best = []
+            for v, label in enumerate(scored.truth.tolist()):
+                nodes = scored.nodes.copy()
+                nodes[v, label] -= reach
+                best.append(self.best(scored._replace(nodes=nodes)))
+            gain = max(best) - self.value(scored, scored.truth) * self.best_unit
+            found.append((gain, unit * self.best_unit))
+        lcm = math.lcm(*(unit for _, unit in found))
+        return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
+
     def outputs(self, sample: int) -> Array:
         size = int(self.sizes[sample])
         if self.k ** min(size, MOST_OUTPUTS) > MOST_OUTPUTS:

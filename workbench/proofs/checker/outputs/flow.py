@@ -6,7 +6,7 @@ With gains g of entries, exits, detections and links, sets of disjoint paths are
     j – j   gains  −(g_entry,j + g_node,j + g_exit,j)           j is left out
 
 on top of Σ_j (g_entry + g_node + g_exit)_j, every detection as a track of its own. What is returned is that sum and
-the weight of a cover of the gains (`_hungarian`), which no matching outweighs.
+the weight of a cover of the gains (`_hungarian`), which no matching outweighs. The best but the true paths are a rival.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.outputs._common import extended, read_rows, read_weights
-from workbench.proofs.checker.outputs._hungarian import heaviest
+from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects, zeros
 
 ENTRY, EXIT, NODE, LINKS = 0, 1, 2, 3  # a node's rows: these three, then a row for each link
@@ -114,26 +114,43 @@ class Flow(Structure):
 
     def margin(self, w: Whole, samples: Array) -> Whole:
         unit, found = self.X.unit * w.unit, []
+        extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
         for i in samples.tolist():
-            rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
-            gains = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit
-            extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
-            gains = gains + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
-            found.append(self.best(i, rows, gains) - int(gains[self.gold[rows]].sum()))
+            rows, gains = self.row_scores(w, i)
+            gains = gains * self.costs.unit + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
+            alone, table = self.following(i, rows, gains)
+            found.append(alone + heaviest(np.maximum(table, 0)) - int(gains[self.gold[rows]].sum()))
         return Whole(objects(found), unit * self.costs.unit)
 
-    def best(self, i: int, rows: Array, gains: Array) -> int:
-        """The weight of the best paths of a sample at these gains of its rows."""
+    def rival(self, w: Whole, samples: Array) -> Whole:
+        found = []
+        for i in samples.tolist():
+            _, table = self.following(i, *self.row_scores(w, i))
+            mates = self.truth[i, : self.sizes[i]]
+            found.append(heaviest_rival(table, mates) - worth(table, mates))
+        return Whole(objects(found), self.X.unit * w.unit)
+
+    def row_scores(self, w: Whole, i: int) -> tuple[Array, Array]:
+        """The rows of a sample, and what each scores."""
+        rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
+        return rows, self.X.scores(rows, w.values[None, :]).ravel()
+
+    def following(self, i: int, rows: Array, gains: Array) -> tuple[int, Array]:
+        """All detections alone at these gains of a sample's rows, and the gains (V, V) of what follows what.
+
+        Far below 0 where there is no link.
+        """
         size, base = int(self.sizes[i]), int(self.first[self.starts[i]])
         check_work(size**3)
         first = self.first[self.starts[i] : self.starts[i + 1]] - base
         begins, ends = gains[first], gains[first + EXIT]
         alone = begins + ends + gains[first + NODE]
         table, links = zeros(size, size), np.flatnonzero(self.place[rows] >= LINKS)
+        table -= 4 * (int(abs(gains).sum()) + 1)
         tail, head = self.own[self.node[rows[links]]], self.heads[rows[links]]
         table[tail, head] = gains[links] - ends[tail] - begins[head]
         table[np.arange(size), np.arange(size)] = -alone
-        return int(alone.sum()) + heaviest(table)
+        return int(alone.sum()), table
 
     def outputs(self, sample: int) -> Array:
         listed: list[tuple[int, ...]] = [()]

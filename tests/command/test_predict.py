@@ -1,0 +1,161 @@
+"""`cutbench predict` on pairs without labels, new texts, and files of the wrong kind."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.command.cli import cli
+from workbench.proofs.certificate import load
+
+PAIRS = "left,right,label\nann,bird7,2\nbob,bird7,1\nann,bird8,2\nbob,bird9,1\ncid,bird8,2\ncid,bird9,1\n"
+
+
+@pytest.fixture
+def cutbench(tmp_path, monkeypatch):
+    """Runs the command inside an empty folder; returns click's result."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words, code=0):
+        result = CliRunner().invoke(cli, [*map(str, words)])
+        assert code in (result.exit_code, None), result.output + result.stderr
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("formulation", ["soft-margin", "nuclear-dyadic"])
+def test_pairs_without_labels_are_predicted_by_the_names_of_their_sides(cutbench, formulation):
+    write("pairs.csv", PAIRS)
+    cutbench("solve", "pairs", formulation, "--set", "path=pairs.csv", "--gap", "1e-3", "--out", "run", code=None)
+    seen = json.loads(cutbench("predict", "run", "pairs.csv", "--json").stdout)["predictions"]
+    order = [3, 0, 5, 1]  # so that new files meet the names in another order
+    lines = [line.split(",") for line in PAIRS.splitlines()[1:]]
+    sides = [(lines[i][0], lines[i][1]) for i in order]
+    write("new.csv", "right,left\n" + "".join(f"{right},{left}\n" for left, right in sides))
+    write("blank.csv", "left,right,label\n" + "".join(f"{left},{right},\n" for left, right in sides))
+    write("other.csv", "rater,right\n" + "".join(f"{left},{right}\n" for left, right in sides))
+    write("new.vw", "".join(f"|left {left} |right {right}\n" for left, right in sides))
+    for file, words in (("new.csv", ()), ("blank.csv", ()), ("other.csv", ("--set", "left=rater")), ("new.vw", ())):
+        result = cutbench("predict", "run", file, *words)
+        assert result.stdout.split() == [seen[i] for i in order], file
+        assert result.stderr == ""
+        assert json.loads(cutbench("predict", "run", file, *words, "--json").stdout)["loss"] is None
+    write("all.vw", "".join(f"{label} |left {left} |right {right}\n" for left, right, label in lines))
+    assert "mean loss" in cutbench("predict", "run", "all.vw").stderr
+
+
+def test_pairs_of_unknown_names_and_labels_are_one_sentence(cutbench):
+    write("pairs.csv", PAIRS)
+    cutbench("solve", "pairs", "soft-margin", "--set", "path=pairs.csv", "--out", "run")
+    learned = np.load("run/learned.npz")["names_w"]
+    assert {"1: left ann", "2: right bird9", "1: constant"} <= set(learned.tolist())
+    for text, sentence in (
+        ("left,right\nann,bird7\neva,bird7\n", "The left name 'eva' was not among those learned"),
+        ("left,right,label\nann,bird7,3\n", "new.csv has the label '3', which the weights do not know"),
+        ("left,label\nann,1\n", "new.csv has no column 'right'"),
+        ("left,right,label\nann,bird7,1\nann,bird8,\n", "label is missing"),
+    ):
+        write("new.csv", text)
+        assert sentence in cutbench("predict", "run", "new.csv", code=2).stderr
+
+
+def test_weights_of_bilinear_scores_have_the_names_of_sides_and_labels(cutbench):
+    write("pairs.csv", PAIRS.replace("cid,bird9,1", "cid,bird9,3"))
+    words = ("--set", "path=pairs.csv", "--set", "dimensions=2", "--gap", "0.5", "--out", "run")
+    cutbench("solve", "pairs", "nuclear-dyadic", *words, code=None)
+    found = np.load("run/learned.npz")
+    assert found["names_A"].tolist()[:4] == ["1: left ann [0]", "1: left ann [1]", "2: left ann [0]", "2: left ann [1]"]
+    assert found["names_W"].tolist()[-3:] == ["1: constant", "2: constant", "3: constant"]
+    assert {name: len(found[name]) for name in "ABW"} == {name: len(found[f"names_{name}"]) for name in "ABW"}
+
+
+TEXTS = {
+    "car": ["a red car", "the car is fast", "fast red wheels", "wheels of a car", "red red car"],
+    "sky": ["the blue sky", "a star in the sky", "blue star", "sky and moon", "the moon is blue"],
+}
+
+
+def test_new_texts_are_read_in_the_words_and_frequencies_of_the_texts_learned_from(cutbench, tmp_path):
+    write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
+    for words, out in (((), "run"), (("--set", "intercept=true"), "free")):
+        cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", *words, "--out", out)
+    new = ["RED moon, red car", "the unheard star", "nothing known", "sky sky car"]
+    write("new.txt", "".join(f"{text}\n" for text in new))
+    write("labelled.tsv", "".join(f"{label}\t{text}\n" for label, text in zip(["car", "sky"] * 2, new, strict=True)))
+    for name in ("flat", "deep/car"):
+        (tmp_path / name).mkdir(parents=True)
+        for number, text in enumerate(new):
+            write(f"{name}/{number}", text)
+    for out in ("run", "free"):
+        held, _ = load(f"{out}/certificate")
+        expected = by_hand(held, new)
+        for data in ("new.txt", "./flat", "flat", "deep", "labelled.tsv"):
+            assert cutbench("predict", out, data).stdout.split() == expected, data
+        share = np.mean(np.array(expected) != ["car", "sky"] * 2)
+        assert f"{100 * share:.2f} % of 4 differ" in cutbench("predict", out, "labelled.tsv").stderr
+        assert "differ" in cutbench("predict", out, "deep").stderr
+        assert cutbench("predict", out, "flat").stderr == ""
+
+
+def by_hand(held, texts):
+    """The formula of data/texts.py from the 8 texts learned from, and the scores of the weights."""
+    problem = wb.load_problem("text")(path="a.tsv")
+    stories = wb.read_texts("a.tsv")
+    order = np.sort(np.random.default_rng(0).permutation(10)[:8])
+    learned = [stories.texts[i].split() for i in order]
+    words = sorted({word for text in learned for word in text})
+    assert problem.columns == words
+    idf = [1 + log(9 / (1 + sum(word in text for text in learned))) for word in words]
+    parts = held.formulation.blocks(held.problem).split(held.theta)
+    found = []
+    for text in texts:
+        counts = Counter(text.lower().replace(",", "").split())
+        x = np.array([counts[word] * factor for word, factor in zip(words, idf, strict=True)])
+        scores = parts["w"].reshape(2, -1) @ (x / (sqrt(x @ x) or 1.0)) + parts.get("b", 0.0)
+        found.append(str(held.problem.classes[scores.argmax()]))
+    return found
+
+
+def test_files_of_another_kind_are_one_sentence(cutbench, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y, starts = rng.normal(size=(12, 2)), np.arange(12) % 2, np.array([0, 5, 12])
+    np.savez("rows.npz", X=X, y=y)
+    np.savez("sequences.npz", X=X, y=y, offsets=starts)
+    write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
+    cutbench("solve", "./rows.npz", "soft-margin", "--out", "rows")
+    cutbench("solve", "./sequences.npz", "soft-margin", "--out", "sequences")
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "texts")
+    (tmp_path / "folder").mkdir()
+    for run, data, sentence in (
+        ("rows", "./sequences.npz", "sequences.npz holds sequences, and the weights were learned on single rows"),
+        ("sequences", "./rows.npz", "rows.npz has no offsets, and sequences/certificate.json is about sequences"),
+        ("rows", "folder", "folder is a folder, and the weights were not learned on texts"),
+        ("texts", "folder", "folder holds no folders; put the texts"),
+        ("texts", "nothing.tsv", "There is no folder or file nothing.tsv"),
+        ("toy", "rows.npz", "toy is a problem and no certificate, which holds learned weights; `cutbench solve toy"),
+    ):
+        assert sentence in cutbench("predict", run, data, code=2).stderr, (run, data)
+    write("mixed.tsv", "car\tred car\nno label here\n")
+    assert "Line 2 of mixed.tsv" in cutbench("predict", "texts", "mixed.tsv", code=2).stderr
+
+
+def test_a_spoilt_vocabulary_is_one_sentence(cutbench):
+    write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "run")
+    header = json.loads(Path("run/certificate.json").read_text())
+    for spoilt in (header["problem"]["idf"][:-1], "word", ["x"] * len(header["problem"]["idf"])):
+        header["problem"]["idf"] = spoilt
+        write("run/certificate.json", json.dumps(header))
+        assert "learn them again" in cutbench("predict", "run", "a.tsv", code=2).stderr
+
+
+def write(name, text):
+    Path(name).write_text(text, encoding="utf-8")
