@@ -11,7 +11,7 @@
 
 All seven statements are deterministic, so a violation proves a fault; rounding is allowed for by SLACK times the size
 of the numbers involved. Audits find faults that a history of objectives hides, also in stochastic methods, which leave
-an optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them vanishes.
+an optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them is 0.
 
 *Stationarity.* For r = λ/2‖θ‖² the dual's θ(μ) = −Σ μ_k a_k/λ and the reference's θ* lie within √(2ε/λ) and √(2δ/λ)
 of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap).
