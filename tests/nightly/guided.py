@@ -51,6 +51,17 @@ def seeded(name: str, folder: Path) -> None:
         (folder / f"seed{k}").write_bytes(content)
 
 
+def kept(name: str, file: Path, lines: list[str]) -> str:
+    """A crash, once its file is in the corpus."""
+    import parsers
+
+    place = parsers.CORPUS / name / parsers.hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(file.read_bytes())
+    told = next((line for line in lines if "AssertionError" in line), " ".join(lines[-1:]))
+    return f"{name}: {told} ({place.name})"
+
+
 def campaign(name: str, seconds: int) -> tuple[int, list[str]]:
     """The files that were tried, and the crashes, which are kept."""
     import parsers
@@ -60,24 +71,28 @@ def campaign(name: str, seconds: int) -> tuple[int, list[str]]:
         work.mkdir()
         seeded(name, seeds)
         words = [sys.executable, __file__, "--one", name, str(seconds), str(seeds), str(work)]
-        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
-        lines = done.stderr.splitlines()
+        lines, crashes = list[str](), list[str]()
+        try:
+            done = subprocess.run(
+                words,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                timeout=2 * seconds + 120,
+            )
+            lines = done.stderr.splitlines()
+            crashes = [kept(name, file, lines) for file in sorted(work.glob("crash-*"))]
+            if done.returncode and not crashes:
+                crashes.append(f"{name}: the fuzzer ended with {done.returncode}: {' '.join(lines[-3:])}")
+        except subprocess.TimeoutExpired:  # native code that is deaf to alarms
+            crashes.append(kept(name, work / parsers.PARSERS[name][0], ["it never came back"]))
         count = sum(int(line.split()[-1]) for line in lines if line.startswith("stat::number_of_executed_units"))
-        crashes = []
-        for file in sorted(work.glob("crash-*")):
-            content = file.read_bytes()
-            kept = parsers.CORPUS / name / parsers.hashlib.sha256(content).hexdigest()[:16]
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(content)
-            (work / parsers.PARSERS[name][0]).write_bytes(content)
-            crashes.append(f"{name}: {parsers.tried(name, work / parsers.PARSERS[name][0])} ({kept.name})")
         if os.environ.get("KEEP") == "1":
             found = [file for file in seeds.iterdir() if not file.name.startswith("seed")]
             for file in sorted(found, key=lambda file: (file.stat().st_size, file.name))[:KEPT]:
                 (parsers.CORPUS / name).mkdir(parents=True, exist_ok=True)
                 (parsers.CORPUS / name / file.name[:16]).write_bytes(file.read_bytes())
-        if done.returncode and not crashes:
-            crashes.append(f"{name}: the fuzzer ended with {done.returncode}: {' '.join(lines[-3:])}")
     return count, crashes
 
 

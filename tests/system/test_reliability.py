@@ -36,7 +36,7 @@ SUPPORT = ROOT / "tests" / "support"
 if str(SUPPORT) not in sys.path:
     sys.path.insert(0, str(SUPPORT))
 
-from reliability import hostile, slowly  # noqa: E402  found by the line above
+from reliability import entries, hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
 from reliability.runs import clouds, scaled  # noqa: E402
@@ -79,6 +79,27 @@ def test_hostile_files(only):
     trials = list(hostile.campaign(only))
     assert trials
     assert [trial for trial in trials if not trial.survived] == []
+
+
+DAMAGED = [
+    ("MPS", "CRLF", entries.PROVE),
+    ("LP", "the first 60%", entries.PROVE),
+    ("problem file", "an escape inside", entries.SOLVE),
+    ("certificate, header", "number 3 is 1e400", ["verify", "run", "--json"]),
+    ("certificate, arrays", "the first 90%", ["explain", "run", "--json"]),
+    ("journal", "NUL inside", ["resume", "run", "--json"]),
+]
+
+
+@pytest.mark.parametrize(("file", "damage", "words"), DAMAGED, ids=[each[0] for each in DAMAGED])
+def test_damaged_files_at_every_entry(file, damage, words):
+    said, _ = entries.damaged(file, damage, words)
+    assert said == []
+
+
+def test_a_seed_below_zero_is_one_sentence():
+    said, _ = entries.tried(["check-oracle", "toy", "--seconds", "0.1", "--seed", "-1"])
+    assert said == []
 
 
 # ── checkpoints ───────────────────────────────────────────────────────────────────────────────────

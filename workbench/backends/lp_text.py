@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from math import inf
 
-from workbench.backends.second_reading import Facts, Unclear
+from workbench.backends.second_reading import Discrete, Facts, Unclear
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 NAME = r"[A-Za-z_!\"#$%&(),;?@'`{}~|][A-Za-z0-9_!\"#$%&(),;?@'`{}~|.]*"
@@ -63,7 +63,7 @@ def sections(text: str, facts: Facts) -> dict[str, str]:
         if match := SECTION.match(words):
             now = next(name for name in (*ORDER, "other") if match[name])
             if now == "other":
-                raise Unclear(f"line {k} begins the section {match[0]}, which is not for continuous variables")
+                raise Discrete(f"line {k} begins the section {match[0]}")
             if now in found or (list(found) and ORDER.index(now) < max(map(ORDER.index, found))):
                 raise Unclear(f"line {k} begins another section {match[0]}")
             if now == "objective":

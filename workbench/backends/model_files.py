@@ -15,7 +15,7 @@ from scipy import sparse
 
 from workbench.backends.lp_text import lp_facts
 from workbench.backends.mps_text import mps_facts
-from workbench.backends.second_reading import Facts, Unclear, compare, cut_off, overlong
+from workbench.backends.second_reading import Discrete, Facts, Unclear, compare, cut_off, overlong
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 
@@ -47,11 +47,10 @@ def read_model(path: Path) -> Model:
         import highspy
     except ModuleNotFoundError:
         raise MissingCapability(f"{path} needs highspy to be read; pip install highspy.") from None
-    text_of(path)
+    facts = facts_of(path)  # first: a file with a fault can keep HiGHS's reader, native code, for ever
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
     if model.readModel(str(path)) == highspy.HighsStatus.kError:
-        facts_of(path)  # says what is wrong, if the second reading finds a fault
         raise BadInput(f"{path} is no MPS, QPS or LP file that HiGHS can read; check its format.")
     lp, hessian = model.getLp(), model.getModel().hessian_
     n, m = lp.num_col_, lp.num_row_
@@ -75,7 +74,6 @@ def read_model(path: Path) -> Model:
     ends = (np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_))
     maximise = lp.sense_ == highspy.ObjSense.kMaximize
     found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
-    facts = facts_of(path)
     compare(path, found, facts)
     return found._replace(rounded=(*facts.rounded, *cut_off(rows, facts)))
 
@@ -92,12 +90,17 @@ def text_of(path: Path) -> str:
 
 
 def facts_of(path: Path) -> Facts:
-    """What the text of a file says, or `BadInput` with the place that is unclear."""
+    """What the text of a file says; `BadInput` names a place that is unclear, `MissingCapability` one of integers."""
     reader = lp_facts if path.name.lower().removesuffix(".gz").endswith(".lp") else mps_facts
     try:
         text = text_of(path)
         facts = reader(text)
         facts.rounded += overlong(text)
         return facts
+    except Discrete as place:
+        raise MissingCapability(
+            f"{path} has variables that are integer or semi-continuous ({place}); only continuous convex programs are "
+            "proven, so relax these variables."
+        ) from None
     except Unclear as fault:
         raise BadInput(f"{path} is unclear: {fault}; correct the file.") from None

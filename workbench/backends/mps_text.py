@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf
 
-from workbench.backends.second_reading import Facts, Unclear
+from workbench.backends.second_reading import Discrete, Facts, Unclear
 
+DISCRETE = ("BV", "LI", "UI", "SC", "SI")  # bounds of variables that are not continuous
 SECTIONS = [
     "NAME",
     "OBJSENSE",
@@ -86,7 +87,10 @@ def read(text: str, cut: Callable[[str], list[str]]) -> Facts:
         try:
             entry(table, now, cut(line) if line[0].isspace() else words)
         except (ValueError, KeyError, IndexError):
-            raise Unclear(f"line {k}, {line.strip()[:50]!r}, is no entry of {now or 'any section'}") from None
+            told = f"line {k}, {line.strip()[:50]!r}"
+            if (now == "BOUNDS" and line.split()[0] in DISCRETE) or (now == "COLUMNS" and "'MARKER'" in line):
+                raise Discrete(told) from None
+            raise Unclear(f"{told}, is no entry of {now or 'any section'}") from None
     if now != "ENDATA" or not table.objective:
         raise Unclear("the text has no ENDATA" if now != "ENDATA" else "no N row is there to be the objective")
     finish(table)

@@ -30,6 +30,10 @@ class Unclear(Exception):
     """A fault of a text: what, and where."""
 
 
+class Discrete(Unclear):
+    """A place where a text says that variables are not continuous."""
+
+
 @dataclass
 class Facts:
     """What a text says. Rows are counted in the order of the file, variables go by name; zeros are left out."""

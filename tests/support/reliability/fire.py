@@ -119,6 +119,7 @@ def session(
     """
     heard, told = os.pipe()
     began = time.monotonic()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until the child knows what to do with the signal
     child = os.fork()
     if child == 0:
         os.close(heard)
@@ -127,6 +128,7 @@ def session(
             recording.EVERY = OFTEN
             if fault:
                 fault(rng, seconds)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             ends = RUNS[run](folder, lambda entry: os.write(told, b"\n"))
             os.write(told, json.dumps({"ends": ends}).encode())
         except CutbenchError as error:
@@ -138,6 +140,7 @@ def session(
             code = 1
         finally:
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     os.close(told)
     moment, text = began + float(rng.uniform(0, 1.1 * seconds)), b""
     with os.fdopen(heard, "rb", buffering=0) as pipe:
