@@ -79,6 +79,7 @@ def draw(arrays):
     axes[0, 1].hlines(place, arrays["v_10"], arrays["v_90"], color=one.color, linewidth=3)
     axes[0, 1].plot(arrays["v_50"], place, linestyle="", marker="o", markersize=4, color=wb.pictures.STYLES[3].color)
     axes[0, 0].set_yticks(place, arrays["method"])
+    axes[0, 0].set_ylabel("objective and classes of errors")
     axes[0, 1].set_yticks(place, [""] * len(place))
     for axis, words in zip(axes[0], ("accuracy in per cent", "learned cost Kv"), strict=True):
         axis.set_xlabel(words)

@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
-from workbench.judging.patience import allowed, calm, enough, exhausted, heard, late, slackens, unmoved, waits
+from workbench.judging.patience import alike, allowed, calm, enough, exhausted, heard, late, slackens, unmoved, waits
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 # written out, not imported: every constant is tested on both sides
@@ -80,7 +80,9 @@ def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     assert enough(said(), said(AGREES, "optimum"))
 
 
-@pytest.mark.parametrize(("doubling", "asked"), [(0.999 * LITTLE, True), (1.001 * LITTLE, False), (np.nan, False)])
+@pytest.mark.parametrize(
+    ("doubling", "asked"), [(0.999 * LITTLE, True), (LITTLE, False), (1.001 * LITTLE, False), (np.nan, False)]
+)
 def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doubling, asked):
     """Unless its trend leads there soon."""
     further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
@@ -135,6 +137,20 @@ def test_two_histories_alike_need_both_to_accuse():
     assert enough(said(), said(DISAGREES, "drift"))
     assert not unmoved(said(), said(absolute=1.0), said(absolute=1.0))  # settled, so its curve decides
     assert unmoved(said(), said(absolute=1.0), said(absolute=9.0))
+
+
+def test_exactly_the_stated_factor_is_a_fall_at_any_size():
+    """Excesses of 1.5 and 1, and of 6 and 4: on the boundary they have fallen."""
+    for high, low in ((1.5, 1.0), (6.0, 4.0)):
+        assert not alike(said(absolute=high), said(absolute=low))
+        assert not alike(said(absolute=low), said(absolute=high))
+        assert alike(said(absolute=0.99 * high), said(absolute=low))
+        assert alike(said(absolute=low), said(absolute=0.99 * high))
+        falling = [said(NOT_CONVERGED, "history", absolute=each, passes=400.0) for each in (high, low)]
+        assert not unmoved(falling[0], falling[1], falling[1])
+        assert unmoved(falling[1], falling[0], falling[0])
+        assert enough(*falling)
+        assert not waits(said(NOT_CONVERGED, "history", needed=400.0))
 
 
 def test_who_arrives_with_the_further_passes_needed_them():

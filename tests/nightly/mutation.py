@@ -62,8 +62,9 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 class Target(NamedTuple):
     """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
 
-    `plain`: the tests are functions without arguments, which are called without pytest, and of the package only what
-    lies below this name is imported anew. `about`: a pattern for the names of the cases that run the module.
+    `plain`: the tests are functions without arguments, which are called without pytest. Where a change is outside of
+    functions, all of the package is imported anew, or of a `plain` target what lies below this name. `about`: a pattern
+    for the names of the cases that run the module.
     """
 
     tests: tuple[str, ...]
@@ -312,16 +313,19 @@ def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
-    if target.plain and exchanged(sys.modules[name], mutant):
+    files = [f"tests/{each}.py" for each in target.tests]
+    if name in sys.modules and exchanged(sys.modules[name], mutant):
+        if not target.plain:
+            return by_pytest(target, files)
         for test in [test for file in target.tests for test in PLAIN[file]]:
             test()
         return 0
     for other in list(sys.modules):
-        if target.plain and f"{other}.".startswith(f"{target.plain}."):
+        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
-        return by_pytest(target, [f"tests/{each}.py" for each in target.tests])
+        return by_pytest(target, files)
     for test in plain_tests(target.tests):
         test()
     return 0
@@ -475,6 +479,8 @@ def main() -> int:
         modules = [word.partition(":")[0] for word in words]
         copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
         warmed(modules)
+        for module in modules:
+            importlib.import_module(f"workbench.{module.replace('/', '.')}")
         for word in words:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))

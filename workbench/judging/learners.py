@@ -13,6 +13,7 @@ A learner may also lend single steps, which are audited (judging/audits.py):
     subgradient(problem, formulation, theta, i)     of h_i at θ
     prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
     iterates(problem, formulation)                  (average, iterate, share) after each visit, for as long as asked
+    flow(problem, formulation, theta, i, h)         θ after the update by pair i with importance h, of bilinear scores
 
 A `fit` with a parameter `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
 Solvers of ours are learners, too: `run` calls them, and all of their steps are audited.

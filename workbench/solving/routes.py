@@ -145,7 +145,7 @@ def by_passes(
     names = [kind]
     if not (journal and journal.entries):
         passes.run(clock)
-    while journal or not (passes.reached or clock.left <= 0):
+    while journal or not (passes.reached or passes.late or clock.left <= 0):
         if why := crowded(family, passes):
             state = alone(passes, clock, request.time_limit is not None)
             state.said = why
@@ -179,7 +179,7 @@ def crowded(family: Family, passes: Passes) -> str:
 
 def alone(passes: Passes, clock: Clock, limited: bool) -> Progress:
     """Passes in place of rounds: to the gap, to the time limit, or, without one, until more gain too little."""
-    while not passes.reached and clock.left > 0:
+    while not (passes.reached or passes.late or clock.left <= 0):
         before, passes.patient = passes.gap, 2 * passes.ascent.passes
         passes.run(clock)
         if not limited and not passes.gap < 0.5 * before:

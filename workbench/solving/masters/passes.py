@@ -89,7 +89,7 @@ class Passes:
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         self.patient, self.raises = PATIENT, RAISES
-        self.looking = 0.0  # seconds that both bounds took at most
+        self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
@@ -139,7 +139,8 @@ class Passes:
             estimate = self.estimate()
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
-            ending = self.stands() or clock.left <= slowest
+            self.late = clock.left <= slowest
+            ending = self.late or self.stands()
             if estimate <= self.trusted or self.ascent.passes >= look or ending:
                 look, looked = max(look, LOOKS * self.ascent.passes), clock.seconds
                 self.certify(clock)
