@@ -60,6 +60,8 @@ def test_loops_are_compiled_once_for_all_structures():
         assert getattr(chain, loop) is getattr(multilabel, loop)
     assert machine.kind(chain.data) == machine.kind(multilabel.data)
     assert chain.argmax_into is not multilabel.argmax_into
+    again = machine.sealed(tiny("chain")[1], "argmax_into", "slope_into")
+    assert (again.argmax_into, again.slope_into) == (chain.argmax_into, chain.slope_into)
 
 
 def total(data, theta, i, out):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -103,6 +104,7 @@ def opened(typing: Any, table: Any, name: Any) -> Any:
     return both(table, name), generate
 
 
+@cache
 def opener(role: str, data: Any, signature: Any) -> Callable[..., Any]:
     """role(sealed data, …), which calls the function of this role and signature on data of this type; not yet compiled.
 
