@@ -172,7 +172,8 @@ class LearnedCost(MarginRescaling):
         truth, group = self.problem.labels[places], groups[starts[:-1]]
         data = inner, table, *self.costs(), group, starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
-        return Kernel(data, argmax_into, add_slope, slope_into, most, reads_into, inner.widest + k + learned)
+        told = (reads_into, inner.widest + k + learned) if inner.reads_into else ()
+        return Kernel(data, argmax_into, add_slope, slope_into, most, *told)
 
     def listing(self) -> Listing | None:
         """All cuts as tables; a kind is a group of inputs and a true label."""
