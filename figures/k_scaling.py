@@ -32,8 +32,8 @@ def measure(n: int = 60, scales: int = 4, lams: int = 5, accuracy: float = 1e-7)
                 gaps = np.sqrt((one.upper - one.lower) / lam2) / K + np.sqrt((plain.upper - plain.lower) / (K * lam2))
                 apart = np.linalg.norm(one.theta["w"] / K - plain.theta["w"])
                 ends = one.lower, one.upper, plain.lower, plain.upper
-                rows.append((number, K, lam2, *ends, apart, gaps, np.linalg.norm(plain.theta["w"])))
-    names = ("objective", "K", "lam2", "lower", "upper", "lower_without", "upper_without", "apart", "allowed", "norm")
+                rows.append((number, K, lam2, *ends, apart, gaps))
+    names = ("objective", "K", "lam2", "lower", "upper", "lower_without", "upper_without", "apart", "allowed")
     return dict(zip(names, np.array(rows).T, strict=True))
 
 
@@ -74,6 +74,7 @@ def draw(arrays):
         axis.set(title=words, xlabel="λ₂", xscale="log", yscale="log")
         axis.grid(True, axis="y")
     axes[0, 0].legend(loc="best")
+    axes[0, 0].set_ylabel("optimum of F")
     axes[0, 1].set(xlabel="Kλ₂", yscale="linear", ylim=(0, None))
     axes[0, 2].set_xlabel("K")
     axes[0, 2].legend(loc="best")

@@ -16,7 +16,7 @@ FORMS = {"CCCP": wb.LatentSSVM, "self-paced": wb.SelfPacedLatent}
 
 def measure(n: int = 60, angles: int = 5, starts: int = 5, gap: float = 1e-4) -> dict[str, np.ndarray]:
     """given, seen_a, seen_b : (64, 8) pixels of the first samples as they come, and of the views that both ways take;
-    way, objective, error (on other images), upright, near: shares of views that are upright, or at most one angle away
+    way, error (on other images), upright, near: shares of views that are upright, or at most one angle away
     from it; all of them may be askew by the same turn.
     """
     problem, other = (wb.load_problem("rotated-digits")(n=n, angles=angles, split=each) for each in ("train", "test"))
@@ -30,9 +30,9 @@ def measure(n: int = 60, angles: int = 5, starts: int = 5, gap: float = 1e-4) ->
         guessed = other.argmax(w, np.arange(other.n_samples), augment=False)[:, 0]
         away = [abs(views - problem.planted - shift) for shift in range(-angles + 1, angles)]
         shares = max(((each == 0).mean(), (each <= 1).mean()) for each in away)
-        ends.append((form.value(problem, w), (guessed != other.labels).mean(), *shares))
+        ends.append(((guessed != other.labels).mean(), *shares))
         told[f"seen_{key}"] = pixels[first + views[: len(first)]].T
-    names = ("objective", "error", "upright", "near")
+    names = ("error", "upright", "near")
     return told | dict(zip(names, np.array(ends).T, strict=True))
 
 
@@ -40,7 +40,7 @@ def measure(n: int = 60, angles: int = 5, starts: int = 5, gap: float = 1e-4) ->
 def draw(arrays):
     rows = {"as they come": arrays["given"]}
     for place, (key, way) in enumerate(zip("ab", arrays["way"], strict=True)):
-        rows[f"{way}: error {100 * arrays['error'][place]:.0f} %"] = arrays[f"seen_{key}"]
+        rows[f"{way}\nerror {100 * arrays['error'][place]:.0f} %"] = arrays[f"seen_{key}"]
     best = int(np.argmax(arrays["upright"]))
     figure, axes = wb.pictures.canvas(
         len(rows),
@@ -53,10 +53,12 @@ def draw(arrays):
     )
     for line, (name, pixels) in zip(axes, rows.items(), strict=True):
         for axis, image in zip(line, pixels.T, strict=True):
-            axis.imshow(image.reshape(8, 8), cmap="Greys", vmin=0, vmax=1)
-            axis.set(xticks=[], yticks=[])
+            axis.pcolormesh(image.reshape(8, 8)[::-1], cmap="Greys", vmin=0, vmax=1)
+            axis.set(xticks=[], yticks=[], aspect="equal")
             axis.set_frame_on(False)
-        line[0].set_title(name, loc="left")
+        line[0].set_ylabel(name)
+    for number, axis in enumerate(axes[-1]):
+        axis.set_xlabel(f"image {number}")
     return figure
 
 
