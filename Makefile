@@ -43,8 +43,8 @@ parsers: $(VENV)/nightly  ## every parser on damaged files, for ten minutes of C
 reliability: $(VENV)/installed  ## runs under fire, hostile files, limits, and 10,000 solves in one process
 	$(BIN)/cutbench bench reliability --set kills=1000 --set soak=1
 
-mutation: $(VENV)/installed  ## plant faults in the modules that make proofs, and expect a test to fail
-	$(BIN)/python tests/nightly/mutation.py
+mutation: $(VENV)/installed  ## plant faults in the modules that make proofs and verdicts, and expect a test to fail
+	$(BIN)/python tests/nightly/mutation.py $(MODULES)
 
 $(VENV)/nightly: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[nightly]'

@@ -64,13 +64,11 @@ def per_visit(problem: Any, lam: float, passes: int, repeats: int) -> dict[str, 
     order = rng.integers(problem.n_samples, size=passes * problem.n_samples)
     witnesses, steps = np.zeros((len(order), width), np.int64), np.zeros((len(order), 2))
     w = np.zeros(bounds.oracle.dim)
-    ask, compiled_kernel = prepared(oracle_alone, kernel, width, prices, w)
+    ask, fast = prepared(oracle_alone, kernel, width, prices, w)
 
     def cost(visit: Callable[..., object], state: Any) -> float:
         began = time.process_time()
-        visit(
-            compiled_kernel.argmax_into, compiled_kernel.add_slope, kernel.data, order, prices, witnesses, steps, state
-        )
+        visit(fast.argmax_into, fast.add_slope, fast.data, order, prices, witnesses, steps, state)
         return 1e6 * (time.process_time() - began) / len(order)
 
     def visiting(solver: Solver, state: Any) -> Callable[..., object]:

@@ -87,13 +87,23 @@ def hansards(
 
 
 def synthetic_bitext(
-    n: int = 60, seed: int = 0, false_positive: float = 1.0, false_negative: float = 3.0
+    n: int = 60,
+    seed: int = 0,
+    gold: Literal["sure", "all"] = "sure",
+    false_positive: float = 1.0,
+    false_negative: float = 3.0,
 ) -> wb.Matching:
-    """n made-up sentence pairs (`wb.datasets.made_bitext`) with the features of the Hansards."""
+    """n made-up sentence pairs (`wb.datasets.made_bitext`) with the features of the Hansards.
+
+    Their sure links are matchings; gold=all adds the possible ones, which share words with them, and clips such hinges.
+    """
     if n < 1:
         raise wb.BadInput(f"n={n} sentence pairs make no problem; choose n ≥ 1.")
     pairs = wb.datasets.made_bitext(n, seed)
-    return wb.Matching(edge_features(pairs.english, pairs.french), pairs.sure, false_positive, false_negative)
+    kept = slice(None) if gold == "all" else slice(1)
+    links = [np.concatenate(each[kept]) for each in zip(pairs.sure, pairs.possible, strict=True)]
+    features = edge_features(pairs.english, pairs.french)
+    return wb.Matching(features, links, false_positive, false_negative, clipped=gold == "all")
 
 
 def edge_features(

@@ -39,18 +39,20 @@ def reuters(
 
 def synthetic_text(
     n: int = 200, split: Literal["train", "test"] = "train", seed: int = 0, labels: int = 5, min_count: int = 1,
-    words: int = 400, length: int = 40,
+    words: int = 400, length: int = 40, shape: Literal["falling", "newsgroups", "r52"] = "falling",
 ) -> wb.Multiclass:  # fmt: skip
     """n made-up stories (`wb.datasets.made_stories`) in the same features; split=test has n others.
 
-    n=11314, labels=20, words=57000, length=160 have the size of 20 Newsgroups: 42,000 words, d = 840,000.
+    shape : shares of topics: falling (of `labels` topics the r-th ∝ 1/r), or as in 20 Newsgroups or R52, whatever
+    `labels` is
+    n=11314, shape=newsgroups, words=57000, length=160 have the size of 20 Newsgroups: 42,000 words, d = 840,000.
     """
     if min(n, labels, words) < 2 or length < 5:
         raise wb.BadInput(
             f"n={n} stories of {labels} topics, {words} words and length {length} make no problem; "
             "choose n, labels and words at least 2, and length at least 5."
         )
-    made = wb.datasets.made_stories(2 * n, seed, labels, words, length)
+    made = wb.datasets.made_stories(2 * n, seed, labels, words, length, "" if shape == "falling" else shape)
     learned, other = (wb.datasets.Stories(made.topics[part], made.texts[part]) for part in (slice(n), slice(n, None)))
     return tfidf_problem(learned, other if split == "test" else learned, min_count)
 

@@ -13,7 +13,8 @@ import pytest
 from workbench.command.verbs.list import entry
 from workbench.contracts import Problem
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, UnknownName
+from workbench.errors import BadInput, UnknownName, counted
+from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.registries import (
     KINDS,
     REQUIRED,
@@ -61,14 +62,15 @@ REFUSALS = {
 }
 OF_LABELS = ("fixed-cost", "kappa-difficulty", "normalized-cost-learning", "simplex-cost-learning")
 LATENT = ("latent-ssvm", "self-paced-latent")
+HIDING = ("motif", "views")
 COMPLETE = ("chain", "dyads", "flow", "graph", "matching", "multiclass", "multilabel", "structured", "tree")
-UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree")
+UNLABELLED = ("flow", "graph", "linear", "matching", "motif", "multilabel", "structured", "tree", "views")
 SIGNED = ("graph",)  # their r is λ/2 ‖w‖² on a cone
 MISFITS = {  # outputs that do not fit a formulation at all, and why
     **dict.fromkeys(itertools.product(SIGNED, REFUSALS.keys() - {"soft-margin"}), "of any sign"),
     **dict.fromkeys(itertools.product(UNLABELLED, OF_LABELS), "counts errors in labels"),
-    **dict.fromkeys(itertools.product((*COMPLETE, "motif"), ["weighted-risk"]), "needs linear scores"),
-    **dict.fromkeys(itertools.product({*COMPLETE, "linear", "motif"} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
+    **dict.fromkeys(itertools.product((*COMPLETE, *HIDING), ["weighted-risk"]), "needs linear scores"),
+    **dict.fromkeys(itertools.product({*COMPLETE, "linear", *HIDING} - {"dyads"}, ["nuclear-dyadic"]), "needs pairs"),
     **dict.fromkeys(itertools.product((*COMPLETE, "linear"), LATENT), "hides no variables"),
 }
 
@@ -179,6 +181,39 @@ def test_settings_find_their_owner_and_their_type():
     assert for_formulation == {"lam": 1e-3, "n_bins": 5}
     assert build(some_problem, for_problem) == (7, "b", None, True)
     assert build(SomeFormulation, for_formulation) == SomeFormulation(1e-3, 5)
+
+
+def test_a_list_has_no_empty_place():
+    (costs,) = parse_settings(["v= [1, 0.5,2,]"], FixedCostLearning)
+    assert costs == {"v": (1.0, 0.5, 2.0)}
+    for text, place in (("v=1,,1", 2), ("v=,1", 1), ("v=1,,", 2), ("v=1, ,2,3", 2)):
+        with pytest.raises(BadInput, match=rf"has an empty place {place}; write a number there"):
+            parse_settings([text], FixedCostLearning)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("soft-margin", {"rescaling": "both"}),
+        ("soft-margin", {"declare": None}),
+        ("soft-margin", {"intercept": "yes"}),
+        ("weighted-risk", {"loss": "cubic"}),
+        ("nuclear-dyadic", {"loss": "logistic"}),
+        ("kappa-difficulty", {"step_rule": "long"}),
+        ("kappa-difficulty", {"difficulty": 3}),
+        ("normalized-cost-learning", {"counts": "many"}),
+        ("self-paced-latent", {"combine": "some"}),
+    ],
+)
+def test_in_python_too_a_word_that_is_no_choice_is_one_sentence(kind, settings):
+    ((name, value),) = settings.items()
+    with pytest.raises(BadInput, match=rf"^{name} is {value!r}; (choose|give) .*\.$"):
+        registry("formulation").get(kind)(**settings)
+
+
+def test_numbers_are_counted_in_words():
+    assert [counted(each, "round") for each in (0, 1, 2)] == ["0 rounds", "1 round", "2 rounds"]
+    assert [counted(each, "entry") for each in (1, 3)] == ["1 entry", "3 entries"]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ _HOMES = {
     "read_pairs": "data.pairs",
     "read_texts": "data.texts",
     "Vocabulary": "data.texts",
+    "read_fasta": "data.fasta",
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
     "uncertainty": "objectives.criteria",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from workbench.arithmetic.intervals import TINY, Interval, U, gamma, matvec, positive
+from workbench.arithmetic.intervals import TINY, Interval, U, few, gamma, matvec, positive, total
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -186,3 +187,19 @@ def test_sums_beyond_floats_are_enclosed():
     """Partial sums overflow, though the sum itself is a float."""
     total = Interval(np.array([1e308, 1e308, -1e308])).sum()
     assert (total.lo, total.hi) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("spread", [0, 5, 80, 290])
+@pytest.mark.parametrize("n", [0, 3, 999, 5000, 60_000])
+def test_sums_in_layers_are_rounded_correctly(n, spread):
+    """Entries of any size, signs that cancel, underflow: the same bits as `math.fsum` of them all."""
+    rng = np.random.default_rng(n + spread)
+    x = rng.normal(size=n) * 10.0 ** rng.uniform(-spread, spread, n)
+    x = rng.permutation(np.concatenate([x, -x[: n // 3], np.zeros(n), np.full(n, -5e-324)]))
+    assert total(x, np.inf) == math.fsum(x)
+    assert len(few(x)) < 1100 or spread > 5
+
+
+def test_sums_beyond_floats():
+    assert total(np.full(5000, 1e308), np.inf) == np.inf
+    assert np.isnan(total(np.full(5000, np.nan), np.inf))

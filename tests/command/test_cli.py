@@ -268,7 +268,7 @@ def test_the_seed_decides_the_run(cutbench):
 
 
 def test_a_learner_that_does_not_fit_is_not_comparable(cutbench):
-    words = ("crosscheck", "toy", "hard-margin", "--set", "separable=yes")
+    words = ("crosscheck", "toy", "hard-margin", "--set", "separable=yes", "--set", "n=9")
     result = cutbench(*words, "--learners", "bcfw", "--json", code=3)
     [row] = json.loads(result.stdout)["learners"]
     assert row["verdict"] == "not comparable"

@@ -85,7 +85,12 @@ def test_intercepts_and_costs_count_and_stay(tmp_path, monkeypatch, data, formul
         program, _ = least_change_program(psi, losses + free - psi @ parts["w"])
         assert told["novelty"][i] == pytest.approx(program.solve(solver="CLARABEL"), rel=1e-5, abs=1e-7)
     assert any(told["slack"])
-    own = [word for each in settings if each.split("=")[0] not in ("K", "lam", "lam2", "intercept") for word in ("--set", each)]
+    own = [
+        word
+        for each in settings
+        if each.split("=")[0] not in ("K", "lam", "lam2", "intercept")
+        for word in ("--set", each)
+    ]
     again = invoke("difficulty", data, *own, "--set", "theta=out", "--json")  # the same samples as a PROBLEM
     assert json.loads(again.stdout)["novelty"] == told["novelty"]
 

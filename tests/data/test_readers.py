@@ -109,6 +109,12 @@ def test_svmlight_equals_scikit_learns_reader(file, tmp_path):
     np.testing.assert_array_equal(ours.y, labels)
 
 
+def test_svmlight_takes_labels_that_are_texts(file):
+    X, y, *_ = read(file("data.svm", "cat 1:1 2:2\ndog 2:1\ncat 1:3\n"))
+    assert list(y) == ["cat", "dog", "cat"]
+    np.testing.assert_array_equal(dense(X), [[1, 2], [0, 1], [3, 0]])
+
+
 def test_npz_holds_X_and_y(tmp_path):
     np.savez(tmp_path / "data.npz", X=np.eye(3), y=["a", "b", "a"])
     problem = data_problem(tmp_path / "data.npz")()

@@ -359,3 +359,18 @@ def test_the_crowd_problem_is_the_linear_model():
     assert wb.solve(wb.SoftMargin(0.1), problem, gap=1e-6).status == "optimal"
     with pytest.raises(wb.BadInput, match="choose n between 2"):
         wb.load_problem("crowd")(source="simulated", n=1)
+
+
+def test_linear_features_are_what_scikit_learn_takes():
+    svm = pytest.importorskip("sklearn.svm")
+    names, labels = np.array(list("abcabcab")), np.array([0, 1] * 4)
+    for dyads in (wb.Dyads(names, names[::-1], labels), wb.Dyads(names, names[::-1], labels, np.eye(8))):
+        assert dyads.linear.indices.dtype == dyads.linear.indptr.dtype == np.int32
+        svm.LinearSVC(dual=True).fit(dyads.linear, labels)
+        with pytest.raises(ValueError, match="int64"):
+            svm.LinearSVC(dual=True).fit(wide(dyads.linear), labels)
+
+
+def wide(matrix):
+    index = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return sparse.csr_array((matrix.data, *index), shape=matrix.shape)

@@ -26,6 +26,7 @@ from workbench.contracts import (
     RunnerUp,
     SlackArgmax,
 )
+from workbench.errors import BackendFailed
 from workbench.objectives.regularizers import norm_of
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import load
@@ -153,7 +154,7 @@ def test_the_loop_reaches_the_written_optimum(output, name, seed):
     strength = {"lam": float(10.0 ** rng.uniform(-2, 1))} if "lam" in settings_of(kind) else {}
     formulation = kind(**strength)
     program, _ = written(formulation, problem)
-    status = solve_cvxpy(program, "CLARABEL")
+    status = by_some_backend(program)
     settings = [{"groups": "all"}, {"groups": "one"}, {"master": "compiled"}]
     if status == cp.INFEASIBLE:
         for setting in settings:
@@ -166,6 +167,14 @@ def test_the_loop_reaches_the_written_optimum(output, name, seed):
         assert solution.status == "optimal"
         assert 0 <= solution.gap <= 1e-9
         assert solution.upper == pytest.approx(program.value, rel=2e-8, abs=1e-9)
+
+
+def by_some_backend(program):
+    """The status by the first backend that does not fail; Clarabel fails on one of these programs."""
+    try:
+        return solve_cvxpy(program, "CLARABEL")
+    except BackendFailed:
+        return solve_cvxpy(program, "ECOS")
 
 
 def check_ray(formulation, problem, error):

@@ -199,6 +199,37 @@ def test_the_largest_feature_may_be_one_that_is_zero():
     assert classes_of(wb.Multiclass(X, [0, 1, 0, 1, 0]), "input").group.tolist() == [1, 1, 1, 0, 2]
 
 
+def test_classes_by_the_smallest_feature_by_their_number_and_by_input_and_label():
+    X = np.array([[-1.0, 0, 0], [2, 1, 3], [0, 2, 1], [0, 0, 0], [-1, 1, 1]])
+    problem = wb.Multiclass(X, [0, 1, 0, 1, 0])
+    assert classes_of(problem, "input-smallest").group.tolist() == [0, 1, 0, 0, 0]
+    counted = classes_of(problem, "input-count")
+    assert counted.names == ["no features", "1 to 1 features", "2 to 3 features"]
+    assert counted.group.tolist() == [1, 2, 2, 0, 2]
+    both = classes_of(problem, "input-true")
+    assert both.names[:3] == ["0→·, largest x[0]", "1→·, largest x[0]", "0→·, largest x[1]"]
+    assert both.at(np.arange(5), problem.labels).max(axis=1).tolist() == [2, 5, 2, 1, 2]
+
+
+def test_non_generalisability_over_folds_is_its_definition():
+    """Five models, each learned without one fold: errors on the fold less errors on the others, by class, averaged."""
+    problem = wb.load_problem("toy")(n=30)
+    form = wb.KappaDifficulty(difficulty="non-generalisability-folds", step_rule="inverted", factoring="true", K=3.0)
+    found = wb.solve(form, problem, gap=1e-7, max_rounds=1)
+    fold, wanted = np.random.default_rng(5).permutation(np.arange(30) % 5), np.zeros(3)
+    for f in range(5):
+        kept = fold != f
+        part = wb.Multiclass(problem.X[kept], problem.classes[problem.labels[kept]], classes=problem.classes)
+        inner = wb.FixedCostLearning(K=3.0, factoring="true", v=(1 / 3, 1 / 3, 1 / 3))
+        model = wb.solve(inner, part, gap=1e-7)
+        wrong = problem.predict(model.theta["w"], problem.X, model.theta["b"]) != problem.classes[problem.labels]
+        for y in range(3):
+            err = wrong & (problem.labels == y)
+            wanted[y] += (err[~kept].mean() - err[kept].mean()) / 5
+    np.testing.assert_allclose(found.history[0]["difficulty"], wanted, atol=1e-12)
+    assert np.abs(wanted).max() > 0
+
+
 def test_counts_are_the_formulas():
     """docs/mathematics.md §5: logical and expected n_S for ordered and unordered pairs."""
     problem = wb.Multiclass(np.arange(10.0)[:, None], [0] * 5 + [1] * 3 + [2] * 2)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.datasets import load_digits, load_iris
 
+from workbench.command.cli import cli
 from workbench.contracts import Cuts
 from workbench.formulations.self_paced import SelfPaced
 from workbench.formulations.soft_margin import SoftMargin
@@ -228,3 +231,20 @@ def test_searches_have_no_clean_runs():
     judged = crosscheck([(25, np.full(4, 1e-3)), (50, np.zeros(4))], solution)
     assert judged.verdict == NOT_CONVERGED
     assert "no solver of ours fits" in judged.reason
+
+
+def test_learners_that_the_settings_leave_out_are_named_with_the_reason():
+    """Those that fit the formulation as it stands by default, and no others."""
+    command = ["crosscheck", "toy", "soft-margin", "--set", "n=12", "--passes", "2"]
+    plain = json.loads(CliRunner().invoke(cli, [*command, "--json"]).stdout)
+    assert "left_out" not in plain
+    free = json.loads(CliRunner().invoke(cli, [*command, "--set", "intercept=true", "--json"]).stdout)
+    judged = {row["name"] for row in free["learners"]}
+    assert judged | free["left_out"].keys() == {row["name"] for row in plain["learners"]}
+    assert free["left_out"].keys() >= {"bcfw", "dual-block", "subgradient"}
+    told = CliRunner().invoke(cli, [*command, "--set", "intercept=true"]).stdout
+    for name, why in free["left_out"].items():
+        assert why.startswith(f"{name} would penalise the intercepts, which is another objective")
+        assert f"{name} is left out: {why}" in told
+    asked = json.loads(CliRunner().invoke(cli, [*command, "--learners", "adagrad", "--json"]).stdout)
+    assert "left_out" not in asked

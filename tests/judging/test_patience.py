@@ -9,24 +9,11 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
-from workbench.judging.patience import (
-    ENOUGH,
-    FURTHER,
-    LEAST,
-    NEAR,
-    PATIENCE,
-    allowed,
-    calm,
-    enough,
-    exhausted,
-    heard,
-    late,
-    slackens,
-    unmoved,
-    waits,
-)
-from workbench.judging.settling import FALL, LITTLE
+from workbench.judging.patience import alike, allowed, calm, enough, exhausted, heard, late, slackens, unmoved, waits
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+
+# written out, not imported: every constant is tested on both sides
+FURTHER, ENOUGH, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 4.0, 0.1, 30.0, 2.0, 1.5, 1.15
 
 
 def said(verdict=DISAGREES, rule="settled", absolute=1.0, passes=100.0, needed=np.inf):
@@ -93,7 +80,9 @@ def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     assert enough(said(), said(AGREES, "optimum"))
 
 
-@pytest.mark.parametrize(("doubling", "asked"), [(0.999 * LITTLE, True), (1.001 * LITTLE, False), (np.nan, False)])
+@pytest.mark.parametrize(
+    ("doubling", "asked"), [(0.999 * LITTLE, True), (LITTLE, False), (1.001 * LITTLE, False), (np.nan, False)]
+)
 def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doubling, asked):
     """Unless its trend leads there soon."""
     further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
@@ -117,6 +106,51 @@ def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_not
     assert calm(second, last) == (verdict == DISAGREES)
     assert late(first, second, last).verdict == verdict
     assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
+
+
+def test_what_is_said_of_who_still_falls():
+    """The reason that stood first, where it leads, and the passes if the fit can know them."""
+    first, further = said(), said(NOT_CONVERGED, "history", absolute=0.5, passes=400.0, needed=5e3)
+    found = heard(first, further)
+    told = "It is far; 400 passes bring it to 5.0e-01, so it is not at its end: run it longer"
+    assert (found.reason, found.needed) == (f"{told}, at that rate about 5e+03 passes.", 5e3)
+    assert found.evidence["threshold"] == 1e-4
+    for needed, ends in ((0.99e6 * 400, "about 4e+08 passes."), (1e6 * 400, "run it longer."), (np.inf, "longer.")):
+        assert heard(first, said(NOT_CONVERGED, "history", 0.5, 400.0, needed)).reason.endswith(ends)
+
+
+def test_what_is_said_after_two_longer_histories():
+    first = said(NOT_CONVERGED, "history", absolute=2.0)
+    second, last = said(absolute=1.1, passes=400.0), said(absolute=1.0, passes=1600.0)
+    assert late(first, second, last).reason == "After 1600 passes it is far; the 100 asked for end 2.0e+00 above."
+    found = late(said(absolute=2.0), second, last)
+    assert found.reason == "It is far; after 1600 passes it is 1.0e+00 above."
+    assert found.evidence == {"passes": 100.0, "threshold": 1e-4, "further_passes": 1600.0, "further_excess": 1.0}
+    assert (found.excess, found.needed) == (2.0, np.inf)
+
+
+def test_two_histories_alike_need_both_to_accuse():
+    falling = said(NOT_CONVERGED, "history", absolute=1.0, passes=400.0)
+    assert heard(falling, said()).verdict == heard(said(), falling).verdict == NOT_CONVERGED
+    assert not enough(said(), falling)
+    assert not enough(said(absolute=9.0), said(absolute=1.0))  # settled, but elsewhere: it is asked once more
+    assert enough(said(), said(DISAGREES, "drift"))
+    assert not unmoved(said(), said(absolute=1.0), said(absolute=1.0))  # settled, so its curve decides
+    assert unmoved(said(), said(absolute=1.0), said(absolute=9.0))
+
+
+def test_exactly_the_stated_factor_is_a_fall_at_any_size():
+    """Excesses of 1.5 and 1, and of 6 and 4: on the boundary they have fallen."""
+    for high, low in ((1.5, 1.0), (6.0, 4.0)):
+        assert not alike(said(absolute=high), said(absolute=low))
+        assert not alike(said(absolute=low), said(absolute=high))
+        assert alike(said(absolute=0.99 * high), said(absolute=low))
+        assert alike(said(absolute=low), said(absolute=0.99 * high))
+        falling = [said(NOT_CONVERGED, "history", absolute=each, passes=400.0) for each in (high, low)]
+        assert not unmoved(falling[0], falling[1], falling[1])
+        assert unmoved(falling[1], falling[0], falling[0])
+        assert enough(*falling)
+        assert not waits(said(NOT_CONVERGED, "history", needed=400.0))
 
 
 def test_who_arrives_with_the_further_passes_needed_them():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import workbench as wb
 from workbench.judging.audits import AUDITS, audit, hooks_of
 from workbench.judging.reference import reference_of
-from workbench.judging.share import LARGE, LEAST, Allowance, allowed
+from workbench.judging.share import LARGE, LEAST, MOST, Allowance, allowed
 from workbench.solvers.bcfw import BCFW
+from workbench.system.processes import OutOfTime
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +23,14 @@ def reference():
 
 
 def test_the_share_is_the_learners_time_within_the_limit():
-    assert allowed(20.0, None, LARGE) == 20.0
-    assert allowed(0.1, None, LARGE) == LEAST
-    assert allowed(20.0, 25.0, LARGE) == 5.0
-    assert allowed(20.0, 19.0, LARGE) == 0.0
-    assert allowed(0.1, None, LARGE - 1) == np.inf
-    assert allowed(0.1, 1.0, LARGE - 1) == pytest.approx(0.9)
+    assert allowed(2.0, 2.0, None, LARGE) == 2.0
+    assert allowed(2.0, 3.0, None, LARGE) == 1.0  # a second of grading is the judge's own
+    assert allowed(20.0, 20.0, None, LARGE) == MOST
+    assert allowed(0.1, 0.1, None, LARGE) == LEAST
+    assert allowed(20.0, 20.0, 21.0, LARGE) == 1.0
+    assert allowed(20.0, 20.0, 19.0, LARGE) == 0.0
+    assert allowed(0.1, 0.1, None, LARGE - 1) == np.inf
+    assert allowed(0.1, 0.1, 1.0, LARGE - 1) == pytest.approx(0.9)
 
 
 class Ticking:
@@ -70,8 +75,53 @@ def test_the_search_for_a_cause_is_left_when_its_seconds_are_spent(reference, mo
     reference.known.pop("detective")
     monkeypatch.setattr("workbench.judging.share.LARGE", 0)
     monkeypatch.setattr("workbench.judging.judge.SEARCH", 0.0)
-    monkeypatch.setattr("workbench.judging.judge.allowed", lambda spent, limit, size, least: 0.0)
+    monkeypatch.setattr("workbench.judging.judge.allowed", lambda fits, spent, limit, size, least: 0.0)
     hurried = wb.judge(fit, reference, passes=8)
     assert hurried.verdict == "disagrees"
     assert not hurried.causes
     assert "did not fit" in hurried.reason
+
+
+def test_an_alarm_ends_a_step_that_is_long_itself():
+    def endless():
+        with Allowance(0.05).held():
+            while True:
+                sum(range(1000))
+
+    with pytest.raises(OutOfTime):
+        endless()
+    with Allowance(0.05).held():
+        pass  # an alarm that is not needed does not go off later
+    began = time.process_time()
+    while time.process_time() - began < 0.1:
+        sum(range(1000))
+
+
+def test_on_large_problems_who_falls_is_asked_for_no_more_passes(reference, monkeypatch):
+    """The row of a learner on its way appears after its fit; a patience, and an accused learner, bring more fits."""
+    budgets = []
+
+    def fit(problem, formulation, budget, rng):
+        budgets.append(budget)
+        return [(k, reference.theta * (1 - 0.5 * k**-0.5)) for k in range(1, budget + 1)]
+
+    def stops(problem, formulation, budget, rng):
+        budgets.append(budget)
+        return [(k, reference.theta * 0.5) for k in range(1, budget + 1)]
+
+    monkeypatch.setattr("workbench.judging.stand.LARGE", 0)
+    assert wb.judge(fit, reference, passes=16, audit=False).verdict == "not converged"
+    assert budgets == [16]
+    wb.judge(fit, reference, passes=16, audit=False, patience=5.0)
+    assert max(budgets) > 16
+    budgets.clear()
+    wb.judge(stops, reference, passes=16, audit=False)
+    assert max(budgets) > 16
+
+
+def test_a_point_that_a_run_has_graded_is_not_graded_again(reference, monkeypatch):
+    theta = 0.3 * reference.theta
+    value = reference.bounds.upper(theta)
+    reference.graded([theta], [value])
+    monkeypatch.setattr(type(reference.bounds), "upper", lambda *_: pytest.fail("graded twice"))
+    assert reference.value(theta.copy()) == value

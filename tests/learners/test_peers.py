@@ -33,7 +33,13 @@ from workbench.solving.solve import solve
 
 PACKAGES = {"sklearn": "sklearn", "python": "pycrfsuite", "dlib": "dlib", "vowpal": "vowpalwabbit"}
 PACKAGES |= {"structsvm": "structsvm", "pytorch": "torchcrf", "liblinear": "liblinear", "skglm": "skglm"}
-PACKAGES |= {"chaine": "chaine", "dual": "dual_fw_svm", "sklearn-crfsuite": "sklearn_crfsuite"}
+PACKAGES |= {
+    "chaine": "chaine",
+    "dual": "dual_fw_svm",
+    "sklearn-crfsuite": "sklearn_crfsuite",
+    "jaxopt": "jaxopt",
+    "lightning": "lightning",
+}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "peers.md"
 
 
@@ -120,6 +126,10 @@ REACHED = {
     ),
     "skglm, two labels": ("skglm", SOFT, table("two", False), 100, 1e-9),
     "skglm, linear scores": ("skglm", WeightedRisk(0.05), table("linear", False), 100, 1e-9),
+    "jaxopt, three labels": ("jaxopt", SOFT, table("three", False), 2000, 1e-8),
+    "jaxopt, two labels": ("jaxopt", SOFT, table("two", False), 2000, 1e-8),
+    "lightning, two labels": ("lightning", SOFT, table("two", False), 2000, 1e-9),
+    "lightning, linear scores": ("lightning", WeightedRisk(0.05), table("linear", False), 2000, 1e-9),
     "dual-fw-svm, blocks": ("dual-fw-svm-blocks", SOFT, table("two", False), 500, 1e-8),
     "dual-fw-svm, three labels": ("dual-fw-svm", SOFT, table("three", False), 5000, 3e-4),
     "dlib, three labels": ("dlib", SOFT, table("three"), 100, 1e-8),
@@ -220,6 +230,20 @@ def test_the_omission_is_named():
     assert "leaves out" in rows["python-crfsuite"]["reason"]
 
 
+def test_the_dual_that_jaxopt_maximises_is_n_times_ours_at_our_optimum():
+    """The mapping of learners/jaxopt.py by its formulas alone, so that it is tested where jaxopt is absent, too."""
+    problem, found = table("three", False), certified(SOFT, table("three", False))
+    n, k, proof = problem.n_samples, 3, found.certificate
+    X, Y, l2reg = problem.X.toarray(), np.eye(k)[problem.labels], 0.05 * problem.n_samples
+    beta = np.zeros((n, k))
+    np.add.at(beta, (proof.samples, proof.witnesses[:, 0]), n * proof.weights)
+    beta += (1 - beta.sum(axis=1, keepdims=True)) * Y
+    assert (beta >= -1e-12).all()
+    value = (beta * (1 - Y)).sum() - ((X.T @ (Y - beta)) ** 2).sum() / (2 * l2reg)
+    assert value == pytest.approx(n * found.upper, rel=1e-8)
+    np.testing.assert_allclose(((Y - beta).T @ X).ravel() / l2reg, found.theta["w"], atol=1e-6)
+
+
 # ── budgets, refusals, absence ────────────────────────────────────────────────────────────────────
 
 
@@ -277,6 +301,10 @@ REFUSED = [
     ("dual-fw-svm", SOFT, table("two"), "sample weights"),
     ("dual-fw-svm", SoftMargin(0.05, intercept=True), table("two", False), "regularizer"),
     ("liblinear-crammer-singer", SoftMargin(0.05, intercept=True), table("three", False), "SoftMargin with intercepts"),
+    ("lightning", SOFT, table("three", False), "two classes"),
+    ("lightning", SOFT, table("two"), "sample weights"),
+    ("jaxopt", SOFT, table("three"), "sample weights"),
+    ("jaxopt", LIKELY, table("three", False), "hinges"),
     ("dlib", LIKELY, table("three"), "cuts"),
     ("structsvm", LIKELY, table("three"), "cuts"),
     ("vowpal-wabbit", LIKELY, table("two"), "linear scores"),

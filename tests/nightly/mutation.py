@@ -1,6 +1,9 @@
-"""Mutation: one fault at a time in the modules whose faults could make a false proof; does a test fail?
+"""Mutation: one fault at a time in the modules whose faults could make a false proof or verdict; does a test fail?
 
-    python tests/nightly/mutation.py [MODULE | MODULE:LINE ...] [--every N] [--jobs N]     all of TARGETS
+    python tests/nightly/mutation.py [MODULE | FOLDER | MODULE:LINE ...] [--every N] [--seconds S] [--jobs N]
+
+Without names, all of TARGETS. With `--seconds`, as many mutants of each module as fit into S seconds of the processor,
+in an order that is drawn once, so that those that were tried stand for the others.
 
 A mutant is a module with one change of its syntax tree (`alternatives`):
 
@@ -41,7 +44,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from math import inf
 from pathlib import Path
+from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -57,8 +62,9 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 class Target(NamedTuple):
     """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
 
-    `plain`: the tests are functions without arguments, which are called without pytest, and of the package only what
-    lies below this name is imported anew. `about`: a pattern for the names of the cases that run the module.
+    `plain`: the tests are functions without arguments, which are called without pytest. Where a change is outside of
+    functions, all of the package is imported anew, or of a `plain` target what lies below this name. `about`: a pattern
+    for the names of the cases that run the module.
     """
 
     tests: tuple[str, ...]
@@ -151,19 +157,17 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
-JUDGES = ("judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+JUDGES = ("judging/test_verdicts", "judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
 TARGETS |= {
     "judging/patience": Target(("judging/test_patience",)),
     "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
     "judging/seeds": Target(("judging/test_judging",), words=("-k", "decision_rule or error_rate or seeds_are")),
     "judging/claims": Target(("judging/test_judges_numbers", "judging/test_judging"), words=("-k", "not limit")),
-    "judging/verdicts": Target((*JUDGES, "judging/test_crosscheck", "judging/test_judging")),
-    "judging/controls": Target(("judging/test_controls", "judging/test_crosscheck")),
+    "judging/verdicts": Target((*JUDGES, "judging/test_controls")),
+    "judging/controls": Target(("judging/test_controls",)),
     "judging/relations": Target(("judging/test_relations",)),
     "judging/audits": Target(("judging/test_judges_numbers", "judging/test_audits")),
-    "judging/conventions/detective": Target(
-        ("judging/test_judges_numbers", "judging/test_one_vs_rest", "judging/test_conventions")
-    ),
+    "judging/conventions/detective": Target(("judging/test_judges_numbers", "judging/test_conventions")),
 }
 
 
@@ -309,16 +313,19 @@ def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
-    if target.plain and exchanged(sys.modules[name], mutant):
+    files = [f"tests/{each}.py" for each in target.tests]
+    if name in sys.modules and exchanged(sys.modules[name], mutant):
+        if not target.plain:
+            return by_pytest(target, files)
         for test in [test for file in target.tests for test in PLAIN[file]]:
             test()
         return 0
     for other in list(sys.modules):
-        if target.plain and f"{other}.".startswith(f"{target.plain}."):
+        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
-        return by_pytest(target, [f"tests/{each}.py" for each in target.tests])
+        return by_pytest(target, files)
     for test in plain_tests(target.tests):
         test()
     return 0
@@ -401,9 +408,12 @@ def waited() -> tuple[int, int, float]:
     return process, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
-def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], int, float]:
-    """The mutants that no test kills, in the order of lines, how many were killed by the clock, and CPU seconds."""
-    limit, running, survivors, late, spent = 10, {}, [], 0, 0.0
+def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) -> tuple[list[Mutant], int, int, float]:
+    """The mutants that no test kills, in the order of lines; how many were tried, and killed by the clock; CPU seconds.
+
+    within : CPU seconds of all trials, after which no other begins
+    """
+    limit, running, survivors, late, spent, tried = 10, {}, [], 0, 0.0, 0
     if not TARGETS[module].plain:  # plain tests of the sound module ran before the forks
         sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
         forked(module, Mutant(0, "", "", sound), 3600, loud=True)
@@ -415,13 +425,15 @@ def trials(module: str, chosen: list[Mutant], jobs: int) -> tuple[list[Mutant], 
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[forked(module, mutant, limit)] = mutant
+            running[forked(module, mutant, limit)], tried = mutant, tried + 1
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        if spent > within:
+            waiting.clear()
         if code == 0:
             survivors.append(mutant)
             print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
-    return sorted(survivors, key=lambda mutant: mutant.line), late, spent
+    return sorted(survivors, key=lambda mutant: mutant.line), tried, late, spent
 
 
 def copied(place: str, heavy: tuple[str, ...]) -> None:
@@ -445,28 +457,43 @@ def warmed(modules: list[str]) -> None:
             test()
 
 
+def below(word: str) -> list[str]:
+    """The modules that a word names: itself, or all of a folder."""
+    return [word] if word.partition(":")[0] in TARGETS else [each for each in TARGETS if each.startswith(f"{word}/")]
+
+
 def main() -> int:
     reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    reader.add_argument("modules", nargs="*", default=list(TARGETS), help="of " + ", ".join(TARGETS))
+    reader.add_argument("modules", nargs="*", default=list(TARGETS), help="or folders, of " + ", ".join(TARGETS))
     reader.add_argument("--every", type=int, default=1, help="only each n-th mutant, when time is short")
+    reader.add_argument(
+        "--seconds", type=float, default=inf, help="of the processor for each module, when it is shorter"
+    )
     reader.add_argument("--jobs", type=int, default=os.cpu_count())
     told = reader.parse_args()
+    if lost := [word for word in told.modules if not below(word)]:
+        reader.error(f"No module is named {lost[0]}; --help lists them.")
+    words = [each for word in told.modules for each in below(word)]
     accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
-        modules = [word.partition(":")[0] for word in told.modules]
+        modules = [word.partition(":")[0] for word in words]
         copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
         warmed(modules)
-        for word in told.modules:
+        for module in modules:
+            importlib.import_module(f"workbench.{module.replace('/', '.')}")
+        for word in words:
             module, _, line = word.partition(":")
             found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
             chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
-            whole = len(chosen) == len(found)
-            survivors, late, spent = trials(module, chosen, told.jobs)
+            if told.seconds < inf:
+                Random(0).shuffle(chosen)
+            survivors, tried, late, spent = trials(module, chosen, told.jobs, told.seconds)
+            whole = tried == len(found)
             known = Counter((each["in"], each["change"]) for each in accepted.get(module, []))
             found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)
             new, stale = (found_again - known).total(), known - found_again
-            killed = len(chosen) - len(survivors)
-            print(f"{module}: {len(chosen)} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
+            killed = tried - len(survivors)
+            print(f"{module}: {tried} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
             print(f"{len(survivors) - new} accepted, {new} survived, {spent:.0f} s CPU", flush=True)
             for scope, change in sorted(stale) if whole else ():
                 print(f"  accepted.toml names what no longer survives: {scope}: {change}")

@@ -439,7 +439,10 @@ def test_tiny_instances_are_enumerable():
     for seed in range(20):
         problem = Chain.tiny(np.random.default_rng(seed))
         assert all(len(problem.outputs(i)) <= 27 for i in range(problem.n_samples))
-        assert problem.n_features == problem.n_classes * (problem.n_inputs + problem.n_classes)
+        assert problem.n_features == problem.n_classes * (problem.n_inputs + problem.n_classes * problem.n_pairs)
+    draws = [Chain.tiny(np.random.default_rng(seed)).paired for seed in range(60)]
+    draws += [Chain.random(np.random.default_rng(seed), 3, 2, 3).paired for seed in range(60)]
+    assert 20 < sum(draws) < 60
 
 
 def test_synthetic_chain_is_seeded_and_learnable_only_by_both_parts():

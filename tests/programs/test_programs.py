@@ -223,11 +223,11 @@ def test_what_is_refused_in_one_sentence():
         "semidefinite": cp.Problem(cp.Minimize(cp.trace(M)), [M >> np.eye(2)]),
         "finite number": cp.Problem(cp.Minimize(x[0]), [x >= np.nan]),
         "no variable": cp.Problem(cp.Minimize(5)),
-        "is symmetric": cp.Problem(cp.Minimize((S := cp.Variable((2, 2), symmetric=True))[0, 1]), [S >= 1]),
+        "attribute symmetric": cp.Problem(cp.Minimize((S := cp.Variable((2, 2), symmetric=True))[0, 1]), [S >= 1]),
         "stands among real": cp.Problem(cp.Minimize(cp.imag(x)[0])),
-        "is sparsity": cp.Problem(cp.Minimize(cp.sum(cp.Variable((3, 3), sparsity=[(0, 1), (1, 2)])))),
+        "attribute sparsity": cp.Problem(cp.Minimize(cp.sum(cp.Variable((3, 3), sparsity=[(0, 1), (1, 2)])))),
         "indefinite": cp.Problem(cp.Minimize(0), [cp.quad_form(x, np.diag([1.0, -1.0]), assume_PSD=True) <= 1]),
-        "is complex": cp.Problem(cp.Minimize(cp.abs(c := cp.Variable(complex=True))), [c == 1 + 1j]),
+        "attribute complex": cp.Problem(cp.Minimize(cp.abs(c := cp.Variable(complex=True))), [c == 1 + 1j]),
     }
     for words, problem in cases.items():
         with pytest.raises((BadInput, MissingCapability), match=words) as told:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
-from workbench.errors import BadInput, NotSeparable
+from workbench.errors import BadInput, NotSeparable, OutOfMemory
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.hard_margin import HardMargin
@@ -17,8 +19,11 @@ from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
+from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
+from workbench.solving import routes
 from workbench.solving.family import Family
+from workbench.solving.masters import needs
 from workbench.solving.masters.passes import Passes, ascent, passable
 from workbench.solving.solve import solve
 
@@ -229,3 +234,94 @@ def test_passes_that_stand_still_say_so():
     for gaps, stands in (([0.5, 0.4], False), ([1e-3, 0.9e-3], True), ([1e-3, 1e-4], False)):
         passes.estimates = [(30, gaps[0]), (80, gaps[1])]
         assert passes.stands() is stands
+
+
+def test_a_time_limit_ends_within_a_pass(monkeypatch):
+    """The clock is asked between pieces of a pass; both ends of a pass that was cut short are proven."""
+    asked = []
+
+    def late():
+        asked.append(True)
+        return len(asked) > 3
+
+    problem, form = words(n=40), SoftMargin(0.001)
+    family = Family(Bounds(form, problem), 40)
+    blocks = ascent(family.bounds)
+    blocks.advance(late)
+    assert len(asked) == 4
+    assert blocks.gap == np.inf
+    samples, witnesses, weights = blocks.duals()
+    visited = samples[(witnesses != problem.truth[samples]).any(axis=1)]
+    assert 0 < len(np.unique(visited)) < 30
+    cuts = Cuts.distinct(samples, witnesses, *family.bounds.oracle.rows(samples, witnesses))
+    best = solve(form, problem, gap=1e-6)
+    assert 0 < family.bounds.lower(cuts, weights) <= best.upper
+    assert family.bounds.upper(blocks.theta) >= best.lower
+    whole, pieces = ascent(family.bounds), ascent(family.bounds)
+    for _ in range(3):
+        whole.advance(never)
+        pieces.advance(lambda: False)
+    assert np.array_equal(whole.theta, pieces.theta)
+
+
+def test_where_rounds_crawl_passes_go_on(monkeypatch):
+    """Rounds that do not halve the gap in PATIENT rounds give way to passes, which begin at the best weights."""
+    runs = []
+
+    def crawling(family, master, request, held, journal, warm, after):
+        runs.append(after.lower)
+        return replace(after, status="crawls", masters=["ascent"])
+
+    monkeypatch.setattr(routes, "generate", crawling)
+    monkeypatch.setattr(Passes, "stands", lambda self: self.ascent.passes >= self.patient)
+    monkeypatch.setattr("workbench.solving.masters.passes.PATIENT", 5)
+    found = solve(SoftMargin(0.02), PROBLEMS["words"], gap=1e-6, master="dual-block")
+    assert runs
+    assert found.status == "optimal"
+    assert [entry["lower"] for entry in found.history] == sorted(entry["lower"] for entry in found.history)
+
+
+def test_without_memory_for_rounds_passes_go_on(monkeypatch):
+    """The inner products of hard rows that do not fit: no bound is lost, and the words say why there are no rounds."""
+    problem = labels(n=30, k=3, p=40, seed=1)
+    best = solve(HardMargin(), problem, gap=1e-6)
+    monkeypatch.setattr(Passes, "stands", lambda self: self.ascent.passes >= 2)
+
+    def demanded(kind, bounds, rows):
+        if kind == "gram":
+            raise OutOfMemory(f"The inner products of {rows} rows would take much; take fewer samples.")
+
+    monkeypatch.setattr(routes, "demanded", demanded)
+    found = solve(HardMargin(), problem, gap=1e-12, master="dual-block")
+    assert found.own_status.startswith("only passes: The inner products of")
+    assert found.status in ("optimal", "stalled")
+    assert overlap(found, best)
+
+
+def test_a_limit_before_the_first_master_leaves_both_ends():
+    found = solve(SoftMargin(0.01), labels(n=400, k=5, p=30), master="gram", time_limit=1e-6)
+    assert found.status == "limit"
+    assert -1e-300 < found.lower <= 0
+    assert np.isfinite(found.gap)
+    assert found.certificate.recheck()[0] <= 0
+
+
+def test_inner_products_that_do_not_fit_take_fewer_groups(monkeypatch):
+    problem, form = labels(n=300, k=3), SoftMargin(0.1)
+    best = solve(form, problem, gap=1e-6)
+    monkeypatch.setattr(needs, "room", lambda: 2 * 40 * (10 * needs.ROUNDS) ** 2)
+    found = solve(form, problem, gap=1e-5, master="gram")
+    assert "10 groups for want of memory" in found.backend
+    assert found.status == "optimal"
+    assert overlap(found, best)
+    monkeypatch.setattr("workbench.system.memory.room", lambda: 1000)
+    with pytest.raises(OutOfMemory, match=r"The inner products of 300 rows would take .*; take fewer samples"):
+        solve(form, problem, master="gram", groups="all")
+
+
+@pytest.mark.parametrize("kind", ["ascent", "gram", "compiled", "dual-block"])
+def test_the_memory_of_a_master_is_estimated_within_a_factor(kind):
+    """What an estimate counts grows as the rows do; Python's own objects take less than a few megabytes here."""
+    bounds = Bounds(SoftMargin(0.1), labels(n=300, k=3))
+    one, ten = needs.needed(kind, bounds, 300), needs.needed(kind, bounds, 3000)
+    assert one < ten <= (100 if kind == "gram" else 10) * one

@@ -13,8 +13,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.errors import BadInput, MissingCapability
+from workbench.formulations.crf import CRF
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.linear import Linear
@@ -239,5 +241,12 @@ print(json.dumps([hits, len(list(pathlib.Path(os.environ["NUMBA_CACHE_DIR"]).rgl
     first, second = (
         json.loads(subprocess.check_output([sys.executable, "-c", script], env=environment)) for _ in range(2)
     )
-    assert first == [[0, 0, 0, 0], 4]
-    assert second == [[1, 1, 1, 1], 4]
+    assert first == [[0] * 7, 7]  # three functions, as many that open their data, and the loop
+    assert second == [[1] * 7, 7]
+
+
+def test_a_name_is_no_solver_and_a_formulation_without_cuts_has_bounds():
+    problem = Multiclass(np.eye(3), [0, 1, 2])
+    with pytest.raises(BadInput, match="'bcfw' is no solver; give an object such as BCFW"):
+        run("bcfw", SoftMargin(lam=0.1), problem)
+    assert wb.Bounds(CRF(lam=0.1), problem).upper(np.zeros(9)) == pytest.approx(np.log(3))

@@ -243,6 +243,13 @@ def test_there_is_no_rational_optimum(iris):
     assert "exp and log, which have no rational values" in solution.certificate.remark
 
 
+def test_squared_terms_are_not_said_to_hold_exp_and_log():
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    solution = wb.solve(wb.WeightedRisk(lam=0.1, loss="squared"), wb.Linear(X, X.sum(axis=1)), polish=True)
+    assert "exp" not in solution.certificate.remark
+    assert "exp" not in bounds_for(solution.formulation, solution.problem).arithmetic
+
+
 # ── certificates ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -48,6 +48,7 @@ WHY = {
     "liblinear-official": "peer of labels",
     "skglm": "peer of two labels",
     "dual-fw-svm": "peer of labels",
+    "jaxopt": "peer of labels; needs JAX",
     "benchopt": "the benchmark in its format",
     "motmetrics": "MOTA and IDF1",
     "networkx": "references of flows and graphs in tests; motile",

@@ -1,11 +1,12 @@
-"""numba, used in this file only: ahead-of-time signatures, so that compilation happens once per machine.
+"""numba, used here and in sealed.py only: ahead-of-time signatures, so that compilation happens once per machine.
 
 A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
 typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on
 types alone, numba's disk cache finds it, and a second process starts in milliseconds. Never
 `fastmath`: the compiled arithmetic is the interpreted one, to the last bit.
 
-A compiled function may call its arguments, builtins and numpy, and no other Python function. Python's lock is free
+A compiled function may call its arguments, builtins and numpy, and no other Python function. It copies arrays in loops:
+`a[:] = b` brings along the text of an error, which takes each process two seconds to compile. Python's lock is free
 while the function runs, so threads work side by side; each needs a kernel of its own, whose data may be written to.
 """
 
@@ -44,9 +45,24 @@ def nested(kernel: Kernel) -> Kernel:
 def entirely(kernel: Kernel) -> Kernel:
     """The kernel with all functions that it has compiled."""
     kernel = compiled_kernel(kernel)
-    slope = kernel.slope_into and compiled(kernel.slope_into, entry_types(kernel)[0])
-    reads = kernel.reads_into and compiled(kernel.reads_into, reads_type(kernel))
+    slope = kernel.slope_into and compiled(kernel.slope_into, signature(kernel, "slope_into"))
+    reads = kernel.reads_into and compiled(kernel.reads_into, signature(kernel, "reads_into"))
     return kernel._replace(slope_into=slope, reads_into=reads)
+
+
+def sealed(kernel: Kernel, *names: str) -> Kernel:
+    """The kernel with these functions compiled, over data of one type for all kernels; see arithmetic/sealed.py.
+
+    A loop over such kernels is compiled once, and not for every output structure anew.
+    """
+    from workbench.arithmetic import sealed as words
+
+    kernel = nested(kernel)
+    own = {name: compiled(getattr(kernel, name), signature(kernel, name)) for name in names}
+    data, held = kind(kernel.data), (words.table(kernel.data, kind(kernel.data), own),)
+    openers = {name: words.opener(name, data, each.nopython_signatures[0]) for name, each in own.items()}
+    kernel = kernel._replace(data=held)
+    return kernel._replace(**{name: compiled(each, signature(kernel, name)) for name, each in openers.items()})
 
 
 def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
@@ -89,27 +105,19 @@ def signed(result: Any, *examples: Any) -> Any:
 
 def kernel_types(kernel: Kernel) -> tuple[Any, Any]:
     """Signatures of (add_slope, argmax_into), see `structures.Kernel`."""
+    return signature(kernel, "add_slope"), signature(kernel, "argmax_into")
+
+
+def signature(kernel: Kernel, name: str) -> Any:
+    """The signature of one of the kernel's functions, see `structures.Kernel`."""
     from numba import types
 
-    data, theta, witness = kind(kernel.data), types.float64[::1], types.int64[::1]
-    slope = types.void(data, types.int64, witness, types.float64, theta)
-    return slope, types.float64(data, theta, types.int64, witness)
-
-
-def entry_types(kernel: Kernel) -> tuple[Any, Any]:
-    """Signatures of (slope_into, argmax_into), see `structures.Kernel`."""
-    from numba import types
-
-    ints = types.int64[::1]
-    entries = types.int64(kind(kernel.data), types.int64, ints, ints, types.float64[::1])
-    return entries, kernel_types(kernel)[1]
-
-
-def reads_type(kernel: Kernel) -> Any:
-    """Signature of reads_into, see `structures.Kernel`."""
-    from numba import types
-
-    return types.int64(kind(kernel.data), types.int64, types.int64[::1])
+    data, i, ints, floats = kind(kernel.data), types.int64, types.int64[::1], types.float64[::1]
+    if name == "argmax_into":
+        return types.float64(data, floats, i, ints)
+    if name == "add_slope":
+        return types.void(data, i, ints, types.float64, floats)
+    return types.int64(data, i, ints, ints, floats) if name == "slope_into" else types.int64(data, i, ints)
 
 
 @cache

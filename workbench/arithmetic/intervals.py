@@ -19,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
+LONG = 1000  # numbers from which layers save time
+LAYERS = 12
+LARGE = 2.0**900  # beyond which a layer might overflow
 
 
 def gamma(k: Any) -> Any:
@@ -76,6 +79,9 @@ class Interval:
 
     def __mul__(self, other: Any) -> Interval:
         other = as_interval(other)
+        if self.lo is self.hi and other.lo is other.hi:
+            product = self.lo * other.lo
+            return Interval(down(product), up(product))
         corners = [self.lo * other.lo, self.lo * other.hi, self.hi * other.lo, self.hi * other.hi]
         return Interval(down(np.min(corners, axis=0)), up(np.max(corners, axis=0)))
 
@@ -108,9 +114,32 @@ class Interval:
 def total(entries: NDArray[np.float64], beyond: float) -> float:
     """Σ of the entries, rounded correctly; `beyond` if a part of the sum is too large for a float."""
     try:
-        return math.fsum(entries.ravel())
+        return math.fsum(few(entries.ravel()))
     except OverflowError:
         return beyond
+
+
+def few(entries: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fewer numbers of the same exact sum: ten times as fast to sum up as many numbers of similar size.
+
+    Each layer takes q = (σ + x) − σ off the entries x, with σ a power of two and σ ≥ n·max|x|. Then x − q is exact, all
+    q are multiples of σu, and no partial sum of q exceeds σ, so that Σ q is exact, too (Rump, Ogita & Oishi 2008,
+    Accurate floating-point summation I, §3). What the layers leave, mostly nothing, stands behind their sums.
+    """
+    layers = []
+    while len(entries) >= LONG and len(layers) < LAYERS:
+        size = float(np.abs(entries).max())
+        if size == 0:
+            entries = entries[:0]
+            break
+        if not size < LARGE:
+            break
+        sigma = 2.0 ** (math.frexp(size)[1] + len(entries).bit_length() + 1)
+        part = (sigma + entries) - sigma
+        layers.append(float(part.sum()))
+        entries = entries - part
+        entries = entries[entries != 0]
+    return np.append(entries, layers)
 
 
 def as_interval(x: Any) -> Interval:

@@ -165,6 +165,7 @@ class Factored(Protocol):
 
     lam: float
     dimensions: int
+    loss: str
 
     def blocks(self, problem: Problem) -> Blocks: ...
 

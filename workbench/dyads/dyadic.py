@@ -25,7 +25,7 @@ dyads/nuclear.py bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp
 from time import perf_counter, process_time
 from typing import Any, Literal, NamedTuple
@@ -222,6 +222,17 @@ class Dyadic:
             self.cpu_seconds += process_time() - cpu
             self.factors = self.settled(state, dyads)
             yield self.factors
+
+    def flowed(self, dyads: Dyads, factors: Factors, i: int, importance: float) -> Factors:
+        """The parameters after one visit of pair i with this importance, at step 1 and without shrinkage."""
+        alone = replace(self, step=1.0, power=0.0, lam=0.0)
+        pairs, state = pairs_of(dyads), alone.start(dyads)
+        latent = [part.reshape(-1, int(self.dimensions)) for part in (factors.A, factors.B)]
+        state.latent[:], state.weights[:], state.seen[:] = np.concatenate(latent), factors.W.ravel(), 0.0
+        visit, *helpers = alone.prepared(pairs, state)
+        pairs = pairs._replace(importance=np.full(dyads.n_samples, float(importance)))
+        visit(*helpers, pairs, np.array([i]), state)
+        return alone.settled(state, dyads)
 
     def prepared(self, pairs: Pairs, state: State) -> tuple[Any, ...]:
         """The sweep, its step and the step's two helpers, compiled or not."""

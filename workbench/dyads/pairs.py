@@ -97,7 +97,7 @@ class Dyads:
         self.left, self.left_names = self.side("left", left, left_names)
         self.right, self.right_names = self.side("right", right, right_names)
         self.of_both = linear is None
-        self.linear = both_and_one(self.left, self.right) if linear is None else checked_inputs(linear)
+        self.linear = narrow(both_and_one(self.left, self.right) if linear is None else checked_inputs(linear))
         self.linear_names = None if self.of_both else checked_names("linear", linear_names, self.linear.shape[1])
         if self.linear.shape[0] != self.n_samples:
             raise BadInput(f"There are {self.n_samples} labels but {self.linear.shape[0]} rows of linear features.")
@@ -251,6 +251,14 @@ class Dyads:
     def error(self, decided: Ints) -> float:
         """0/1 loss, weighted by importance."""
         return float(self.importance @ (decided != self.labels) / self.importance.sum())
+
+
+def narrow(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The matrix with indices of 32 bits where these suffice: scikit-learn takes no others."""
+    if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
+        return matrix
+    index = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return sparse.csr_array((matrix.data, *index), shape=matrix.shape)
 
 
 def both_and_one(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:

@@ -51,7 +51,17 @@ from workbench.objectives.factorings import (
 from workbench.objectives.intercepts import free_labels
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
-Factoring = Literal["unordered", "ordered", "true", "predicted", "constant", "input"]
+Factoring = Literal[
+    "unordered",
+    "ordered",
+    "true",
+    "predicted",
+    "constant",
+    "input",
+    "input-smallest",
+    "input-count",
+    "input-true",
+]
 Counts = Literal["expected", "logical", "logical-max", "none", "total", "baseline"]
 
 
@@ -115,7 +125,7 @@ class CostLearning(CostSettings):
         """Sums over samples, so that duplicates double F and its settings; what a function reads is not known."""
         if callable(self.factoring):
             return {}
-        return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring == "input" else SAME}
+        return OF_SUMS | {"rotate": None if self.lam1 > 0 or self.factoring.startswith("input") else SAME}
 
     def program(self, problem: Any, cuts: Any) -> Any:
         import cvxpy as cp

@@ -4,8 +4,9 @@
     v ← step(D(w, b), v)
 
 for a measure D of how hard each error class is and a step that turns it into costs on the simplex
-(objectives/difficulty.py): the source's 3 steps × 3 measures, and two measures that the source suggests. The
-alternation has no joint objective, hence no certificate as a whole; each inner program has a certificate.
+(objectives/difficulty.py): the source's 3 steps × 3 measures, two measures that the source suggests, and
+non-generalisability over several folds. The alternation has no joint objective, hence no certificate as a whole; each
+inner program has a certificate.
 
 *Dual.* None for the alternation. That of each inner program is the dual of `fixed-cost` at the costs v of the round.
 """
@@ -25,7 +26,14 @@ from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
 from workbench.objectives.factorings import reachable
 
-Difficulty = Literal["kappa", "non-generalisability", "perceptron", "stability", "separability"]
+Difficulty = Literal[
+    "kappa",
+    "non-generalisability",
+    "non-generalisability-folds",
+    "perceptron",
+    "stability",
+    "separability",
+]
 Step = Literal["cosine", "dot", "inverted"]
 
 

@@ -78,10 +78,11 @@ class RiskTerms:
 
     kind = "exact"
     width = 0
-    assumption = f"exp and log correct to {ULPS} units in the last place"
 
     def __init__(self, problem: Any, loss: str):
         self.problem, self.loss = problem, loss
+        transcendental = f"exp and log correct to {ULPS} units in the last place"
+        self.assumption = "arithmetic rounded to nearest" if loss == "squared" else transcendental
         self.targets = problem.targets if loss == "squared" else problem.signs
         self.n_samples, self.dim = problem.n_samples, problem.n_features
         self.lengths: Floats = np.sqrt(np.asarray(problem.X.multiply(problem.X).sum(axis=1)).ravel()) * (1 + 1e-9)

@@ -6,10 +6,12 @@
     prox          the learner's x lies in r's domain and minimises ½ Σ_j H_j (x_j − u_j)² + η r(x)
     averaging     the reported weights are Σ_t s_t θ_t / Σ_t s_t of the reported iterates θ_t and shares s_t
     fixed point   a dual method that starts from the certified dual weights has no larger gap after one pass
+    flow          θ after one pair's update of importance h is θ(h) of the ordinary differential equation θ′ = −∇ℓ_i(θ),
+                  integrated step by step (docs/mathematics.md §7)
 
-All six statements are deterministic, so a violation proves a fault; rounding is allowed for by SLACK times the size of
-the numbers involved. Audits find faults that a history of objectives hides, also in stochastic methods, which leave an
-optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them vanishes.
+All seven statements are deterministic, so a violation proves a fault; rounding is allowed for by SLACK times the size
+of the numbers involved. Audits find faults that a history of objectives hides, also in stochastic methods, which leave
+an optimum again (docs/mathematics.md §9): each direction at an optimum is a subgradient, and some mean of them is 0.
 
 *Stationarity.* For r = λ/2‖θ‖² the dual's θ(μ) = −Σ μ_k a_k/λ and the reference's θ* lie within √(2ε/λ) and √(2δ/λ)
 of the optimum, ε + δ ≤ gap, so that λ‖θ* − θ(μ)‖ ≤ 2 √(λ gap).
@@ -31,8 +33,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
-from workbench.contracts import Floats, Ints, Oracle, Problem, Search, Solver, Terms
+from workbench.contracts import Factored, Floats, Ints, Oracle, Problem, Search, Solver, Terms
 from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
@@ -67,6 +70,7 @@ class Hooks:
     oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  prox(u, H, η) -> x (p,)
     push(i, z, μ, g) adds μ a_i(z) to g (p,)
     iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
+    flow(θ, i, h) -> θ′ (p,): after the update by pair i with importance h, without step size and regularizer
     """
 
     oracle: Callable[[Floats, int], Ints] | None = None
@@ -74,6 +78,7 @@ class Hooks:
     push: Callable[[int, Ints, float, Floats], None] | None = None
     prox: Callable[[Floats, Floats, float], Floats] | None = None
     iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
+    flow: Callable[[Floats, int, float], Floats] | None = None
     solver: Solver | None = None
     asked: Oracle | None = None
     allowance: Allowance = field(default_factory=Allowance)
@@ -89,7 +94,7 @@ def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 
     shown = getattr(learner, "iterates", None)  # a user's object lends what it has
-    steps = {name: lent(name) for name in ("oracle", "subgradient", "prox")}
+    steps = {name: lent(name) for name in ("oracle", "subgradient", "prox", "flow")}
     return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
 
 
@@ -122,15 +127,17 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
 
 
 def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
-    """The findings of all audits of the lent functions; none for alternations and searches.
+    """The findings of all audits of the lent functions; of bilinear scores the flow's alone, none for searches.
 
     An audit that does not fit into the allowance of the hooks is named there as skipped.
     """
     found: list[Finding] = []
-    for name, each in AUDITS.items() if not isinstance(reference.formulation, Search) else ():
+    form = reference.formulation
+    fitting = {"flow": audit_flow} if isinstance(form, Factored) else {} if isinstance(form, Search) else AUDITS
+    for name, each in fitting.items():
         try:
-            hooks.allowance.spend()
-            found += each(hooks, reference)
+            with hooks.allowance.held():
+                found += each(hooks, reference)
         except OutOfTime:
             hooks.allowance.skipped.append(name)
     return found
@@ -274,6 +281,72 @@ def audit_fixed_point(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     yield Finding("fixed point", away, allowed, told if away > allowed else "")
 
 
+def audit_flow(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
+    """The learner's update by single pairs, of three importances, against the differential equation."""
+    form, problem = reference.formulation, reference.problem
+    if hooks.flow is None or not isinstance(form, Factored):
+        return
+    rng, worst, where = np.random.default_rng(0), 0.0, ""
+    for i in chosen(np.arange(problem.n_samples)):
+        theta = reference.theta + 0.3 * rng.normal(size=len(reference.theta))
+        for h in (0.03, 0.3, 3.0):
+            hooks.allowance.spend()
+            found, wanted = np.asarray(hooks.flow(theta, i, h), float), integrated(form, problem, theta, i, h)
+            away = relative(found - theta, wanted - theta) if found.shape == theta.shape else np.inf
+            if not away <= worst:
+                worst = away if np.isfinite(away) else np.inf
+                where = f"Its update by pair {i} with importance {h:g} is {away:.1e} (relative) away from the flow."
+    yield Finding("flow", worst, SLACK, where if worst > SLACK else "")
+
+
+def integrated(form: Factored, problem: Problem, theta: Floats, i: int, h: float) -> Floats:
+    """θ(h) of θ′ = −∇ Σ_c ℓ(p_c, y_c) for pair i from θ, by a method of order 8; a hinge ends at p_c y_c = 1."""
+    blocks = form.blocks(problem)
+    start = {name: np.array(part) for name, part in blocks.split(theta).items()}
+    for c, part in enumerate(form.binary(problem)):
+        left, right, linear = (side[[i]].toarray()[0] for side in (part.left, part.right, part.linear))
+        A, B, w, y = start["A"][:, c], start["B"][:, c], start["W"][:, c], float(part.targets[i])
+        ends = np.cumsum([A.size, B.size])
+        score, motion = bilinear(left, right, linear, y, form.loss, A.shape, B.shape)
+        if form.loss == "hinge" and y * score(np.concatenate([A.ravel(), B.ravel(), w])) >= 1:
+            continue  # a hinge without loss stays
+        margin = margin_of(score, y) if form.loss == "hinge" else None
+        first = np.concatenate([A.ravel(), B.ravel(), w])
+        told = solve_ivp(motion, (0, h), first, "DOP853", events=margin, rtol=1e-10, atol=1e-12)
+        a, b, start["W"][:, c] = np.split(told.y[:, -1], ends)
+        start["A"][:, c], start["B"][:, c] = a.reshape(A.shape), b.reshape(B.shape)
+    return blocks.join(start)
+
+
+def bilinear(
+    left: Floats, right: Floats, linear: Floats, y: float, loss: str, *shapes: tuple[int, ...]
+) -> tuple[Callable[[Floats], float], Callable[[float, Floats], Floats]]:
+    """p(θ) = ⟨Aᵀl + 1, Bᵀr + 1⟩ − k + ⟨w, x⟩ and −∇ℓ(p(θ), y), of θ = (A, B, w) stacked."""
+    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
+
+    def sides(theta: Floats) -> tuple[Floats, Floats, float]:
+        a, b, w = np.split(theta, ends)
+        a, b = a.reshape(shapes[0]).T @ left + 1, b.reshape(shapes[1]).T @ right + 1
+        return a, b, float(a @ b - len(a) + w @ linear)
+
+    def motion(_: float, theta: Floats) -> Floats:
+        a, b, p = sides(theta)
+        slope = -y if loss == "hinge" else p - y
+        return -slope * np.concatenate([np.outer(left, b).ravel(), np.outer(right, a).ravel(), linear])
+
+    return (lambda theta: sides(theta)[2]), motion
+
+
+def margin_of(score: Callable[[Floats], float], y: float) -> Callable[[float, Floats], float]:
+    """An event that ends an integration: p y = 1."""
+
+    def event(_: float, theta: Floats) -> float:
+        return y * score(theta) - 1
+
+    event.terminal = True  # type: ignore[attr-defined] # scipy's convention
+    return event
+
+
 AUDITS: dict[str, Callable[[Hooks, Reference], Iterator[Finding]]] = {
     "oracle": audit_oracle,
     "subgradient": audit_subgradient,
@@ -281,6 +354,7 @@ AUDITS: dict[str, Callable[[Hooks, Reference], Iterator[Finding]]] = {
     "prox": audit_prox,
     "averaging": audit_average,
     "fixed point": audit_fixed_point,
+    "flow": audit_flow,
 }
 
 

@@ -111,8 +111,10 @@ def judge(
     seeds : one run each; a number stands for that one seed
     tolerance : relative excess that counts as agreement
     seconds : limit of each fit, and of a learner's fits and audits together
-    audit : also check relations and steps; None: steps always, relations where that is cheap
-    patience : seconds that further passes may take before a history accuses; None: a few times the learner's own
+    audit : also check relations and steps, and take the time for them; None: steps in a share of the learner's time
+        (judging/share.py), relations where that is cheap
+    patience : seconds that further passes may take before a history accuses; None: a few times the learner's own, on
+        large problems only for a learner that its history accuses
     """
     reference, candidate = reference_of(reference), one_learner(learner)
     seeds = [seeds] if isinstance(seeds, int) else list(seeds)
@@ -124,9 +126,10 @@ def judge(
         began = stand.clock()
         trials = [stand.tried(passes, seed, tolerance) for seed in seeds]
         spent, within = stand.clock() - began, None if seconds is None else seconds * len(seeds)
-        size = reference.problem.n_samples * len(reference.theta)
+        size = 0 if audit else reference.problem.n_samples * len(reference.theta)
+        fits = min(sum(took for _, took in trials), spent)
         share, search, rest = (
-            Allowance(allowed(spent, within, size, least), stand.clock) for least in (LEAST, SEARCH, np.inf)
+            Allowance(allowed(fits, spent, within, size, least), stand.clock) for least in (LEAST, SEARCH, np.inf)
         )
         runs = [Run(seed, v.verdict, v.excess, v.rule, took) for seed, (v, took) in zip(seeds, trials, strict=True)]
         decided, causes = together([verdict for verdict, _ in trials]), []
@@ -159,8 +162,8 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
 def searched(verdict: Verdict, stand: Stand, reference: Reference, search: Allowance) -> tuple[Verdict, list[Cause]]:
     """`explained` within the seconds of `search`; a remark where these do not suffice."""
     try:
-        search.spend()
-        return explained(verdict, stand.longer or stand.reports, reference, stand.learner, search)
+        with search.held():
+            return explained(verdict, stand.longer or stand.reports, reference, stand.learner, search)
     except OutOfTime:
         stand.remarks.append("The search for what it minimises instead did not fit into the time of the audits.")
         return verdict, []

@@ -13,6 +13,7 @@ A learner may also lend single steps, which are audited (judging/audits.py):
     subgradient(problem, formulation, theta, i)     of h_i at θ
     prox(problem, formulation, u, metric, step)     argmin over x of ½ Σ_j H_j (x_j − u_j)² + η r(x)
     iterates(problem, formulation)                  (average, iterate, share) after each visit, for as long as asked
+    flow(problem, formulation, theta, i, h)         θ after the update by pair i with importance h, of bilinear scores
 
 A `fit` with a parameter `start`, {"weights": θ, "dual": (samples, outputs, μ)}, promises to stay at an optimum.
 Solvers of ours are learners, too: `run` calls them, and all of their steps are audited.
@@ -30,7 +31,7 @@ from typing import Any, Protocol, runtime_checkable
 from workbench.contracts import Problem, Solver
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.judging.reference import Formulation
-from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, registry
+from workbench.registries import REQUIRED, build, dashed, is_path, load_user_file, misfit, parse_settings, registry
 
 TOLERANCES = ("tol", "tolerance", "eps", "epsilon", "ftol", "gtol", "max_iter", "maxiter")  # words for "until when"
 
@@ -115,12 +116,29 @@ class Offering(Protocol):
 
 def fitting(formulation: Formulation, problem: Problem) -> list[Learner]:
     """All solvers and learners of ours that take the pair."""
-    known = [*registry("solver").items(), *registry("learner").items()]
-    found = [Learner(name, kind()) for name, kind in known if inspect.isclass(kind) and issubclass(kind, Offering)]
-    found = [each for each in found if each.thing.misfit(formulation, problem) is None]
+    found = [each for each in offered() if each.thing.misfit(formulation, problem) is None]
     if not found:
         raise MissingCapability("No solver of ours fits this pair; name others with --learners.")
     return found
+
+
+def offered() -> list[Learner]:
+    """All solvers and learners that say which pairs they fit."""
+    known = [*registry("solver").items(), *registry("learner").items()]
+    return [Learner(name, kind()) for name, kind in known if inspect.isclass(kind) and issubclass(kind, Offering)]
+
+
+def left_out(formulation: Formulation, problem: Problem) -> dict[str, str]:
+    """Why learners that take the pair at the formulation's default settings do not take it at these settings."""
+    kind = type(formulation)
+    if any(each.default is REQUIRED for each in inspect.signature(kind).parameters.values()):
+        return {}
+    usual = kind()
+    if misfit(usual, problem) is not None:
+        return {}
+    able = [each for each in offered() if each.thing.misfit(usual, problem) is None]
+    told = {each.name: each.thing.misfit(formulation, problem) for each in able}
+    return {name: why for name, why in told.items() if why is not None}
 
 
 def user_learners(path: str) -> dict[str, Any]:  # a user's objects

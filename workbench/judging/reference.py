@@ -14,8 +14,10 @@ reference (`Contradiction`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -94,10 +96,17 @@ class Reference:
         """
         if theta.shape != (self.bounds.oracle.dim,) or not (np.abs(theta) <= LARGEST).all():
             return np.inf
-        value = float(self.bounds.upper(theta))
+        key = "value", digest(theta)
+        if key not in self.known:
+            self.known[key] = float(self.bounds.upper(theta))
+        value = self.known[key]
         if not self.missing and self.lower - value > CROSSED * self.size:
             self.bounds.gap(value, self.lower)
         return value
+
+    def graded(self, thetas: Sequence[Floats], uppers: Sequence[float] | Floats) -> None:
+        """Keep F(θ) of points that a run of ours has graded already, by the same bounds."""
+        self.known.update((("value", digest(theta)), float(upper)) for theta, upper in zip(thetas, uppers, strict=True))
 
     def excess(self, value: float) -> float:
         """(value − L)/size."""
@@ -106,6 +115,10 @@ class Reference:
 
 ALTERNATION = "The reference is an alternation, which proves no optimum; take the formulation of its inner programs."
 NO_GAP = "The reference has no proven gap; solve it with an exact oracle first."
+
+
+def digest(theta: Floats) -> bytes:
+    return blake2b(np.ascontiguousarray(theta, float), digest_size=16).digest()
 
 
 def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:

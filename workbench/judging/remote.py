@@ -80,7 +80,7 @@ class RemoteStand(Stand):
     def fitted(
         self, budget: int, seed: int, start: bool = False, within: float | None = None
     ) -> tuple[list[Report], float]:
-        arrays = packed_start(self.reference.certificate) if start else {}
+        arrays = packed_start(self.reference) if start else {}
         within = within or self.limit
         question = {"do": "fit", "budget": budget, "seed": seed, "start": start, "within": within}
         told, arrays = self.asked(question, arrays, within)
@@ -105,7 +105,7 @@ class RemoteStand(Stand):
         reference = self.reference
         numbers = {"do": "audit", "upper": reference.upper, "lower": reference.lower, "gap": reference.gap}
         numbers |= {"within": min(within, LONGEST)}
-        arrays = packed_start(reference.certificate) | {"theta": reference.theta}
+        arrays = packed_start(reference) | {"theta": reference.theta}
         told, _ = self.asked(numbers, arrays, self.limit)
         self.remarks += told["remarks"]
         return [Finding(*each) for each in told["findings"]]
@@ -117,7 +117,12 @@ class RemoteStand(Stand):
 # ── the other process ─────────────────────────────────────────────────────────────────────────────
 
 
-def packed_start(certificate: Certificate) -> Arrays:
+def packed_start(reference: Reference) -> Arrays:
+    """θ and the certified dual weights, none where slopes are the proof."""
+    certificate = reference.certificate
+    if certificate is None:
+        none = np.zeros(0, np.int64)
+        return {"weights": reference.theta, "samples": none, "witnesses": none[:, None], "mu": np.zeros(0)}
     parts = {"weights": certificate.theta, "samples": certificate.samples}
     return parts | {"witnesses": certificate.witnesses, "mu": certificate.weights}
 

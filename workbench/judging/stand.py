@@ -19,14 +19,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.contracts import Floats, Problem, Recording, Trace
+from workbench.contracts import Factored, Floats, Problem, Recording, Trace
 from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
-from workbench.judging.share import Allowance, skipping
+from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
@@ -123,9 +123,14 @@ class Stand:
             verdict = crosscheck(reports, self.reference, tolerance)
         self.reports, self.longer = reports, []
         self.remarks += [sentence for each in reports for sentence in each.remarks]
-        if ways and waits(verdict):
+        if ways and self.insists(verdict):
             verdict = self.waited(verdict, reports, passes, seed, tolerance, allowed(self.patience, spent))
         return verdict, took
+
+    def insists(self, verdict: Verdict) -> bool:
+        """Whether further passes are made; on large problems, without a patience, for an accused learner only."""
+        large = self.reference.problem.n_samples * len(self.reference.theta) >= LARGE
+        return waits(verdict) and (self.patience is not None or not large or verdict.verdict == DISAGREES)
 
     def waited(
         self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
@@ -188,11 +193,12 @@ class Stand:
 
         within : seconds of the processor that the audits may take
         """
-        if not self.reference.certified:
+        bilinear = isinstance(self.reference.formulation, Factored)  # proven by slopes; flows need no certificate
+        if not self.reference.certified and not bilinear:
             return verdict, []
         try:
             findings = self.findings(within) + audit_reports(self.yielded)
-            if self.takes_start():
+            if self.reference.certified and self.takes_start():
                 reports, _ = self.fitted(1, 0, start=True)
                 findings.append(stayed(reports[-1].theta, self.reference, tolerance))
         except (Exception, SystemExit) as error:
@@ -225,8 +231,9 @@ class OwnStand(Stand):
         trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
         took = float(trace.seconds[-1])
         self.reports, self.longer = history(trace), []
+        self.reference.graded(trace.thetas, trace.upper)
         verdict = crosscheck(trace, self.reference, tolerance)
-        if ways and waits(verdict) and verdict.evidence["passes"] >= passes:
+        if ways and self.insists(verdict) and verdict.evidence["passes"] >= passes:
             patience = allowed(self.patience, took)
             verdict = self.waited(verdict, self.reports, passes, seed, tolerance, patience)
         return verdict, took

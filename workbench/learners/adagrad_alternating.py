@@ -20,7 +20,7 @@ from workbench.errors import MissingCapability
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.solvers.adagrad import AdaGrad
 
-CERTIFIED = ("stability", "separability")  # measures that ask for certified solutions
+CERTIFIED = ("non-generalisability-folds", "stability", "separability")  # measures that ask for certified solutions
 NO_SOLUTIONS = (
     "adagrad-alternating has no certified solutions to offer; choose difficulty=kappa, perceptron or "
     "non-generalisability."

@@ -41,11 +41,19 @@ class DyadicLearner:
         if sentence := self.misfit(formulation, problem):
             raise MissingCapability(sentence)
         view, random = formulation.oracle(problem), np.random.default_rng(rng)
-        settings = {"step": self.step, "power": self.power, "spread": self.spread, "reduction": self.reduction}
-        seed = int(random.integers(1 << 31))
-        learner = Dyadic(formulation.dimensions, formulation.loss, lam=formulation.lam, seed=seed, **settings)
+        learner = self.of(formulation, int(random.integers(1 << 31)))
         for passes, factors in enumerate(learner.epochs(view.pairs, budget), 1):
             yield passes, view.joined(factors)
+
+    def of(self, formulation: Any, seed: int = 0) -> Dyadic:
+        """The learner of this library with the settings of both."""
+        settings = {"step": self.step, "power": self.power, "spread": self.spread, "reduction": self.reduction}
+        return Dyadic(formulation.dimensions, formulation.loss, lam=formulation.lam, seed=seed, **settings)
+
+    def flow(self, problem: Any, formulation: Any, theta: Floats, i: int, importance: float) -> Floats:
+        """θ after one visit of pair i at step 1, without shrinkage: what the audit compares with the equation."""
+        view = formulation.oracle(problem)
+        return view.joined(self.of(formulation).flowed(view.pairs, view.factors(theta), i, importance))
 
 
 NAMES = {"dyadic": DyadicLearner}

@@ -4,6 +4,7 @@ Difficulties D_S of the model's predictions ŷ, larger for harder classes:
 
     kappa               (P_S − P(B_S)) / (1 − P(B_S)), 0 if the denominator is 0
     non-generalisability  error rate of S on held-out samples − error rate of S on those learned from
+    non-generalisability-folds  the mean of this over FOLDS folds, each the held-out part of a model of its own
     perceptron          Σ over errors in S of ⟨w, φ(ŷ) − φ(y)⟩, per error; 0 if there are none
     stability           change of the error rate of S on a fold when that fold is left out of training
     separability        least mean hinge when only errors in S cost: 0 if weights exist that avoid all of them
@@ -101,6 +102,15 @@ def non_generalisability(model: Model, form: Any, v: Floats, solve: Any) -> Floa
     return rates(model, out) - rates(model, ~out)
 
 
+def over_folds(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
+    """Mean over FOLDS folds of P_S on the fold, of a model learned without it, less P_S of that model on the others."""
+    fold, found = folds_of(model.problem, FOLDS), np.zeros(len(v))
+    for f in range(FOLDS):
+        without = form.model(model.problem, solve(form.fixed(v, FOLDS, f)).theta_flat, v)
+        found += (rates(without, fold == f) - rates(without, fold != f)) / FOLDS
+    return found
+
+
 def stability(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
     """Mean over FOLDS folds of |P_S on the fold of a model without it − P_S on it of the model|."""
     fold, found = folds_of(model.problem, FOLDS), np.zeros(len(v))
@@ -125,6 +135,7 @@ def separability(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
 MEASURES: dict[str, Callable[[Model, Any, Floats, Any], Floats]] = {
     "kappa": lambda model, form, v, solve: kappa(model),
     "non-generalisability": non_generalisability,
+    "non-generalisability-folds": over_folds,
     "perceptron": lambda model, form, v, solve: perceptron_loss(model),
     "stability": stability,
     "separability": separability,

@@ -78,11 +78,43 @@ def constant(problem: Any) -> Classes:
 
 def by_input(problem: Any) -> Classes:
     """One class for each input feature: an error counts where that feature is the largest at the place."""
-    k, p = len(problem.classes), problem.inputs.shape[1]
+    return grouped(problem, largest(problem), [f"largest x[{j}]" for j in range(problem.inputs.shape[1])])
+
+
+def by_smallest(problem: Any) -> Classes:
+    """One class for each input feature: an error counts where that feature is the smallest at the place."""
+    group = np.asarray(problem.inputs.tocsr().argmin(axis=1), np.int64).ravel()
+    return grouped(problem, group, [f"smallest x[{j}]" for j in range(problem.inputs.shape[1])])
+
+
+def by_count(problem: Any) -> Classes:
+    """Class c holds the errors at places with 2^(c−1) to 2^c − 1 features that are not 0, class 0 those without any."""
     rows = problem.inputs.tocsr()
-    largest = np.asarray(rows.argmax(axis=1), np.int64).ravel()  # entries that are not stored are zeros, too
-    table = np.repeat(np.arange(p)[:, None, None], k, axis=1).repeat(k, axis=2)
-    return Classes([f"feature {j}" for j in range(p)], without_diagonal(table), largest)
+    number = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    counts = np.bincount(number[rows.data != 0], minlength=rows.shape[0])
+    group = np.array([int(count).bit_length() for count in counts], np.int64)
+    sizes = [f"{1 << c >> 1} to {(1 << c) - 1} features" for c in range(1, rows.shape[1].bit_length() + 1)]
+    return grouped(problem, group, ["no features", *sizes])
+
+
+def by_input_and_label(problem: Any) -> Classes:
+    """One class for each pair of a true label and the input feature that is the largest at the place."""
+    k, p = len(problem.classes), problem.inputs.shape[1]
+    table = (np.arange(p)[:, None] * k + np.arange(k))[:, :, None].repeat(k, axis=2)
+    names = [f"{y}→·, largest x[{j}]" for j in range(p) for y in problem.classes]
+    return Classes(names, without_diagonal(table), largest(problem))
+
+
+def largest(problem: Any) -> Ints:
+    """(N,) the first of the largest features at each place; entries that are not stored are zeros, too."""
+    return np.asarray(problem.inputs.tocsr().argmax(axis=1), np.int64).ravel()
+
+
+def grouped(problem: Any, group: Ints, names: list[str]) -> Classes:
+    """All errors of a group of places as one class."""
+    k = len(problem.classes)
+    table = np.repeat(np.arange(len(names))[:, None, None], k, axis=1).repeat(k, axis=2)
+    return Classes(names, without_diagonal(table), group)
 
 
 def everywhere(problem: Any, names: list[str], table: Ints) -> Classes:
@@ -104,6 +136,9 @@ FACTORINGS: dict[str, Factors] = {
     "predicted": predicted_label,
     "constant": constant,
     "input": by_input,
+    "input-smallest": by_smallest,
+    "input-count": by_count,
+    "input-true": by_input_and_label,
 }
 
 

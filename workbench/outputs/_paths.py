@@ -66,3 +66,12 @@ def path(offsets: Ints, gaps: Floats, arrays: dict[str, Any]) -> Tree:
     ends, first = later(offsets), np.repeat(offsets[:-1], np.diff(offsets) - 1)
     edges = {"edges": np.column_stack([ends - 1 - first, ends - first]), "ends": offsets - np.arange(len(offsets))}
     return Tree.from_arrays({**arrays, **edges, "pairs": gaps[ends]})
+
+
+def drawn_gaps(rng: np.random.Generator, lengths: Ints) -> list[Floats] | None:
+    """Features of 1 or 2 columns for the gaps of sequences of these lengths, in a third of the draws; else None."""
+    if rng.random() > 1 / 3:
+        return None
+    q, whole = int(rng.integers(1, 3)), rng.random() < 0.5
+    gaps = [rng.normal(size=(length - 1, q)) for length in lengths.tolist()]
+    return [np.round(2 * each) for each in gaps] if whole else gaps

@@ -122,7 +122,8 @@ def viterbi(scores: Floats, transitions: Floats, offsets: Ints, out: Ints) -> No
     arrived, each = np.empty(k), 1 if len(transitions) > 1 else 0
     for i in range(len(out)):
         first, length = offsets[i], offsets[i + 1] - offsets[i]
-        best[0] = scores[first]
+        for b in range(k):
+            best[0, b] = scores[first, b]
         for t in range(1, length):
             arrived[:], step = -np.inf, transitions[each * (first + t)]
             for a in range(k):

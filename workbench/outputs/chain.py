@@ -417,7 +417,7 @@ class Chain:
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Chain:
-        """n ≥ 2 sequences of letters with d features and K = `labels`, K^T ≤ 36 (benchmarks/instances.py)."""
+        """n ≥ 2 sequences, d features, K = `labels`, K^T ≤ 36; a third with `pairs` (benchmarks/instances.py)."""
         longest = int(np.log(36.5) / np.log(labels))
         lengths = 1 + rng.permutation(n) % longest
         cost = rng.integers(1, 4, (labels, labels)) * (1 - np.eye(labels)) if rng.random() < 0.5 else None
@@ -425,11 +425,11 @@ class Chain:
         sequences, truth = [rng.normal(size=(t, d)) for t in lengths], [rng.integers(0, labels, t) for t in lengths]
         truth[1][0] = truth[1][0] if truth[1][0] != truth[0][0] else (truth[0][0] + 1) % labels
         loss = ("hamming", "hamming-normalised")[int(rng.random() < 0.5)]
-        return cls(sequences, truth, loss, cost, weights, np.arange(labels))
+        return cls(sequences, truth, loss, cost, weights, np.arange(labels), _paths.drawn_gaps(rng, lengths))
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Chain:
-        """A random instance small enough to enumerate, for the conformance tests: T ≤ 3, K ≤ 3, two labels occur."""
+        """A random instance small enough to enumerate: T ≤ 3, K ≤ 3, two labels occur, a third with `pairs`."""
         n, p, k = int(rng.integers(2, 5)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
         lengths = rng.integers(1, 4, n)
         sequences = [rng.normal(size=(t, p)) for t in lengths]
@@ -440,7 +440,7 @@ class Chain:
         labels = [rng.integers(0, k, t) for t in lengths]
         if len(np.unique(np.concatenate(labels))) == 1:
             labels[-1][-1] = (labels[-1][-1] + 1) % k
-        return cls(sequences, labels, loss, cost, classes=np.arange(k))
+        return cls(sequences, labels, loss, cost, None, np.arange(k), _paths.drawn_gaps(rng, lengths))
 
 
 NAMES = {"chain": Chain}

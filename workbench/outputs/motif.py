@@ -1,9 +1,10 @@
-"""Motif: does a sequence over A, C, G, T hold the motif, and where (Yu & Joachims 2009; docs/mathematics.md §6).
+"""Motif: does a sequence of DNA or protein hold the motif, and where (Yu & Joachims 2009; docs/mathematics.md §6).
 
 An output is a label with a position: (−1, none), or (+1, h) with the window x_h … x_{h+m−1} taken as the motif,
-h = 0 … T_i − m. With A (m, 4) for letters at places of the window and b (4) for letters outside of it,
+h = 0 … T_i − m. Over an alphabet of q letters, with A (m, q) for letters at places of the window and b (q) for letters
+outside of it,
 
-    ⟨w, φ(x, −1)⟩ = Σ_t b[x_t],      ⟨w, φ(x, +1, h)⟩ = Σ_j A[j, x_{h+j}] + Σ_{t outside} b[x_t],      d = 4m + 4,
+    ⟨w, φ(x, −1)⟩ = Σ_t b[x_t],      ⟨w, φ(x, +1, h)⟩ = Σ_j A[j, x_{h+j}] + Σ_{t outside} b[x_t],      d = q(m + 1),
 
 so φ counts letters and every feature is a whole number. All scores of a sample contain the background of the whole
 sequence; only the gain of a window, Σ_j A[j, x_{h+j}] − b[x_{h+j}], is computed. The loss is 0/1 in the label and
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +31,18 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_motif import ExactMotif
 from workbench.outputs.multiclass import checked_weights
 
-ALPHABET = "ACGT"
+ALPHABETS = {"dna": "ACGT", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+AMBIGUOUS = {  # the other codes of IUPAC, and what they stand for
+    "dna": {"U": "T in RNA", "R": "A or G", "Y": "C or T", "S": "C or G", "W": "A or T", "K": "G or T", "M": "A or C",
+            "B": "C, G or T", "D": "A, G or T", "H": "A, C or T", "V": "A, C or G", "N": "any base", "-": "a gap"},
+    "protein": {"B": "D or N", "Z": "E or Q", "J": "I or L", "X": "any amino acid", "U": "selenocysteine",
+                "O": "pyrrolysine", "*": "a stop", "-": "a gap"},
+}  # fmt: skip
+Alphabet = Literal["dna", "protein"]
 NONE = -1  # the position of a negative sample, and of a positive one while it is hidden
 
 
-def best_windows(letters, offsets, spans, samples, m, theta, current, best, scores):
+def best_windows(letters, offsets, spans, samples, m, q, theta, current, best, scores):
     """The window that adds most, and what it adds, for each of `samples`; of equal ones `current`, else the first."""
     for k in range(len(samples)):
         i = samples[k]
@@ -43,7 +51,7 @@ def best_windows(letters, offsets, spans, samples, m, theta, current, best, scor
             score = 0.0
             for j in range(m):
                 x = letters[offsets[i] + h + j]
-                score += theta[4 * j + x] - theta[4 * m + x]
+                score += theta[q * j + x] - theta[q * m + x]
             if score > scores[k] or (score == scores[k] and h == current[k]):
                 scores[k], best[k] = score, h
     return 0.0
@@ -51,13 +59,13 @@ def best_windows(letters, offsets, spans, samples, m, theta, current, best, scor
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """max over (y, h) of ℓ(y_i, y) + what it adds, less what the truth adds."""
-    letters, offsets, spans, labels, positions, m, loss = data
+    letters, offsets, spans, labels, positions, m, q, loss = data
     highest, own = -np.inf, 0.0
     for h in range(spans[i, 0], spans[i, 1] + 1):
         score = 0.0
         for j in range(m):
             x = letters[offsets[i] + h + j]
-            score += theta[4 * j + x] - theta[4 * m + x]
+            score += theta[q * j + x] - theta[q * m + x]
         if labels[i] == 1 and h == positions[i]:
             own = score
         if score > highest:
@@ -73,25 +81,25 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
     """θ += scale · (φ(x_i, out) − φ(x_i, y_i, h_i))."""
-    letters, offsets, _, labels, positions, m, _ = data
+    letters, offsets, _, labels, positions, m, q, _ = data
     for sign, label, position in ((scale, out[0], out[1]), (-scale, labels[i], positions[i])):
         if label == 1:
             for j in range(m):
                 x = letters[offsets[i] + position + j]
-                theta[4 * j + x] += sign
-                theta[4 * m + x] -= sign
+                theta[q * j + x] += sign
+                theta[q * m + x] -= sign
 
 
 def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
     """The entries of φ(x_i, out) − φ(x_i, y_i, h_i) into (indices, values); their number."""
-    letters, offsets, _, labels, positions, m, _ = data
+    letters, offsets, _, labels, positions, m, q, _ = data
     count = 0
     for sign, label, position in ((1.0, out[0], out[1]), (-1.0, labels[i], positions[i])):
         if label == 1:
             for j in range(m):
                 x = letters[offsets[i] + position + j]
-                indices[count], values[count] = 4 * j + x, sign
-                indices[count + 1], values[count + 1] = 4 * m + x, -sign
+                indices[count], values[count] = q * j + x, sign
+                indices[count + 1], values[count + 1] = q * m + x, -sign
                 count += 2
     return count
 
@@ -101,15 +109,16 @@ class Motif:
 
     Parameters
     ----------
-    sequences : texts over A, C, G, T (or a, c, g, t), each at least `length` long
+    sequences : texts over the alphabet, in either case, each at least `length` long
     labels : (n,) ±1, or 0 and 1
     length : m ≥ 1
     positions : (n,) where each positive sample's motif starts, counted from 0, if that is known; −1 for negative ones
     weights : (n,) sample weights ≥ 0, not all zero; default 1
+    alphabet : dna, the 4 bases A, C, G, T, or protein, the 20 amino acids in alphabetical order of their letters
 
     Attributes
     ----------
-    letters : (N,) 0–3, all sequences one after the other;  offsets : (n + 1,) where each starts
+    letters : (N,) 0 … q − 1, all sequences one after the other;  offsets : (n + 1,) where each starts
     truth : (n, 2) label (1 positive, 0 negative) and position, −1 where there is none or it is hidden
     spans : (n, 2) the first and the last position that a window may have
 
@@ -131,11 +140,12 @@ class Motif:
         length: int,
         positions: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        alphabet: Alphabet = "dna",
     ):
-        self.length = checked_length(length)
-        self.letters, self.offsets = checked_texts(sequences, self.length)
+        self.length, self.alphabet = checked_length(length), checked_alphabet(alphabet)
+        self.letters, self.offsets = checked_texts(sequences, self.length, alphabet)
         self.lengths: Ints = np.diff(self.offsets)
-        self.n_samples, self.n_features = len(self.lengths), 4 * self.length + 4
+        self.n_samples, self.n_features = len(self.lengths), self.size * (self.length + 1)
         self.classes = np.array([-1, 1])
         self.labels: Ints = checked_signs(labels, self.n_samples)
         self.spans: Ints = np.stack([np.zeros(self.n_samples, np.int64), self.lengths - self.length], axis=1)
@@ -146,6 +156,16 @@ class Motif:
         self.terms = int(self.lengths.max()) + 3 * self.length  # a score is a sum of differences
         self.magnitude: Floats = self.lengths * 1.0
         self.max_loss = np.ones(self.n_samples)
+
+    @property
+    def symbols(self) -> str:
+        """The letters of the alphabet, in order."""
+        return ALPHABETS[self.alphabet]
+
+    @property
+    def size(self) -> int:
+        """q, the number of letters of the alphabet."""
+        return len(self.symbols)
 
     @property
     def n_windows(self) -> Ints:
@@ -180,7 +200,7 @@ class Motif:
         letters = self.letters[place + self.offsets[samples][number]]
         j = place - outputs[number, 1]
         inside = (outputs[number, 0] == 1) & (j >= 0) & (j < self.length)
-        columns = 4 * np.where(inside, j, self.length) + letters
+        columns = self.size * np.where(inside, j, self.length) + letters
         shape = len(samples), self.n_features
         counts = np.bincount(number * self.n_features + columns, minlength=shape[0] * shape[1])
         return sparse.csr_array(counts.reshape(shape) * 1.0)
@@ -202,7 +222,7 @@ class Motif:
         """The best window of each sample (m,), `current` among equals, and what it adds to the score (m,)."""
         best, scores = np.zeros(len(samples), np.int64), np.empty(len(samples))
         samples, w = np.asarray(samples, np.int64), np.ascontiguousarray(w, float)
-        arguments = (self.letters, self.offsets, self.spans, samples, self.length, w, current, best, scores)
+        arguments = (self.letters, self.offsets, self.spans, samples, self.length, self.size, w, current, best, scores)
         (compiled_function(best_windows, arguments) if available() else best_windows)(*arguments)
         return best, scores
 
@@ -214,7 +234,8 @@ class Motif:
 
     def windows(self, w: Floats, samples: Ints) -> list[Floats]:
         """What every window of each sample adds to its score; whole numbers stay whole."""
-        table, found = w[: 4 * self.length].reshape(-1, 4) - w[4 * self.length :], []
+        inside = self.size * self.length
+        table, found = w[:inside].reshape(-1, self.size) - w[inside:], []
         for i in samples:
             first, count = self.offsets[i] + self.spans[i, 0], self.n_windows[i]
             found.append(sum(row[self.letters[first + j : first + j + count]] for j, row in enumerate(table)))
@@ -238,7 +259,7 @@ class Motif:
 
     def predict(self, w: Floats, sequences: Sequence[str]) -> Ints:
         """The label ±1 of the highest score for each of `sequences`."""
-        asked = Motif(sequences, np.ones(len(sequences)), self.length)
+        asked = Motif(sequences, np.ones(len(sequences)), self.length, alphabet=self.alphabet)
         return 2 * asked.argmax(w, np.arange(len(sequences)), augment=False)[:, 0] - 1
 
     def describe(self, sample: int, output: Ints) -> str:
@@ -247,12 +268,13 @@ class Motif:
         if output[1] == NONE:
             return "label +1, position hidden"
         start = self.offsets[sample] + output[1]
-        window = "".join(ALPHABET[x] for x in self.letters[start : start + self.length])
+        window = "".join(self.symbols[x] for x in self.letters[start : start + self.length])
         return f"label +1 at {output[1]} ({window})"
 
     def weight_names(self) -> list[str]:
         """LETTER at PLACE of the window, counted from 0, and LETTER outside."""
-        return [f"{x} at {j}" for j in range(self.length) for x in ALPHABET] + [f"{x} outside" for x in ALPHABET]
+        inside = [f"{x} at {j}" for j in range(self.length) for x in self.symbols]
+        return inside + [f"{x} outside" for x in self.symbols]
 
     def exact(self) -> ExactMotif:
         """This problem in rational arithmetic."""
@@ -261,7 +283,7 @@ class Motif:
     def kernel(self, augment: bool = True) -> Kernel:
         self.check_known(np.arange(self.n_samples), self.truth)
         positions = np.ascontiguousarray(self.truth[:, 1])
-        data = (self.letters, self.offsets, self.spans, self.labels, positions, self.length, float(augment))
+        data = (self.letters, self.offsets, self.spans, self.labels, positions, self.length, self.size, float(augment))
         return Kernel(data, argmax_into, add_slope, slope_into, 4 * self.length)
 
     # ── hidden positions ──────────────────────────────────────────────────────────────────────────
@@ -301,14 +323,16 @@ class Motif:
         positions = self.truth[samples, 1]
         known = not ((self.labels[samples] == 1) & (positions == NONE)).any()
         labels, weights = self.labels[samples], self.weights[samples]
-        return Motif([self.text(i) for i in samples], labels, self.length, positions if known else None, weights)
+        texts = [self.text(i) for i in samples]
+        return Motif(texts, labels, self.length, positions if known else None, weights, self.alphabet)
 
     def text(self, sample: int) -> str:
         """The letters of a sample."""
-        return "".join(ALPHABET[x] for x in self.letters[self.offsets[sample] : self.offsets[sample + 1]])
+        return "".join(self.symbols[x] for x in self.letters[self.offsets[sample] : self.offsets[sample + 1]])
 
     def arrays(self) -> dict[str, NDArray]:
-        return {
+        other = {} if self.alphabet == "dna" else {"alphabet": np.frombuffer(self.symbols.encode(), np.uint8)}
+        return other | {
             "letters": self.letters.astype(np.uint8),
             "lengths": self.lengths,
             "labels": self.labels,
@@ -320,13 +344,17 @@ class Motif:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Motif:
-        if arrays["letters"].max(initial=0) > 3 or arrays["lengths"].min(initial=1) < 0:
+        symbols = bytes(arrays["alphabet"]).decode("latin-1") if "alphabet" in arrays else ALPHABETS["dna"]
+        alphabet = next((name for name, letters in ALPHABETS.items() if letters == symbols), None)
+        if alphabet is None:
+            raise BadInput("its alphabet is neither dna nor protein")
+        if arrays["letters"].max(initial=0) >= len(symbols) or arrays["lengths"].min(initial=1) < 0:
             raise BadInput("a letter or a length is none")
-        text, ends = "".join(ALPHABET[x] for x in arrays["letters"]), np.cumsum(arrays["lengths"])
+        text, ends = "".join(symbols[x] for x in arrays["letters"]), np.cumsum(arrays["lengths"])
         texts = [text[end - size : end] for end, size in zip(ends, arrays["lengths"], strict=True)]
         hidden = ((arrays["labels"] == 1) & (arrays["positions"] == NONE)).any()
         positions = None if hidden else arrays["positions"]
-        found = cls(texts, arrays["labels"], int(arrays["length"]), positions, arrays["weights"])
+        found = cls(texts, arrays["labels"], int(arrays["length"]), positions, arrays["weights"], alphabet)
         first, last = arrays["spans"].astype(np.int64).reshape(-1, 2).T
         if len(first) != len(texts) or (first < 0).any() or (first > last).any() or (last > found.spans[:, 1]).any():
             raise BadInput("a span of positions is none")
@@ -339,7 +367,7 @@ class Motif:
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Motif:
         """n ≥ 2 completed sequences, 4m + 4 ≤ max(d, 8) features (benchmarks/instances.py)."""
         m = max((d - 4) // 4, 1)
-        texts = ["".join(rng.choice(list(ALPHABET), m + rng.integers(0, 12))) for _ in range(n)]
+        texts = ["".join(rng.choice(list(ALPHABETS["dna"]), m + rng.integers(0, 12))) for _ in range(n)]
         signs = np.append([0, 1], rng.integers(0, 2, n - 2))
         positions = [rng.integers(len(text) - m + 1) if sign else NONE for text, sign in zip(texts, signs, strict=True)]
         weights = np.append([1, 1], rng.integers(0, 4, n - 2)) if rng.random() < 0.3 else None
@@ -357,25 +385,41 @@ def checked_length(length: int) -> int:
     return int(length)
 
 
-def checked_texts(sequences: Sequence[str], length: int) -> tuple[Ints, Ints]:
-    """Letters (N,) as 0–3 and offsets (n + 1,)."""
+def checked_alphabet(alphabet: Any) -> Any:
+    if alphabet not in ALPHABETS:
+        raise BadInput(f"The alphabet is {alphabet!r}; choose {' or '.join(ALPHABETS)}.")
+    return alphabet
+
+
+def checked_texts(sequences: Sequence[str], length: int, alphabet: Alphabet = "dna") -> tuple[Ints, Ints]:
+    """Letters (N,) as 0 … q − 1 and offsets (n + 1,)."""
+    symbols = ALPHABETS[alphabet]
+    known = ", ".join(symbols)
     if isinstance(sequences, str) or not len(sequences):
-        raise BadInput("There are no sequences; give a list of texts over A, C, G, T.")
+        raise BadInput(f"There are no sequences; give a list of texts over {known}.")
     for i, text in enumerate(sequences):
         if not isinstance(text, str):
-            raise BadInput(f"Sequence {i} is a {type(text).__name__}; give a text over A, C, G, T.")
+            raise BadInput(f"Sequence {i} is a {type(text).__name__}; give a text over {known}.")
         if len(text) < length:
             raise BadInput(
                 f"Sequence {i} has {len(text)} letters, fewer than the motif's {length}; choose a shorter one."
             )
     whole = "".join(sequences).upper()
-    letters = np.array([ALPHABET.find(x) for x in whole], np.int64)
+    letters = np.array([symbols.find(x) for x in whole], np.int64)
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in sequences])]).astype(np.int64)
     if (letters < 0).any():
         at = int((letters < 0).argmax())
         i = int(np.searchsorted(offsets, at, side="right") - 1)
-        raise BadInput(f"Letter {at - offsets[i]} of sequence {i} is {whole[at]!r}; it must be one of A, C, G, T.")
+        raise BadInput(f"Letter {at - offsets[i]} of sequence {i} is {unread(whole[at], alphabet)}")
     return letters, offsets
+
+
+def unread(letter: str, alphabet: Alphabet) -> str:
+    """The end of a sentence about a letter outside the alphabet, which says what an ambiguity code stands for."""
+    if meaning := AMBIGUOUS[alphabet].get(letter):
+        return f"{letter!r}, which stands for {meaning}; write a letter of {alphabet}, or leave the sequence out."
+    hint = "" if alphabet == "protein" or letter not in ALPHABETS["protein"] else ", or alphabet=protein"
+    return f"{letter!r}; it must be one of {', '.join(ALPHABETS[alphabet])}{hint}."
 
 
 def checked_signs(labels: ArrayLike, n: int) -> Ints:

@@ -54,6 +54,11 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
     data, chain, inverse = by_cvxpy(problem, cp)
     if not (isinstance(data, dict) and "c" in data and len(data["c"])):
         raise BadInput("The problem depends on no variable, so that there is nothing to prove; give it one.")
+    if found := [v for v in data["param_prob"].variables if v.attributes["integer"] or v.attributes["boolean"]]:
+        raise MissingCapability(
+            f"CVXPY gives the problem {len(found)} integer or boolean variables of its own, as for cp.FiniteSet, and "
+            "only continuous programs are proven; relax these constraints."
+        )
     dims = data["dims"]
     if dims.psd or dims.p3d or dims.pnd:
         kind = "semidefinite" if dims.psd else "power"
@@ -149,8 +154,8 @@ def check_problem(problem: Any) -> None:
     for variable in problem.variables():
         if kinds := [kind for kind in REBUILT if variable.attributes.get(kind)]:
             raise MissingCapability(
-                f"The variable {variable.name()} is {kinds[0]}, which CVXPY replaces by other variables; write it as "
-                "a real variable with constraints."
+                f"The variable {variable.name()} has the attribute {kinds[0]}, so that CVXPY replaces it by others; "
+                "write it as a real variable with constraints."
             )
     if missing:
         raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")

@@ -80,15 +80,34 @@ def upper_point(e: Exact, cone: ConeProgram, epsilon: float, name: str | None, s
 
 
 def lower_point(
-    e: Exact, cone: ConeProgram, epsilon: float, name: str | None, seconds: float | None
+    e: Exact, cone: ConeProgram, epsilon: float, name: str | None, seconds: float | None, held: np.ndarray | None = None
 ) -> tuple[Ratios, Ratios] | None:
-    """w, y with Pw + q + Aᵀy = 0 exactly, from the program whose prices are moved inwards by ε."""
+    """w, y with Pw + q + Aᵀy = 0 exactly, from the program whose prices are moved inwards by ε; those `held` are 0."""
     inwards = inner_point(cone)
+    inwards[held if held is not None else []] = 0.0
     moved = replace(cone, q=cone.q + epsilon * (cone.A.T @ inwards))
     for _, answer in answers(moved, name, seconds):
         if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():
             y = answer.z + epsilon * inwards
+            y[held if held is not None else []] = 0.0
             return priced(e, cone, answer.x, y)
+    return None
+
+
+def faint(cone: ConeProgram, name: str | None, seconds: float | None) -> np.ndarray | None:
+    """Rows of cones that have no price in the first finite answer, as where they bound what the objective leaves out.
+
+    Their prices may have no room to move: they are 0 in every dual point.
+    """
+    for _, answer in answers(cone, name, seconds):
+        if np.isfinite(answer.z).all():
+            small = np.abs(answer.z) <= FAINT * np.abs(answer.z).max(initial=0.0)
+            small[: cone.zero] = False
+            at = cone.zero + cone.nonneg
+            for size in (*cone.soc, *[3] * cone.exp):
+                small[at : at + size] = small[at : at + size].all()
+                at += size
+            return small
     return None
 
 
@@ -137,14 +156,26 @@ def conic_farkas(e: Exact, cone: ConeProgram, ray: Floats, epsilon: float) -> Ra
 
 
 def simple(ray: Floats) -> Ratios:
-    """The ray with its largest entry 1 and all others the nearest fractions of small denominators.
+    """The ray with its largest entry 1 and all others plain.
 
     On the boundary of a second-order cone such a ray can be right where every correction would leave the cone.
     """
-    largest = np.abs(ray).max(initial=0.0) or 1.0
-    near = [Fraction(value).limit_denominator(PLAIN) for value in (ray / largest).tolist()]
+    return plain(ray / (np.abs(ray).max(initial=0.0) or 1.0))
+
+
+def plain(values: Floats) -> Ratios:
+    """The nearest fractions of small denominators."""
+    near = [Fraction(value).limit_denominator(PLAIN) for value in values.tolist()]
     unit = math.lcm(*(each.denominator for each in near))
     return Ratios(np.array([*(int(each * unit) for each in near), None], object)[:-1], unit)
+
+
+def plain_pair(cone: ConeProgram, name: str | None, seconds: float | None) -> tuple[Ratios, Ratios] | None:
+    """Plain x and y next to the first finite answer, for programs whose only points lie on the cones' boundary."""
+    for _, answer in answers(cone, name, seconds):
+        if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():
+            return plain(answer.x), plain(answer.z)
+    return None
 
 
 def conic_descent(e: Exact, cone: ConeProgram, ray: Floats) -> Ratios | None:

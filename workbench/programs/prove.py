@@ -20,6 +20,7 @@ import numpy as np
 
 from workbench.arithmetic.matrices import floats
 from workbench.arithmetic.rationals import Ratios
+from workbench.backends import ConeProgram
 from workbench.backends.simplex import installed
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, UnknownName
@@ -36,6 +37,7 @@ from workbench.proofs.exact import above, below, nearest, text
 
 UNKNOWN = "unknown"
 FEW, SOME = 8, 3  # names, and roundings, in a sentence
+FAR = 1e-6  # a gap beyond which all rungs are tried
 NEAR = 1e-6  # slack of a row that counts as none, of the largest right-hand side
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
@@ -174,6 +176,7 @@ class Search:
         self.start: tuple[Floats, Floats] | None = None
         self.curved, self.root = bool(len(self.e.P.rows)), None
         self.by = backend or ""
+        self.held: np.ndarray | None = None  # prices that are 0
 
     def run(self) -> Proof:
         if self.curved:
@@ -182,12 +185,16 @@ class Search:
             self.root = factor(self.e)
             if not semidefinite(*self.numbers.P, self.e.shape[1], self.root):
                 return self.concluded("nonconvex", d=bent_exactly(self.e)) or self.unknown("P is not convex")
+        half = None
         for attempt in self.attempts():
-            if (found := attempt()) is not None:
+            if (found := attempt()) is not None and (found.kind != "bounded" or np.isfinite(found.width)):
                 return found
+            half = found or half
             if self.left is not None and self.left <= 0:
-                return self.unknown("the time limit came first")
-        return self.unknown("no backend's answer could be corrected to a proof")
+                return half or self.unknown("the time limit came first")
+        refused = ladder.supports(ladder.BACKENDS[self.backend], self.program.cone) if self.backend else None
+        why = refused.partition(";")[0] if refused else "no backend's answer could be corrected to a proof"
+        return half or self.unknown(why)
 
     def attempts(self) -> Iterator[Callable[[], Proof | None]]:
         """What is tried, in order."""
@@ -279,16 +286,15 @@ class Search:
         return None if d is None else self.concluded(UNBOUNDED, x=feasible(self.e), d=d)
 
     def between(self) -> Proof | None:
-        """Both ends by the ladder, each from the first rung that proves one."""
-        cone = self.program.cone
-        if self.program.linear and installed():
-            x = self.near()
-        else:
-            x = self.climbed(lambda rung: (self.upper_point(cone, rung),), "x")
-        wy = self.climbed(lambda rung: ladder.lower_point(self.e, cone, rung, self.backend, self.left), "w", "y")
-        vectors = x | (wy or self.nearly())
-        if not vectors:
-            return None
+        """Both ends by the ladder, each from the first rung that proves one; if they are far apart, from any."""
+        x = self.near() if self.program.linear and installed() else self.climbed("x")
+        vectors = x | (self.climbed("w", "y") or self.nearly())
+        proof = self.concluded("bounded", **vectors)
+        if not self.program.linear and (proof is None or proof.gap > FAR):
+            self.held = ladder.faint(self.program.cone, self.backend, self.left)
+            vectors |= self.climbed("x", rungs=(None, *ladder.RUNGS) if x else (None,))
+            vectors |= self.climbed("w", "y", rungs=(None, *ladder.RUNGS))
+            x = {name: vectors[name] for name in vectors.keys() & {"x"}}
         names = ("upper", "lower") if self.program.sign > 0 else ("lower", "upper")
         sides = [side for side, has in zip(names, (x, vectors.get("y")), strict=True) if not has]
         why = "no corrected answer satisfied that side's constraints exactly; it may have no interior point"
@@ -306,8 +312,15 @@ class Search:
                 return {"w": found[0], "y": found[1]}
         return {}
 
-    def upper_point(self, cone: Any, rung: float) -> Ratios | None:
-        return ladder.upper_point(self.e, cone, rung, self.backend, self.left)
+    def stepped(self, rung: float | None, cone: Any, names: tuple[str, ...]) -> tuple[Ratios | None, ...] | None:
+        """Candidates for the vectors x, or w and y, at a rung; plain ones for None."""
+        if rung is None:
+            pair = ladder.plain_pair(cone, self.backend, self.left)
+            return pair and (pair if names != ("x",) else pair[:1])
+        if names == ("x",):
+            size = min(max(1.0, float(np.abs(cone.b).max(initial=0.0))), 1e6)
+            return (ladder.upper_point(self.e, cone, rung * size, self.backend, self.left),)
+        return ladder.lower_point(self.e, cone, rung, self.backend, self.left, self.held)
 
     def near(self) -> dict[str, Ratios]:
         """With linear rows: the feasible point next to a backend's answer, which needs no interior, or any."""
@@ -320,17 +333,23 @@ class Search:
         x = feasible(self.e)
         return {} if x is None else {"x": x}
 
-    def climbed(self, point: Callable[[float], tuple[Ratios, ...] | None], *names: str) -> dict[str, Ratios]:
-        """The vectors of the first rung from which the checker takes an end."""
-        scale = max(1.0, float(np.abs(self.program.cone.b).max(initial=0.0))) if names == ("x",) else 1.0
-        for rung in ladder.RUNGS:
-            found = point(rung * min(scale, 1e6))
+    def climbed(
+        self, *names: str, rungs: tuple[float | None, ...] = ladder.RUNGS, cone: ConeProgram | None = None
+    ) -> dict[str, Ratios]:
+        """The vectors of the first rung from which the checker takes an end; of rungs that are given, of the best."""
+        best, least = dict[str, Ratios](), Fraction(0)
+        for rung in rungs:
+            found = self.stepped(rung, cone or self.program.cone, names)
             if found is None or any(each is None for each in found):
                 continue
-            vectors = dict(zip(names, found, strict=True))
-            if self.concluded("bounded", **vectors):
-                return vectors
-        return {}
+            vectors = {name: each for name, each in zip(names, found, strict=True) if each is not None}
+            if proof := self.concluded("bounded", **vectors):
+                end = next(end for end in (proof.lower, proof.upper) if end is not None)
+                worth = end * self.program.sign * (1 if names == ("x",) else -1)
+                best, least = (vectors, worth) if not best or worth < least else (best, least)
+                if rungs is ladder.RUNGS:
+                    break
+        return best
 
     def conic_rays(self) -> Proof | None:
         """What backends call infeasible or unbounded, proven from their rays."""
@@ -346,7 +365,7 @@ class Search:
                     return proof
             falls = np.isfinite(answer.x).all() and cone.q @ answer.x < 0
             if falls and (d := ladder.conic_descent(self.e, cone, answer.x)):
-                x = self.climbed(lambda rung: (self.upper_point(ladder.phase_one(cone), rung),), "x")
+                x = self.climbed("x", cone=ladder.phase_one(cone))
                 if proof := self.concluded(UNBOUNDED, d=d, **x):
                     return proof
         return None

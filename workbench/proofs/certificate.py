@@ -129,7 +129,7 @@ class Certificate:
 
     def header(self, arrays: dict[str, NDArray]) -> Numbers:
         """What the JSON says; `arrays` are the data."""
-        told = {key: getattr(self.problem, key, None) for key in TOLD}
+        told = {key: getattr(self.problem, key, None) for key in TOLD}  # by name, some classes have them
         smooth = isinstance(self.formulation, SmoothForm)
         kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
         kind = kind if self.slopes is None else "slopes"

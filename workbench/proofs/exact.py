@@ -60,7 +60,9 @@ class ExactBounds:
 
     def __init__(self, formulation: Formulation, problem: Problem):
         if isinstance(formulation, SmoothForm):
-            raise MissingCapability("its terms hold exp and log, which have no rational values")
+            transcendental = "exp and log" in formulation.terms(problem).assumption
+            held = "hold exp and log, which have no rational values" if transcendental else "are no maxima over cuts"
+            raise MissingCapability(f"its terms {held}")
         if not isinstance(formulation, CutForm):
             raise MissingCapability("its terms are no maxima over cuts")
         floats = formulation.oracle(problem)

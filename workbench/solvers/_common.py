@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workbench.contracts import CutForm, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
+
+Late = Callable[[], bool]  # whether the time is over, asked between pieces of a pass
+
+
+def never() -> bool:
+    return False
 
 
 def checked_average(average: str) -> None:
@@ -20,6 +28,11 @@ def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smoot
     """
     kinds, words = (CutForm | SmoothForm, "cuts or smooth terms") if smooth else (CutForm, "cuts")
     if not isinstance(formulation, kinds) or not isinstance(formulation.regularizer(problem), SquaredNorm):
+        if getattr(formulation, "intercept", False):
+            return (
+                f"{name} would penalise the intercepts, which is another objective: that of a constant feature in the "
+                "data, with intercept=false."
+            )
         return f"{name} needs {words} and the regularizer λ/2 ‖w‖², {type(formulation).__name__} has another form."
     if formulation.prices(problem).hard:
         return f"{name} needs finite prices and hard constraints have none; use the soft margin."

@@ -266,30 +266,31 @@ def turn(
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
-    A pass takes as long as `worth` cached sweeps. 0 says that the pool has no room for the next cut; mark (4,) then
-    tells where to go on: the sweep, the visit, the gap of the pass, and the rise of D before this sweep. A step in the
-    plane follows every sweep, but where θ is longer than the pool only the last one.
+    A pass takes as long as `worth` cached sweeps. 0 says that the pool has no room for the next cut, 2 that
+    mark[4] visits are made; mark (5,) then tells where to go on: the sweep, the visit, the gap of the pass, the rise of
+    D before this sweep. A step in the plane follows every sweep, but where θ is longer than the pool only the last one.
     """
-    met, theta, fresh = desk.met, point.theta, True
+    met, theta, fresh, most = desk.met, point.theta, True, int(mark[4])
     while int(mark[0]) < len(orders):
         number, visit = int(mark[0]), int(mark[1])
         asking = number == 0
         if visit == 0:
             if fresh:
-                pool.before[:] = pool.weight
-                point.before[:] = theta
-                for j in range(len(loose.push)):
-                    point.before[len(theta) - len(loose.push) + j] = loose.push[j]
+                plain = len(theta) - len(loose.push)
+                for r in range(len(pool.weight)):
+                    pool.before[r] = pool.weight[r]
+                for j in range(len(theta)):
+                    point.before[j] = theta[j] if j < plain else loose.push[j - plain]
             met[0], met[3] = 0.0, 0.0
             if asking:
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
-        order = orders[number, visit:]
+        order = orders[number, visit : visit + most]
         done = sweep(
             argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta
         )
-        if done < len(order):
+        if visit + done < orders.shape[1]:
             mark[1] += done
-            return 0
+            return 0 if done < len(order) else 2
         if len(loose.simplex) > 0:
             retie(projected, loose)
         if asking:

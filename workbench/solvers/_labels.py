@@ -27,6 +27,7 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing, Shape
 from workbench.objectives.regularizers import projected
 from workbench.solvers import _loose
+from workbench.solvers._common import Late, never
 from workbench.solvers._dual_block import LEAST, LONGEST
 
 BUSY = 0.1  # share of the mean gap of a sweep's visits, from which a sample is visited again
@@ -276,13 +277,21 @@ def plane(listing, samples, prices, curvature, weights, loose, memory):
     tried += curvature / 2.0 * longer
     better = rise - (tried - value) > LEAST * (size + abs(value))
     if better:
-        beta[:] = trial
-        W[:] = trialW
+        for i in range(len(beta)):
+            for y in range(k):
+                beta[i, y] = trial[i, y]
+        for j in range(len(W)):
+            for y in range(k):
+                W[j, y] = trialW[j, y]
         for j in range(len(x)):
             push[j] = trialpush[j]
             x[j] = max((pull[j] - push[j]) / metric[j], floor[j])
-    step[:] = beta - old
-    stepW[:] = W - oldW
+    for i in range(len(beta)):
+        for y in range(k):
+            step[i, y] = beta[i, y] - old[i, y]
+    for j in range(len(W)):
+        for y in range(k):
+            stepW[j, y] = W[j, y] - oldW[j, y]
     for j in range(len(x)):
         steppush[j] = push[j] - oldpush[j]
     return 1 if better else 0
@@ -314,8 +323,11 @@ class LabelBlocks:
         self.tools = prepared(self) if compiled else (sweep, plane, busy, _loose.retie, projected)
         self.sweeps = SWEEPS
 
-    def advance(self) -> None:
-        """A pass over all samples, repeated sweeps over those that were worth their visits, and a step in the plane."""
+    def advance(self, late: Late = never) -> None:
+        """A pass over all samples, repeated sweeps over those that were worth their visits, and a step in the plane.
+
+        When `late`, the pass ends after the sweep that it is in.
+        """
         _, plane, busy, retie, projected = self.tools
         order, memory = self.rng.permutation(self.samples), self.memory
         if loose := len(self.loose.x) > 0:
@@ -327,7 +339,7 @@ class LabelBlocks:
         (self.risk, self.peak), self.passes = self.bench.met.tolist(), self.passes + 1
         for _ in range(self.sweeps):
             order = self.rng.permutation(order[: busy(order, self.state.gap, met)])
-            if not len(order) or met <= SHARE * self.gap:
+            if not len(order) or met <= SHARE * self.gap or late():
                 break
             met = self.swept(order)
         plane(self.listing, self.samples, self.prices, self.curvature, self.state, self.loose, memory)

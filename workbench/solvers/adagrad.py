@@ -16,9 +16,9 @@ Where r_j = a x² + l|x| they are one: with y = 1 + 2ηa/(P H) and t = ηl/(P H)
     |x| ← (y^{−k} |x| − t Σ_{i=1..k} y^{−i})₊,      Σ y^{−i} = (1 − y^{−k})/(y − 1)
 
 for x ↦ (x − t)/y rises with x and leaves the negative numbers among themselves: cutting at the end is cutting at
-every step. (k for the sum where k(y − 1) < 10⁻⁸, right to that share.) So a visit costs what the kernel says that h_i
-depends on (`Kernel.reads_into`), however many weights there are; entries with a floor, a linear term or on
-the simplex, that is v, take their step at every visit.
+every step. (k for the sum where k(y − 1) < 10⁻⁸, right to that share; y^{−k} = exp(−k log y), log y kept until H_j or
+η changes.) So a visit costs what the kernel says that h_i depends on (`Kernel.reads_into`), however many weights there
+are; entries with a floor, a linear term or on the simplex, that is v, take their step at every visit.
 
 Reported: the last θ, or the mean of the θ at the ends of the passes 1, 2, …, T with weights 1, 2, …, T. In pass t
 η is `step`/t^`decay`: decay=0 is the method of the paper, whose steps fall like t^−½ with √G; with decay=½ steps
@@ -28,6 +28,7 @@ of constant η is least at η = D/√2, D the greatest distance of a weight (The
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -72,7 +73,8 @@ class Desk(NamedTuple):
 class State(NamedTuple):
     theta: Floats
     squares: Floats  # G
-    since: Ints  # visits whose steps each entry has taken
+    since: Ints  # visits whose steps each entry has taken; of no meaning where θ_j = 0
+    logs: Floats  # log y of the steps that wait, at this pass's η
     gradient: Floats  # scratch, 0 between visits
     witness: Ints
     visits: Ints
@@ -89,31 +91,47 @@ class State(NamedTuple):
 
 def settle(now: int, asked: Ints, count: int, state: State) -> None:
     """The steps due of the first `count` entries `asked` before visit `now`."""
-    theta, squares, since, delta = state.theta, state.squares, state.since, state.delta
-    (square, absolute), rate = state.waiting, state.rate[0]
+    theta, squares, since, logs = state.theta, state.squares, state.since, state.logs
+    (square, absolute), rate, delta = state.waiting, state.rate[0], state.delta
     for position in range(count):
         j = asked[position]
+        if theta[j] == 0.0:  # it stays 0, and its steps count from when `follow` moves it
+            continue
         due, since[j] = now - since[j], now
-        if due > 0 and theta[j] != 0.0 and square[j] + absolute[j] > 0.0:
-            metric = delta + np.sqrt(squares[j])
-            growth = 2.0 * rate * square[j] / metric
-            kept = (1.0 + growth) ** (-float(due))
-            total = float(due) if growth * due < SHORT else (1.0 - kept) / growth
-            size = max(abs(theta[j]) * kept - rate * absolute[j] / metric * total, 0.0)
+        if due > 0 and square[j] + absolute[j] > 0.0:
+            kept = math.exp(-due * logs[j])
+            size = abs(theta[j]) * kept
+            if absolute[j] > 0.0:
+                metric = delta + np.sqrt(squares[j])
+                growth = 2.0 * rate * square[j] / metric
+                total = float(due) if growth * due < SHORT else (1.0 - kept) / growth
+                size = max(size - rate * absolute[j] / metric * total, 0.0)
             theta[j] = size if theta[j] > 0.0 else -size
 
 
 def follow(count: int, weight: float, indices: Ints, values: Floats, state: State) -> None:
     """θ ← θ − η g/H for g = weight · a, a slope of `count` entries, H with g in it."""
     theta, squares, gradient, rate, delta = state.theta, state.squares, state.gradient, state.rate[0], state.delta
+    since, logs, square, now = state.since, state.logs, state.waiting.square, state.visits[0]
     for position in range(count):
         gradient[indices[position]] += weight * values[position]
     for position in range(count):
         j = indices[position]
         if gradient[j] != 0.0:
             squares[j] += gradient[j] * gradient[j]
-            theta[j] -= rate * gradient[j] / (delta + np.sqrt(squares[j]))
-            gradient[j] = 0.0
+            metric = delta + np.sqrt(squares[j])
+            theta[j] -= rate * gradient[j] / metric
+            logs[j] = math.log1p(2.0 * rate * square[j] / metric)
+            gradient[j], since[j] = 0.0, now
+
+
+def rated(state: State) -> None:
+    """η of the pass that begins, and log y of every entry."""
+    theta, squares, logs, square = state.theta, state.squares, state.logs, state.waiting.square
+    state.rate[0] = rate = state.step / float(state.passes[0] + 1) ** state.decay
+    for j in range(len(theta)):
+        if theta[j] != 0.0:
+            logs[j] = math.log1p(2.0 * rate * square[j] / (state.delta + np.sqrt(squares[j])))
 
 
 def promptly(separated, projected, state: State) -> None:
@@ -122,13 +140,17 @@ def promptly(separated, projected, state: State) -> None:
     where, square, linear, absolute, floor, simplex = state.prompt
     if len(where) > 0:
         metric = delta + np.sqrt(squares[where])
-        theta[where] = separated(theta[where], metric, rate * square, rate * linear, rate * absolute, floor)
+        moved = separated(theta[where], metric, rate * square, rate * linear, rate * absolute, floor)
+        for k in range(len(where)):
+            theta[where[k]] = moved[k]
     if len(simplex) > 0:
-        theta[simplex] = projected(theta[simplex], delta + np.sqrt(squares[simplex]))
+        shares = projected(theta[simplex], delta + np.sqrt(squares[simplex]))
+        for k in range(len(simplex)):
+            theta[simplex[k]] = shares[k]
 
 
 def sweep(
-    argmax_into, slope_into, reads_into, settle, follow, promptly, separated, projected, data,
+    argmax_into, slope_into, reads_into, rated, settle, follow, promptly, separated, projected, data,
     order: Ints, weights: Floats, desk: Desk, state: State,
 ) -> int:  # fmt: skip
     """Visits the samples in `order`, n p_i/P in `weights`; takes what is due at the end of each pass; the visits."""
@@ -136,7 +158,7 @@ def sweep(
     theta, visits, passes, witness, n = state.theta, state.visits, state.passes, state.witness, state.n
     for i in order:
         if visits[0] % n == 0:
-            state.rate[0] = state.step / float(passes[0] + 1) ** state.decay
+            rated(state)
         settle(visits[0], asked, reads_into(data, i, asked), state)
         argmax_into(data, theta, i, witness)
         follow(slope_into(data, i, witness, indices, values), weights[i], indices, values, state)
@@ -145,7 +167,9 @@ def sweep(
         if visits[0] % n == 0:
             settle(visits[0], np.arange(len(theta)), len(theta), state)
             passes[0] += 1
-            state.average[:] += 2.0 / float(passes[0] + 1) * (theta - state.average)
+            share = 2.0 / float(passes[0] + 1)
+            for j in range(len(theta)):
+                state.average[j] += share * (theta[j] - state.average[j])
     return visits[0]
 
 
@@ -193,11 +217,11 @@ class AdaGrad(Solver):
         """From the minimiser of r: w = b = 0, v uniform or 1."""
         oracle, regularizer = formulation.oracle(problem), formulation.regularizer(problem)
         theta = regularizer.argmin(np.zeros(oracle.dim)) + 0.0
-        squares, gradient, average = np.zeros((3, oracle.dim))
+        squares, logs, gradient, average = np.zeros((4, oracle.dim))
         since, visits, passes = (np.zeros(size, np.int64) for size in (oracle.dim, 1, 1))
         prices = formulation.prices(problem).floats()
         terms, n = split(regularizer.shape(oracle.dim), 1 / float(prices.sum())), int(np.count_nonzero(prices))
-        begun = theta, squares, since, gradient, np.zeros(oracle.width, np.int64), visits, average, passes
+        begun = theta, squares, since, logs, gradient, np.zeros(oracle.width, np.int64), visits, average, passes
         return State(*begun, *terms, np.zeros(1), n, float(self.step), float(self.decay), float(self.delta))
 
     def report(self, state: State) -> Floats:
@@ -215,13 +239,13 @@ def prepared(kernel: Kernel, weights: Floats, state: State, compiled: bool) -> C
     reads, widest = (kernel.reads_into, kernel.widest) if kernel.reads_into else (everything, dim)
     kernel = kernel._replace(reads_into=reads)
     desk = Desk(np.arange(widest), np.empty(kernel.most, np.int64), np.empty(kernel.most))
-    steps, swept = (settle, follow, promptly, separated, projected), sweep
+    steps, swept = (rated, settle, follow, promptly, separated, projected), sweep
     if compiled:
-        kernel, build = machine.entirely(kernel), machine.compiled_function
+        build, kernel = machine.compiled_function, machine.sealed(kernel, "argmax_into", "slope_into", "reads_into")
         some, floats = desk.asked, state.theta
         apart, onto = build(separated, (floats,) * 6, "floats"), build(projected, (floats,) * 2, "floats")
         wait, go = build(settle, (1, some, 1, state), "void"), build(follow, (1, 1.0, some, floats, state), "void")
-        steps = wait, go, build(promptly, (apart, onto, state), "void"), apart, onto
+        steps = build(rated, (state,), "void"), wait, go, build(promptly, (apart, onto, state), "void"), apart, onto
         functions = kernel.argmax_into, kernel.slope_into, kernel.reads_into
         swept = build(sweep, (*functions, *steps, kernel.data, some, weights, desk, state), "int64")
     functions = kernel.argmax_into, kernel.slope_into, kernel.reads_into

@@ -44,11 +44,13 @@ from workbench.errors import BadInput
 from workbench.objectives.regularizers import projected
 from workbench.solvers import _dual_block as loops
 from workbench.solvers import _loose
-from workbench.solvers._common import misfit_of_ridge
+from workbench.solvers._common import Late, misfit_of_ridge, never
 from workbench.solvers._dual_block import Desk, Point, Pool
 from workbench.solvers._loose import Loose
 
 FACTOR = 2  # by which the pool outgrows what it holds
+FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
+PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -152,27 +154,30 @@ class DualBlock(Solver):
         """visit(order): as many passes over the oracle as `order` is long, n visits each."""
         return partial(self.advance, prepared(kernel, prices, state, compiled), prices, state)
 
-    def advance(self, tools: Loops, prices: Floats, state: State, order: Ints) -> None:
-        """Visit the samples of `order`, one pass at a time."""
+    def advance(self, tools: Loops, prices: Floats, state: State, order: Ints, late: Late = never) -> None:
+        """Visit the samples of `order`, one pass at a time; when `late`, the pass ends where it is, its gap unknown."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
             again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]
-            self.turn(tools, prices, state, np.array([piece, *again]))
+            self.turn(tools, prices, state, np.array([piece, *again]), late)
             state.passes += 1
             if state.passes % self.period == 0:
                 moved(tools, state, self.patience)
 
-    def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints) -> None:
-        """One pass and its cached sweeps."""
-        mark = np.zeros(4)
+    def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints, late: Late = never) -> None:
+        """One pass and its cached sweeps; `late` is asked PIECES times in each."""
+        visits = orders.shape[1] if late is never else orders.shape[1] // PIECES + 1
+        mark = np.array([0.0, 0.0, np.inf, 0.0, visits])
         while True:
             constants = self.worth, self.steps, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             functions = tools.argmax_into, tools.slope_into, tools.insert, tools.sweep, tools.plane
             ties = tools.retie, tools.projected
-            if tools.turn(*functions, *ties, tools.data, orders, *constants, *place):
+            said = tools.turn(*functions, *ties, tools.data, orders, *constants, *place)
+            if said == DONE or (said == VISITED and late()):
                 break
-            moved(tools, state, self.patience)
+            if said == FULL:
+                moved(tools, state, self.patience)
         state.gap = float(mark[2])
 
 
@@ -207,12 +212,12 @@ class CachedBlocks:
         self.tools = prepared(kernel, prices, state, machine.available() and bool(kernel.data))
         self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
 
-    def advance(self) -> None:
+    def advance(self, late: Late = never) -> None:
         state = self.state
         if len(state.loose.x):
             _loose.recentre(state.loose)
             self.tools.retie(self.tools.projected, state.loose)
-        self.method.advance(self.tools, self.prices, state, self.rng.permutation(self.samples))
+        self.method.advance(self.tools, self.prices, state, self.rng.permutation(self.samples), late)
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
@@ -300,10 +305,8 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     if not compiled:
         plain = loops.insert, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
-    kernel = machine.nested(kernel)
-    build, data, i = machine.compiled_function, kernel.data, 0
-    entries, value = machine.entry_types(kernel)
-    slope, argmax = machine.compiled(kernel.slope_into, entries), machine.compiled(kernel.argmax_into, value)
+    kernel = machine.sealed(kernel, "argmax_into", "slope_into")
+    build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
     order, loose, functions = np.empty(1, np.int64), state.loose, (argmax, slope, insert)

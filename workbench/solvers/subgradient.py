@@ -105,7 +105,7 @@ class Subgradient(Solver):
         told = kernel.reads_into is not None and self.batch == 1 and kernel.widest < len(state.w)
         asked = np.arange(kernel.widest if told else len(state.w))
         kernel = kernel._replace(slope_into=None, reads_into=kernel.reads_into if told else everything)
-        kernel = machine.entirely(kernel) if compiled else kernel
+        kernel = machine.sealed(kernel, "argmax_into", "add_slope", "reads_into") if compiled else kernel
         functions, swept = (kernel.argmax_into, kernel.add_slope, kernel.reads_into), sweep
         if compiled:
             place = kernel.data, asked, prices, asked, state

@@ -14,6 +14,7 @@ Whatever a route finds, the bounds alone say what the outcome proves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from workbench.arithmetic.arrays import summed
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
 from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Labelled
-from workbench.errors import BackendFailed, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
 from workbench.proofs.door import AnyBounds
@@ -34,6 +35,7 @@ from workbench.solving.cutting_planes import generate
 from workbench.solving.factored import factored
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
+from workbench.solving.masters.needs import demanded, fewer
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
@@ -92,6 +94,11 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss, shards=shards)
     kind, chosen = choose(bounds, family.n_groups, request.master, request.backend, shards is not None)
+    told = ""
+    if kind == "gram" and request.groups is None and not family.hard and (few := fewer(bounds, groups)) < groups:
+        told = f", {few} groups for want of memory"
+        family = Family(bounds, few, caution=caution * bounds.oracle.least_loss, shards=shards)
+    demanded(kind, bounds, family.n_groups)
     if kind in ("dual-block", "shards"):
         return by_passes(bounds, family, request, journal, shards if kind == "shards" else None)
     compiling = Clock()
@@ -106,7 +113,22 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
     elif len(bounds.regularizer.free):
         held = family.truths()
     state = generate(family, master, request, held, journal)
-    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)), kind, *spent)
+    from_truths(family, state)
+    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)) + told, kind, *spent)
+
+
+def from_truths(family: Family, state: Progress) -> None:
+    """Both ends of a run that a limit ended before its first master did: F at the start, all weight on the truths."""
+    if np.isfinite(state.lower) or not state.history:
+        return
+    ids = np.concatenate(family.truths())
+    prices = family.bounds.prices.floats()[family.cuts.samples[ids]]
+    weights = summed(ids, np.zeros(len(ids)) if family.hard else prices, len(family.cuts))
+    state.lower, state.weights = family.lower(weights, None), weights
+    if np.isinf(state.upper):
+        state.upper = family.bounds.upper(state.theta)
+    ends = {"upper": state.upper, "lower": state.lower}
+    state.history[-1] |= ends | {"gap": family.gap(state.upper, state.lower)}
 
 
 def by_passes(
@@ -123,7 +145,11 @@ def by_passes(
     names = [kind]
     if not (journal and journal.entries):
         passes.run(clock)
-    while journal or not (passes.reached or clock.left <= 0):
+    while journal or not (passes.reached or passes.late or clock.left <= 0):
+        if why := crowded(family, passes):
+            state = alone(passes, clock, request.time_limit is not None)
+            state.said = why
+            return Outcome(state, passes.cuts, ", then ".join(map(named, names)), kind, *spent)
         held, warm, progress = passes.handed()
         master = make_master("dual-block", family, None)
         rest = request if request.time_limit is None else request.within(max(clock.left, 1e-3))
@@ -140,6 +166,25 @@ def by_passes(
         passes.patient = 2 * passes.ascent.passes
         passes.run(clock)
     return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), kind, *spent)
+
+
+def crowded(family: Family, passes: Passes) -> str:
+    """Why no rounds can follow the passes: the sentence on the memory of their master; "" where there is room."""
+    try:
+        demanded("gram" if family.hard else "ascent", family.bounds, int(np.count_nonzero(passes.duals[2])))
+    except OutOfMemory as lacking:
+        return f"only passes: {lacking}"
+    return ""
+
+
+def alone(passes: Passes, clock: Clock, limited: bool) -> Progress:
+    """Passes in place of rounds: to the gap, to the time limit, or, without one, until more gain too little."""
+    while not (passes.reached or passes.late or clock.left <= 0):
+        before, passes.patient = passes.gap, 2 * passes.ascent.passes
+        passes.run(clock)
+        if not limited and not passes.gap < 0.5 * before:
+            return replace(passes.ended(), status="stalled")
+    return passes.ended()
 
 
 def labels_of(bounds: Bounds) -> float:

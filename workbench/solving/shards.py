@@ -40,6 +40,7 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability
 from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
+from workbench.solvers._common import Late, never
 from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
 from workbench.solving import abroad
 from workbench.solving.request import Request
@@ -170,7 +171,7 @@ class ShardAscent:
         """θ = −Σ β_r a_r/μ."""
         return -(self.cuts.slopes.T @ weights) / self.curvature
 
-    def advance(self) -> None:
+    def advance(self, late: Late = never) -> None:
         """One pass of every worker over its shard, and the driver's step in the span of their moves and its own."""
         replies = self.shards.ask([self.question(k) for k in range(len(self.shards.parts))])
         taken = [self.accepted(k, reply) for k, reply in enumerate(replies)]

@@ -163,7 +163,8 @@ def prepared(
 ) -> tuple[Callable[..., None], Kernel]:
     """The sweep and the kernel, compiled."""
     samples, witnesses, steps = np.empty(1, np.int64), np.empty((1, width), np.int64), np.empty((1, 2))
-    arguments, kernel = (samples, prices, witnesses, steps, state), machine.compiled_kernel(kernel)
+    arguments = samples, prices, witnesses, steps, state
+    kernel = machine.sealed(kernel, "argmax_into", "add_slope")
     return machine.compiled_sweep(sweep, kernel, arguments), kernel
 
 

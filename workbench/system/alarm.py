@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -83,6 +84,31 @@ class Outside:
 SET: list[alarm] = []
 outside = Outside()
 OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__)}
+
+
+@contextmanager
+def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Iterator[None]:
+    """`alarm` by the seconds that this process's processor works; such alarms do not nest."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise raised
+
+    def quiet(dropped: Any) -> None:
+        if not isinstance(dropped.exc_value, raised):
+            hook(dropped)
+
+    handler, hook = signal.signal(signal.SIGPROF, ring), sys.unraisablehook
+    sys.unraisablehook = quiet
+    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+        sys.unraisablehook = hook
 
 
 def wait() -> None:

@@ -14,7 +14,7 @@ from chance.certificates import certificates
 from workbench.proofs.checker import contracts
 from workbench.proofs.checker.contracts import Formulation, Labelled, Proof, Registered, Structure
 from workbench.proofs.checker.formulations import completed as completing
-from workbench.proofs.checker.formulations._errors import FACTORINGS, Errors, labelled
+from workbench.proofs.checker.formulations._errors import FACTORINGS, INPUTS, Errors, labelled
 from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.formulations.costs import Costs
 from workbench.proofs.checker.kinds import cuts
@@ -275,7 +275,7 @@ class Labels:
 def test_every_factoring_numbers_its_classes():
     for k in (2, 3, 4, 5, 6):
         pairs = [(a, b) for a in range(k) for b in range(k) if a != b]
-        for factoring in FACTORINGS[:-1]:
+        for factoring in FACTORINGS[: -len(INPUTS)]:
             errors = Errors(Labels(k), factoring)
             found = [int(errors.table[pair]) for pair in pairs]
             assert sorted(set(found)) == list(range(errors.m)), (factoring, k)
@@ -307,6 +307,13 @@ def test_the_class_of_an_input_is_its_greatest_column():
         assert errors.m == p
         assert errors.group.tolist() == dense.argmax(axis=1).tolist(), p
         assert errors.at(np.array([3, 5])).tolist() == [[-1, int(errors.group[3])], [-1, int(errors.group[5])]]
+        assert Errors(structure, "input-smallest").group.tolist() == dense.argmin(axis=1).tolist(), p
+        both = Errors(structure, "input-true")
+        assert both.m == 2 * p
+        assert both.at(np.array([3]))[0, 1] == 2 * errors.group[3]  # the true label is 0
+        counted, bits = Errors(structure, "input-count"), [0, 1, 2, 2, 3]
+        assert counted.m == bits[p] + 1
+        assert counted.group.tolist() == [bits[count] for count in (dense != 0).sum(axis=1)]
         assert not Errors(structure, "true").group.any()
 
 

@@ -35,8 +35,9 @@ BASE = NORMAL | {"factoring": "constant", "counts": "baseline", "baseline": [0.7
 SLACK = {"lam": 1, "rescaling": "slack", "declare": "compact"}
 INTERCEPT = {"lam": 0.5, "rescaling": "margin", "declare": "cuts", "intercept": True}
 ALL = tuple(data.STRUCTURES)
-FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured", "multilabel")
-FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input")
+FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured", "multilabel", "views")
+FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input",
+              "input-smallest", "input-count", "input-true")  # fmt: skip
 SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("soft-margin", ALL, {"lam": 0.75, "rescaling": "margin", "declare": "cuts"}),
     ("soft-margin", ("multiclass", "chain", "linear", "structured", "multilabel"), SLACK),
@@ -46,9 +47,10 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "hinge"}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "squared"}),
     ("weighted-risk", ("linear",), {"lam": 0.25, "loss": "logistic"}),
-    ("completed-ssvm", ("motif", "multiclass"), {"C": 3.0, "states": None, "kept": None}),
+    ("completed-ssvm", ("motif", "multiclass", "views"), {"C": 3.0, "states": None, "kept": None}),
     ("crf", (*FIRST, "tree", "flow"), {"lam": 0.3}),
-    ("self-paced", ("multiclass", "linear", "matching", "motif", "structured", "multilabel"), {"C": 3.0, "K": 2.0}),
+    ("self-paced", ("multiclass", "linear", "matching", "motif", "structured", "multilabel", "views"),
+     {"C": 3.0, "K": 2.0}),
     *(("simplex-cost-learning", ("multiclass", "chain"), COSTLY | {"factoring": each}) for each in FACTORINGS),
     *(("fixed-cost", ("multiclass", "chain"), FIXED | {"factoring": each}) for each in FACTORINGS),
     ("fixed-cost", ("multiclass",), FIXED | {"factoring": "constant", "v": [0.3], "parts": 3, "left_out": 1}),

@@ -158,7 +158,14 @@ def structured(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     return found | {"source": np.frombuffer(b"text", np.uint8), "names": np.frombuffer(b"a\nb", np.uint8)}
 
 
+def views(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
+    n, k, p, counts = 4, 3, 2, rng.integers(1, 4, 4)
+    found = sparse(rng, int(counts.sum()), p) | {"n_inputs": np.array(p), "classes": np.arange(k) * 2}
+    found |= {"offsets": ends(*counts), "labels": rng.integers(0, k, n), "states": rng.integers(0, counts)}
+    return found | {"weights": weights(rng, n)}
+
+
 STRUCTURES = {
     each.__name__: each
-    for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured, multilabel)
+    for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured, multilabel, views)
 }

@@ -116,7 +116,7 @@ def array_of_another_certificate(rng: Any, f: Forgery) -> None:
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "rescaling": ("margin", "slack"),
     "loss": ("hinge", "squared", "logistic"),
-    "factoring": ("ordered", "unordered", "true", "predicted", "constant", "input"),
+    "factoring": ("ordered", "unordered", "true", "predicted", "constant", "input", "input-true"),
     "counts": ("none", "total", "logical", "logical-max", "expected", "baseline"),
     "declare": ("cuts", "compact"),
 }

@@ -43,6 +43,9 @@ class CostProgram(Program):
             "predicted": k,
             "constant": 1,
             "input": data.p,
+            "input-smallest": data.p,
+            "input-count": data.p.bit_length() + 1,
+            "input-true": data.p * k,
         }
         self.m = sizes[settings["factoring"]]
         self.fixed = name == "fixed-cost"
@@ -66,9 +69,13 @@ class CostProgram(Program):
     def error_classes(self, row, label):
         """The class of each error y′ at a place, by y′."""
         k, factoring = self.k, self.settings["factoring"]
-        if factoring == "input":
+        if factoring in ("input", "input-true"):
             column = max(range(self.data.p), key=lambda j: (row.get(j, 0), -j))
-            return [column] * k
+            return [column if factoring == "input" else column * k + label] * k
+        if factoring == "input-smallest":
+            return [min(range(self.data.p), key=lambda j: (row.get(j, 0), j))] * k
+        if factoring == "input-count":
+            return [sum(x != 0 for x in row.values()).bit_length()] * k
         pairs = [(a, b) for a in range(k) for b in range(k) if (a != b if factoring == "ordered" else a < b)]
         place = {pair: S for S, pair in enumerate(pairs)}
         pick = {

@@ -10,7 +10,7 @@ from .dyads import Dyads
 from .files import Unknown, is_number, need
 from .networks import Flow, Graph, Structured, Tree
 from .reader import Reader
-from .structures import Chain, Linear, Matching, Motif, Multiclass, Multilabel, value
+from .structures import Chain, Linear, Matching, Motif, Multiclass, Multilabel, Views, value
 
 INF = math.inf
 NAMES = {
@@ -40,13 +40,16 @@ STRUCTURES = {
     "graph": Graph,
     "structured": Structured,
     "dyads": Dyads,
+    "views": Views,
 }
+HIDING = ("motif", "views")  # structures with hidden states
 COSTS = ("fixed-cost", "simplex-cost-learning", "normalized-cost-learning")
+INPUTS = ("input", "input-smallest", "input-count", "input-true")
 WORDS = {
     "rescaling": ("margin", "slack"),
     "declare": ("cuts", "compact"),
     "loss": ("hinge", "squared", "logistic"),
-    "factoring": ("ordered", "unordered", "true", "predicted", "constant", "input"),
+    "factoring": ("ordered", "unordered", "true", "predicted", "constant", *INPUTS),
     "counts": ("none", "total", "logical", "logical-max", "expected", "baseline"),
 }
 
@@ -101,7 +104,7 @@ class Program:
         self.states = settings.get("states")
         states = self.check_states(output)
         read = Reader(arrays)
-        more = (states, name == "self-paced") if output == "motif" else ()
+        more = (states, name == "self-paced") if output in HIDING else ()
         self.data = STRUCTURES[output](read, *more)
         read.end()
         self.n, self.size = self.data.n, self.data.dim
@@ -112,7 +115,7 @@ class Program:
     def check_states(self, output):
         if self.states is None:
             return None
-        need(output == "motif", "states are for motif only")
+        need(output in HIDING, "states are for motif and views only")
         need(
             isinstance(self.states, list) and all(is_whole(h) and abs(h) < 1 << 53 for h in self.states),
             "states are no whole numbers",
@@ -125,10 +128,6 @@ class Program:
         labels = self.name in (*COSTS, INTERCEPTS)
         need(
             not labels or output in ("multiclass", "dyads", "chain"), f"{self.name} is for multiclass, dyads and chain"
-        )
-        need(
-            self.name != "perceptron" or output not in ("tree", "flow", "graph"),
-            "perceptron has no such runner-up",
         )
         need(self.name == "soft-margin" or output != "graph", "graph is for soft-margin only")
         if output == "graph" and self.data.oracle not in ("exact", "enclosed"):

@@ -423,7 +423,10 @@ class Motif(Structure):
         self.m = read.whole("length", (), 1)
         lengths = read.whole("lengths", (None,), self.m)
         self.n, m = len(lengths), self.m
-        letters = read.whole("letters", (sum(lengths),), 0, 3, "|u1")
+        codes = read.whole("alphabet", (None,), 0, 255, "|u1") if "alphabet" in read.arrays else [0, 1, 2, 3]
+        need(len(set(codes)) == len(codes) >= 2, "the alphabet has a letter twice")
+        self.q = len(codes)
+        letters = read.whole("letters", (sum(lengths),), 0, self.q - 1, "|u1")
         ends = list(itertools.accumulate(lengths, initial=0))
         self.letters = [letters[a:b] for a, b in itertools.pairwise(ends)]
         labels = read.whole("labels", (self.n,), 0, 1)
@@ -444,7 +447,7 @@ class Motif(Structure):
         need(hideable or not self.hidden, "a position is hidden")
         self.true = list(zip(labels, positions, strict=True))
         self.weights = read.weights(self.n)
-        self.dim = 4 * m + 4
+        self.dim = self.q * (m + 1)
 
     def truth(self, i):
         return self.true[i]
@@ -461,9 +464,56 @@ class Motif(Structure):
     def features(self, i, z):
         found, (y, h) = {}, z
         for t, letter in enumerate(self.letters[i]):
-            place = 4 * (t - h if y and h <= t < h + self.m else self.m) + letter
+            place = self.q * (t - h if y and h <= t < h + self.m else self.m) + letter
             found[place] = found.get(place, 0) + Fraction(1)
         return found
+
+    def loss(self, i, z):
+        return Fraction(z[0] != self.true[i][0])
+
+
+class Views(Structure):
+    width = 2
+
+    def __init__(self, read, states=None, hideable=False):
+        self.k = read.classes()
+        offsets = read.whole("offsets", (None,), 0)
+        need(len(offsets) >= 2 and offsets[0] == 0, "offsets have wrong ends")
+        need(all(a < b for a, b in itertools.pairwise(offsets)), "offsets do not rise")
+        self.p, rows = read.rows("n_inputs", offsets[-1])
+        self.n, self.dim = len(offsets) - 1, self.k * self.p
+        self.views = [rows[a:b] for a, b in itertools.pairwise(offsets)]
+        labels = read.whole("labels", (self.n,), 0, self.k - 1)
+        given = read.whole("states", (self.n,), -1)
+        for i, (views, state) in enumerate(zip(self.views, given, strict=True)):
+            need(state < len(views) and (state >= 0 or len(views) > 1), f"the state of sample {i} is wrong")
+        if states is not None:
+            need(len(states) == self.n, "there are not as many states as samples")
+            for i, (state, known) in enumerate(zip(states, given, strict=True)):
+                fits = 0 <= state < len(self.views[i]) and known in (-1, state)
+                need(fits, f"the state of sample {i} is wrong")
+            given = states
+        self.only, self.hidden = list(given), -1 in given
+        need(hideable or not self.hidden, "a view is hidden")
+        self.true = list(zip(labels, given, strict=True))
+        self.weights = read.weights(self.n)
+
+    def truth(self, i):
+        return self.true[i]
+
+    def is_output(self, i, z):
+        inside = 0 <= z[0] < self.k and 0 <= z[1] < len(self.views[i])
+        return inside and (z[0] != self.true[i][0] or self.only[i] in (-1, z[1]))
+
+    def count(self, i):
+        return self.k * len(self.views[i])
+
+    def outputs(self, i):
+        every = itertools.product(range(self.k), range(len(self.views[i])))
+        return (z for z in every if self.is_output(i, z))
+
+    def features(self, i, z):
+        return {z[0] * self.p + j: x for j, x in self.views[i][z[1]].items()}
 
     def loss(self, i, z):
         return Fraction(z[0] != self.true[i][0])

@@ -84,6 +84,8 @@ def named(words: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], Sequence[Any
 
 def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> int:
     """Judge the learners of which the journal has no row, and print all rows; returns the exit code."""
+    from workbench.judging.learners import left_out
+
     data, form, origin, chosen, (gap, judging) = named(words)
     page = None if words["report"] is None else terminal.usable_file(words["report"], "--report")
     folder = journal and journal.run
@@ -96,6 +98,8 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
             facts["certificate"] = None if folder is None else terminal.shown_path(path)
         rows: list[dict[str, Any]] = [line.numbers["row"] for line in journal.of("row")] if journal else []
         record: dict[str, Any] = {"reference": facts, "learners": rows}
+        if words["learners"] is None and (others := left_out(form, data)):
+            record["left_out"] = others
         told = judging | {"gap": gap, "seeds": list(judging["seeds"])}
         kept = {"settings": all_settings(form, origin), "asked": told}
         show = None if as_json else Verdicts(facts, [each.name for each in chosen], len(judging["seeds"]))
@@ -119,6 +123,8 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
         if page is not None and record["learners"]:
             write_report(place / "crosscheck.json", page)
     if show:
+        for name, why in record.get("left_out", {}).items():
+            click.echo(f"  {name} is left out: {why}")
         click.echo()
     else:
         terminal.emit(record)

@@ -168,15 +168,18 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
     """Predict and print outputs in the problem's own words, and their mean loss if the true outputs are known."""
     import numpy as np
 
-    from workbench.contracts import SmoothForm
+    from workbench.contracts import Latent, SmoothForm
 
     with terminal.stdout_kept():
         problem = placed(certificate, problem)
         theta = weights_for(certificate, problem, data)
         every = np.arange(problem.n_samples)
         form = certificate.formulation
-        view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
-        outputs = view.decode(theta, every)
+        if isinstance(problem, Latent):  # the states in the certificate are those of the samples learned from
+            outputs = problem.argmax(theta, every, augment=False)
+        else:
+            view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
+            outputs = view.decode(theta, every)
         loss = float(problem.loss(every, outputs).mean()) if labelled else None
         named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
     if as_json:
@@ -198,6 +201,8 @@ def placed(certificate: Any, problem: Any) -> Any:
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:
     """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
+    from workbench.outputs.motif import Motif
+
     held = certificate.problem
     if hasattr(problem, "renamed") and hasattr(held, "complete"):
         return problem.renamed(held, certificate.theta)
@@ -205,6 +210,10 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
         raise BadInput(
             f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
             f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
+        )
+    if isinstance(held, Motif) and problem.alphabet != held.alphabet:
+        raise BadInput(
+            f"{data} holds {problem.alphabet}, the weights are about {held.alphabet}; give sequences of that."
         )
     parts = [[*each.columns, *each.classes.tolist()] for each in (problem, held) if named(each)]
     if len(parts) == 2 and parts[0] != parts[1]:

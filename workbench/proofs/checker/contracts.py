@@ -135,6 +135,10 @@ class Structure(Registered):
     def usable(self) -> None:
         """`Malformed` unless every true output is known."""
 
+    def completed(self, states: Array) -> Structure:
+        """The same with these hidden states (n,) as the true ones; `Malformed` where a structure has none."""
+        raise Malformed(f"completed-ssvm has no states for {self.name}")
+
     def revealed(self) -> Structure | None:
         """The same with a candidate for the truth, an output of zero loss, where that is hidden; None if it is not."""
 

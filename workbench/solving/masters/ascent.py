@@ -168,7 +168,9 @@ def sweep(
                         z = pull[j] - push[j]
                         theta[j] = max(np.sign(z) * max(abs(z) - absolute[j], 0.0) / metric[j], floor[j])
             if loose:
-                theta[simplex] = projected((pull[simplex] - push[simplex]) / metric[simplex], metric[simplex])
+                shares = projected((pull[simplex] - push[simplex]) / metric[simplex], metric[simplex])
+                for k in range(len(simplex)):
+                    theta[simplex[k]] = shares[k]
         if gap <= target:
             break
     return gap

@@ -21,6 +21,7 @@ from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
+from workbench.solvers._common import Late, never
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
@@ -46,7 +47,9 @@ class Ascent(Protocol):
     risk: float
     peak: float
 
-    def advance(self) -> None: ...
+    def advance(self, late: Late) -> None:
+        """A pass; one that turns `late` may end before all samples are visited, with the gap ∞ or of less visits."""
+        ...
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
         """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
@@ -86,6 +89,7 @@ class Passes:
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         self.patient, self.raises = PATIENT, RAISES
+        self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
@@ -128,15 +132,19 @@ class Passes:
         while True:
             began = clock.seconds
             with clock.ends_with_memory():
-                self.ascent.advance()
+                self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
                 self.average()
                 if self.checkpoints.due:
                     self.checkpoint(clock)
-            self.estimates.append((self.ascent.passes, self.estimate()))
-            ending = self.stands() or clock.left <= slowest
-            if self.estimates[-1][1] <= self.trusted or self.ascent.passes >= look or ending:
-                look = max(look, LOOKS * self.ascent.passes)
+            estimate = self.estimate()
+            if np.isfinite(estimate):  # that of a pass which the clock cut short is not
+                self.estimates.append((self.ascent.passes, estimate))
+            self.late = clock.left <= slowest
+            ending = self.late or self.stands()
+            if estimate <= self.trusted or self.ascent.passes >= look or ending:
+                look, looked = max(look, LOOKS * self.ascent.passes), clock.seconds
                 self.certify(clock)
+                self.looking = max(self.looking, clock.seconds - looked)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
                 self.checkpoint(clock)
@@ -177,7 +185,7 @@ class Passes:
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
-        if self.gap > self.wanted and np.isfinite(self.gap):
+        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates:
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)

@@ -15,18 +15,19 @@ from workbench.proofs.checker.contracts import Labelled, Structure
 from workbench.proofs.checker.faults import Malformed
 from workbench.proofs.checker.whole import Array, Whole, grouped, joined
 
-FACTORINGS = ("unordered", "ordered", "true", "predicted", "constant", "input")
+INPUTS = ("input", "input-smallest", "input-count", "input-true")  # classes that depend on the place's row of X
+FACTORINGS = ("unordered", "ordered", "true", "predicted", "constant", *INPUTS)
 
 
 class Errors:
     """The classes of a factoring: `table` (groups, k, k) says which, −1 on the diagonal; `group` (N,) which holds at
     a place.
 
-    For `input` there is one table and the class is the group itself.
+    For `input…` there is one table and the class is the group itself, of `input-true` a pair of group and true label.
     """
 
     def __init__(self, structure: Structure, factoring: str):
-        k, self.structure, self.by_input = structure.k, structure, factoring == "input"
+        k, self.structure, self.factoring = structure.k, structure, factoring
         label, other = np.indices((k, k))
         low, high = np.minimum(label, other), np.maximum(label, other)
         self.table, self.m = {
@@ -35,28 +36,37 @@ class Errors:
             "true": (label, k),
             "predicted": (other, k),
             "constant": (label * 0, 1),
-            "input": (label, structure.p),  # not asked
+            "input": (label, structure.p),  # tables of inputs are not asked
+            "input-smallest": (label, structure.p),
+            "input-count": (label, structure.p.bit_length() + 1),
+            "input-true": (label, structure.p * k),
         }[factoring]
 
     @cached_property
     def group(self) -> Array:
-        """(N,) for `input`: the least column at which the place's row is greatest."""
+        """(N,) the least column at which the row is greatest, or smallest; or the bits of its number of nonzeros."""
         X, found = self.structure.X, np.zeros(len(self.structure.labels), np.int64)
-        if self.by_input:
-            for t in range(len(found)):
-                row = slice(X.indptr[t], X.indptr[t + 1])
-                columns = X.indices[row].tolist()
-                first = next((j for j, column in enumerate(columns) if j != column), len(columns))  # not stored
-                zero = [(0, first)] if first < X.columns else []
-                found[t] = min([*zip(-X.values[row], columns, strict=True), *zero])[1]
+        if self.factoring not in INPUTS:
+            return found
+        sign = 1 if self.factoring == "input-smallest" else -1
+        for t in range(len(found)):
+            row = slice(X.indptr[t], X.indptr[t + 1])
+            columns, values = X.indices[row].tolist(), X.values[row]
+            first = next((j for j, column in enumerate(columns) if j != column), len(columns))  # not stored
+            zero = [(0, first)] if first < X.columns else []
+            count = int((values != 0).sum()).bit_length()
+            by_count = self.factoring == "input-count"
+            found[t] = count if by_count else min([*zip(sign * values, columns, strict=True), *zero])[1]
         return found
 
     def at(self, places: Array) -> Array:
         """(P, k) the class of every label at these places, −1 for the true one."""
         truth = self.structure.labels[places]
-        classes = (
-            np.repeat(self.group[places][:, None], self.structure.k, axis=1) if self.by_input else self.table[truth]
-        )
+        classes = self.table[truth]
+        if self.factoring in INPUTS:
+            own = self.group[places]
+            own = own * self.structure.k + truth if self.factoring == "input-true" else own
+            classes = np.repeat(own[:, None], self.structure.k, axis=1)
         return np.where(np.arange(self.structure.k) == truth[:, None], -1, classes)
 
     def counted(self, samples: Array, witnesses: Array) -> tuple[Array, Array, Array, Array]:

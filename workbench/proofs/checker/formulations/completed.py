@@ -44,7 +44,6 @@ class Completed(Hinge):
     def __init__(self, structure: Structure, given: Header):
         states, kept = given["states"], given["kept"]
         if states is not None:
-            demand(structure.name == "motif", f"completed-ssvm has no states for {structure.name}")
             demand(len(states) == structure.n, f"there are {len(states)} states for {structure.n} samples")
             structure = structure.completed(np.array(states, np.int64))
         super().__init__(structure, given | {"lam": 1})

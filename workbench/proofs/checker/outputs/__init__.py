@@ -12,6 +12,7 @@ from workbench.proofs.checker.outputs import (
     multilabel,
     structured,
     tree,
+    views,
 )
 
-DEFINITIONS = (chain, dyads, flow, graph, linear, matching, motif, multiclass, multilabel, structured, tree)
+DEFINITIONS = (chain, dyads, flow, graph, linear, matching, motif, multiclass, multilabel, structured, tree, views)

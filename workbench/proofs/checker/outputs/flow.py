@@ -116,7 +116,7 @@ class Flow(Structure):
         unit, found = self.X.unit * w.unit, []
         extra = objects([self.costs.values[0], -self.costs.values[1], 0]) * unit
         for i in samples.tolist():
-            rows, gains = self.gains(w, i)
+            rows, gains = self.row_scores(w, i)
             gains = gains * self.costs.unit + extra[np.where(self.place[rows] >= NODE, self.gold[rows], 2)]
             alone, table = self.following(i, rows, gains)
             found.append(alone + heaviest(np.maximum(table, 0)) - int(gains[self.gold[rows]].sum()))
@@ -125,12 +125,12 @@ class Flow(Structure):
     def rival(self, w: Whole, samples: Array) -> Whole:
         found = []
         for i in samples.tolist():
-            _, table = self.following(i, *self.gains(w, i))
+            _, table = self.following(i, *self.row_scores(w, i))
             mates = self.truth[i, : self.sizes[i]]
             found.append(heaviest_rival(table, mates) - worth(table, mates))
         return Whole(objects(found), self.X.unit * w.unit)
 
-    def gains(self, w: Whole, i: int) -> tuple[Array, Array]:
+    def row_scores(self, w: Whole, i: int) -> tuple[Array, Array]:
         """The rows of a sample, and what each scores."""
         rows = np.arange(self.first[self.starts[i]], self.first[self.starts[i + 1]])
         return rows, self.X.scores(rows, w.values[None, :]).ravel()

@@ -1,7 +1,7 @@
 """Motifs: a sample is negative, or holds a motif of m letters at one of its windows (docs/certificate-format.md §3).
 
-A window h adds s_h = Σ_j w_{4j + x_{h+j}} − w_{4m + x_{h+j}} to the score of the label −1. With s_i that of the true
-window (0 for a negative sample), the maxima over all windows are
+Over q letters a window h adds s_h = Σ_j w_{qj + x_{h+j}} − w_{qm + x_{h+j}} to the score of the label −1. With s_i that
+of the true window (0 for a negative sample), the maxima over all windows are
 
     margin  positive max(1, max s_h) − s_i,  negative max(0, 1 + max s_h)
     rival   positive max(0, max over h ≠ h_i of s_h) − s_i,  negative max s_h
@@ -28,8 +28,9 @@ class Motif(Structure):
     def __init__(self, fields: Fields):
         self.m = fields.number("length", 1)
         self.labels = fields.ints("labels", None, within=(0, 1))
-        self.n, self.dim = len(self.labels), 4 * self.m + 4
-        self.letters = fields.ints("letters", None, within=(0, 3), kind="|u1")
+        self.q = read_alphabet(fields)
+        self.n, self.dim = len(self.labels), self.q * (self.m + 1)
+        self.letters = fields.ints("letters", None, within=(0, self.q - 1), kind="|u1")
         lengths = fields.ints("lengths", self.n, within=(self.m, len(self.letters)))
         self.spans, positions = fields.ints("spans", self.n, 2), fields.ints("positions", self.n)
         self.offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -75,7 +76,7 @@ class Motif(Structure):
         j = np.tile(np.arange(self.m), len(held))
         number = np.repeat(held, self.m)
         letters = self.letters[self.offsets[samples[number]] + outputs[number, 1] + j]
-        places, ones = np.concatenate([4 * j + letters, 4 * self.m + letters]), np.ones(len(j), np.int64)
+        places, ones = np.concatenate([self.q * j + letters, self.q * self.m + letters]), np.ones(len(j), np.int64)
         return np.tile(number, 2), places, np.concatenate([ones, -ones])
 
     def loss(self, samples: Array, outputs: Array) -> Whole:
@@ -86,7 +87,8 @@ class Motif(Structure):
 
     def windows(self, w: Whole, samples: Array) -> list[tuple[int, Array, int, int]]:
         """(label, s_h of every window, s_i, the true window's number) of each sample."""
-        table = w.values[: 4 * self.m].reshape(self.m, 4) - w.values[4 * self.m :]
+        inside = self.q * self.m
+        table = w.values[:inside].reshape(self.m, self.q) - w.values[inside:]
         found = []
         for i in samples.tolist():
             first, count = self.offsets[i] + self.spans[i, 0], self.spans[i, 1] - self.spans[i, 0] + 1
@@ -114,3 +116,12 @@ class Motif(Structure):
     def magnitudes(self) -> Array:
         """Of φ without the counts that all outputs share: a window moves m letters."""
         return np.full(self.n, 2 * self.m, object)
+
+
+def read_alphabet(fields: Fields) -> int:
+    """q: the number of different letters of `alphabet`, 4 where the file has none."""
+    if not fields.has("alphabet"):
+        return 4
+    codes = fields.ints("alphabet", None, kind="|u1")
+    demand(len(set(codes.tolist())) == len(codes) >= 2, f"{fields.of}alphabet has no two letters, or one twice")
+    return len(codes)

@@ -1,0 +1,283 @@
+"""The rules of one history, each on both sides, on a line: F(θ) = 2 + θ₁ with optimum 0, a lower bound 2 and size 2."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.errors import BadInput
+from workbench.judging import verdicts
+from workbench.judging.controls import Control
+from workbench.judging.reference import reference_of
+from workbench.judging.reports import Report
+from workbench.judging.verdicts import Hearing, crosscheck, standing, unusable
+from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED
+from workbench.solvers.subgradient import Subgradient
+from workbench.solving.stochastic import run
+
+PASSES = 2.0 ** np.arange(9)
+
+
+def line(gap=1e-9, reach=np.inf):
+    """A reference without a problem; F = ∞ from `reach` on."""
+    return SimpleNamespace(
+        value=lambda theta: 2.0 + theta[0] if theta[0] < reach else np.inf,
+        excess=lambda value: (value - 2.0) / 2.0 if np.isfinite(value) else np.inf,
+        lower=2.0,
+        upper=2.5,
+        size=2.0,
+        gap=gap,
+        theta=np.zeros(2),
+    )
+
+
+def told(ends, asides=0.0):
+    """Reports after 1, 2, 4, … passes at θ = (end, aside)."""
+    rows = np.column_stack([ends, np.broadcast_to(asides, len(ends))])
+    return [Report(float(p), row) for p, row in zip(PASSES, rows, strict=False)]
+
+
+def heard(ends, asides=0.0, tolerance=1e-4, trace=None, **settings):
+    return Hearing(told(ends, asides), trace, line(**settings), tolerance)
+
+
+def controlled(monkeypatch, end, excuses):
+    asked = []
+    monkeypatch.setattr(verdicts, "control", lambda *those: asked.append(those[-1]) or Control(end, excuses))
+    return asked
+
+
+@cache
+def reference():
+    X = np.random.default_rng(6).normal(size=(20, 3))
+    return reference_of(wb.solve(wb.SoftMargin(0.1), wb.Multiclass(X, X.argmax(axis=1)), gap=1e-9))
+
+
+# ── what is measured ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_evidence_is_of_the_last_weights():
+    known = line()
+    known.theta = np.array([0.0, 1.0])
+    found = Hearing(told([5.0, 3.0, 0.4], [0.0, 0.0, 1.3]), None, known, 1e-2)
+    assert found.evidence == {
+        "upper": 2.4,
+        "reference_lower": 2.0,
+        "reference_gap": 1e-9,
+        "threshold": 1e-2,
+        "passes": 4.0,
+        "distance": pytest.approx(0.5),
+    }
+    assert found.excess == pytest.approx(0.2)
+    np.testing.assert_allclose(found.excesses, [5.0, 3.0, 0.4])
+    verdict = found.verdict(NOT_CONVERGED, "history", f"{found.far}, so far")
+    assert verdict.reason == "Its objective is 2.0e-01 (relative, 4.0e-01 absolute) above the proven optimum, so far."
+    assert (verdict.excess, verdict.absolute) == (pytest.approx(0.2), pytest.approx(0.4))
+    assert np.isnan(verdict.needed)
+
+
+def test_drift_and_bound_are_those_of_the_end():
+    trace = SimpleNamespace(drift=np.array([9.0, 8.0, 1e-9]), bound=np.array([7.0, 6.0, 5.0]))
+    found = heard([5.0, 3.0, 1.0], trace=trace)
+    assert (found.evidence["drift"], found.evidence["bound"]) == (1e-9, 5.0)
+    trace = SimpleNamespace(drift=np.array([9.0, 8.0, np.nan]), bound=np.array([7.0, 6.0, np.inf]))
+    assert not {"drift", "bound"} & set(heard([5.0, 3.0, 1.0], trace=trace).evidence)
+
+
+@pytest.mark.parametrize(("gap", "threshold"), [(1e-9, 1e-4), (1e-3, 3e-3)])
+def test_the_threshold_is_the_tolerance_or_three_gaps(gap, threshold):
+    assert heard([1.0], gap=gap).threshold == pytest.approx(threshold)
+
+
+def test_at_the_threshold_it_agrees():
+    assert heard([0.5], tolerance=0.25).near().verdict == AGREES
+    assert heard([0.4], tolerance=0.25).near().verdict == AGREES
+    assert heard([0.51], tolerance=0.25).near() is None
+
+
+# ── rules ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("key", "rule"), [("drift", "drift"), ("outside", "feasibility")])
+@pytest.mark.parametrize("times", [1.0, 1.01])
+def test_a_millionth_contradicts(monkeypatch, key, rule, times):
+    monkeypatch.setattr(verdicts, "contradicted", lambda *those: ("", {key: times * 1e-6}))
+    found = heard([1.0])
+    contradiction = found.contradicted()
+    assert found.evidence[key] == times * 1e-6
+    assert (contradiction.rule if contradiction else None) == (rule if times > 1 else None)
+
+
+def test_what_is_false_contradicts(monkeypatch):
+    monkeypatch.setattr(verdicts, "contradicted", lambda *those: ("it says so", {}))
+    assert heard([1.0]).contradicted().rule == "reported"
+    monkeypatch.setattr(verdicts, "contradicted", lambda *those: ("", {}))
+    assert heard([1.0]).contradicted() is None
+
+
+@pytest.mark.parametrize(("bound", "slow"), [(0.0099, True), (0.01, False), (0.0101, False), (np.nan, False)])
+def test_the_last_excess_is_held_against_a_hundred_rates(bound, slow):
+    trace = SimpleNamespace(drift=np.full(3, np.nan), bound=np.array([1e-9, 1e-9, bound]))
+    found = heard([500.0, 300.0, 1.0], trace=trace).too_slow()
+    assert (found is not None) == slow
+    if found:
+        assert (found.verdict, found.rule) == (DISAGREES, "rate")
+        assert "over 100 times" in found.reason
+
+
+def test_who_has_ended():
+    found = heard([9.0, 7.0, 1.0, 1.0, 1.0])
+    verdict = found.ended()
+    assert (verdict.verdict, verdict.rule, verdict.needed) == (DISAGREES, "ended", np.inf)
+    assert (verdict.evidence["ended"], verdict.evidence["limit"]) == (4.0, 1.0)
+    assert "the same from pass 4 to pass 16" in verdict.reason
+    assert heard([9.0, 7.0, 1.0, 1.0, 1.001]).ended() is None
+    assert heard([9.0, 9.0, 9.0, 9.0], reach=5.0).ended() is None
+    assert heard([9.0, 1.0, 1.0, 1.0], reach=5.0).ended() is not None
+
+
+# ── open ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_weights_that_are_not_feasible_or_alone_are_open():
+    found = heard([1.0, 9.0], reach=5.0)
+    assert (found.open().rule, found.open().reason) == ("feasibility", "Its weights are not feasible.")
+    found.evidence["violation"] = 0.25
+    assert found.open().reason == "Its weights are not feasible, a constraint is missed by 2.5e-01."
+    assert "one answer has no history" in heard([1.0]).open().reason
+    assert "has not settled" in heard([9.0, 1.0]).open().reason
+    assert heard([9.0, 9.0, 1.0], reach=5.0).open().rule == "history"
+
+
+def test_who_falls_is_told_how_far_it_is():
+    found = heard(PASSES**-0.5).open()
+    assert (found.verdict, found.rule) == (NOT_CONVERGED, "history")
+    assert found.needed == pytest.approx((1 / (2 * 1e-4)) ** 2, rel=1e-6)
+    assert found.evidence["doubling"] == pytest.approx(2**0.5)
+    assert found.evidence["power"] == pytest.approx(0.5)
+    assert found.evidence["roaming"] == pytest.approx(1.0)
+    assert found.evidence["limit"] < 1e-3
+    assert found.evidence["misfit"] == pytest.approx(0.0, abs=1e-6)
+    assert "falls like passes^-0.5; run it longer, at that rate about 2.5e+07 passes reach 1.0e-04" in found.reason
+
+
+def test_who_has_settled_is_left_to_clean_runs():
+    """On a curve to 1, and turning about the optimum, so that nothing leads there."""
+    found = heard(1.0 + 0.3 * PASSES**-1.0)
+    assert found.open() is None
+    assert found.settled
+    assert found.evidence["limit"] == pytest.approx(1.0)
+    standing_still = heard(np.where(np.arange(9) % 2, 1.0, 1.3), tolerance=0.01)
+    assert standing_still.open() is None
+    assert not standing_still.settled
+    assert standing_still.evidence["limit"] == pytest.approx(1.3)  # where it stands, whatever a curve would say
+    on_its_way = Hearing(told(np.ones(9), 3.0 - 0.1 * np.arange(9)), None, line(), 1e-4)
+    assert on_its_way.open().rule == "history"
+
+
+def trend(power, needed):
+    return Hearing.trend(SimpleNamespace(needed=needed, passes=np.array([3.0, 100.0]), threshold=1e-4), power)
+
+
+def test_a_trend_in_words():
+    assert trend(0.0, 1e3) == trend(-1.0, 1e3) == trend(np.nan, 1e3) == "is not falling yet; run it longer"
+    assert trend(0.01, 1e7) == "falls like passes^-0.01; run it longer, at that rate about 1e+07 passes reach 1.0e-04"
+    assert trend(0.5, 1e8).endswith("no budget would do")
+    assert trend(0.5, 0.99e8).endswith("reach 1.0e-04")
+
+
+# ── clean runs ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_clean_runs_are_asked_for_the_limit(monkeypatch):
+    asked = controlled(monkeypatch, 0.02, excuses=False)
+    found = heard(1.0 + 0.3 * PASSES**-1.0)
+    assert found.open() is None
+    verdict = found.stays()
+    (question,) = asked
+    assert (question.passes, question.stands, question.moves) == (256.0, False, True)
+    assert question.limit == pytest.approx(1.0)
+    assert question.tolerance == 1e-4
+    assert (verdict.verdict, verdict.rule, verdict.needed) == (DISAGREES, "settled", np.inf)
+    assert verdict.evidence["control"] == 0.02
+    assert "about 5.0e-01 above it, where clean runs with its budget end 1.0e-02 above it" in verdict.reason
+
+
+def test_clean_runs_excuse_or_are_missing(monkeypatch):
+    controlled(monkeypatch, 0.9, excuses=True)
+    found = heard(1.0 + 0.3 * PASSES**-1.0)
+    assert found.open() is None
+    excused = found.stays()
+    assert (excused.verdict, excused.rule) == (NOT_CONVERGED, "settled")
+    assert "clean runs of ours settle there, too (4.5e-01)" in excused.reason
+    controlled(monkeypatch, np.inf, excuses=True)
+    assert "no solver of ours fits" in found.stays().reason
+
+
+@pytest.mark.parametrize(("ends", "limit"), [([9, 9, 9, 0.5, 3, 2, 4], 2.0), ([9, 9, 9, 9, 1.5, 3, 2], 1.5)])
+def test_who_is_known_to_stand_is_measured_by_its_best_since_a_quarter_of_the_passes(monkeypatch, ends, limit):
+    asked = controlled(monkeypatch, 0.0, excuses=False)
+    monkeypatch.setattr(verdicts, "reference_of", lambda solution: solution)
+    history = [(each.passes, each.theta) for each in told(ends)]
+    found = standing(history, line(), 1e-4)
+    assert (found.verdict, found.rule) == (DISAGREES, "settled")
+    assert asked[0].limit == limit
+    assert asked[0].stands
+    assert standing(history, line(reach=2.5), 1e-4).verdict == NOT_CONVERGED
+    on_its_way = [(float(p), np.array([1.0, 3.0 - 0.1 * k])) for k, p in enumerate(PASSES)]
+    assert standing(on_its_way, line(), 1e-4).verdict == NOT_CONVERGED
+
+
+# ── what can be judged ────────────────────────────────────────────────────────────────────────────
+
+
+def test_weights_that_are_none():
+    good = reference().theta
+    dim = len(good)
+    assert unusable([good, good], None, reference()) is None
+    assert unusable([good * np.nan, good], None, reference()) is None  # the last ones count
+    assert "shape (2,)" in unusable([good, np.zeros(2)], None, reference()).reason
+    assert "not (9,)" in unusable([np.zeros(2), good], None, reference()).reason
+    for bad in (np.nan, np.inf):
+        some = np.where(np.arange(dim) == 1, bad, good)
+        found = unusable([good, good, some], None, reference())
+        assert (found.verdict, found.reason) == (FAILED, "1 of the 9 weights are not finite numbers.")
+    for size, broken in ((1e300, True), (-1e300, True), (verdicts.LARGEST, False)):
+        some = np.where(np.arange(dim) == 1, size, 0.0)
+        found = unusable([good, good, some], None, reference())
+        assert (found is not None) == broken
+        assert not found or "too large" in found.reason
+
+
+def test_another_objective_is_not_compared_and_another_declaration_is():
+    trace = run(Subgradient(), wb.SoftMargin(0.1), reference().problem, passes=3)
+    assert unusable(list(trace.thetas), trace.formulation, reference()) is None
+    other = run(Subgradient(), wb.SoftMargin(0.2), reference().problem, passes=3)
+    assert crosscheck(other, reference()).verdict == "not comparable"
+    assert crosscheck(trace, reference()).verdict != "not comparable"
+
+
+@pytest.mark.parametrize("tolerance", [-1e-9, np.inf, np.nan, "1e-4", None])
+def test_tolerances_that_are_none(tolerance):
+    with pytest.raises(BadInput, match="give a number of at least 0"):
+        crosscheck(reference().theta, reference(), tolerance)
+    assert crosscheck(reference().theta, reference(), 0.0).verdict == AGREES  # three gaps remain
+
+
+def test_the_default_tolerance_is_a_ten_thousandth():
+    assert crosscheck(reference().theta, reference()).evidence["threshold"] == 1e-4
+
+
+def test_a_history_is_read_in_the_order_of_passes():
+    history = verdicts.history([(4, [1.0]), (1, [[2.0, 3.0]]), (2, np.ones(3), {"gap": 1.0})])
+    assert [each.passes for each in history] == [1.0, 2.0, 4.0]
+    assert [each.theta.shape for each in history] == [(2,), (3,), (1,)]
+    assert [each.claims for each in history] == [{}, {"gap": 1.0}, {}]
+    (alone,) = verdicts.history([0.5, 1.5])
+    assert alone.theta.tolist() == [0.5, 1.5]
+    assert np.isnan(alone.passes)
+    assert crosscheck(ValueError("no\n luck"), reference()).reason == "The learner crashed: ValueError: no luck"
