@@ -62,6 +62,7 @@ release-check: $(VENV)/nightly  ## what must hold before a release, one line an 
 
 wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)
+	$(BIN)/python tests/nightly/dependencies.py
 
 clean:
 	rm -rf $(VENV) $(OUT)

@@ -22,7 +22,8 @@ import workbench as wb
 from workbench.arithmetic import machine
 from workbench.backends import BACKENDS
 from workbench.command.cli import cli
-from workbench.errors import BadInput, OutOfMemory
+from workbench.command.words import verb
+from workbench.errors import BadInput, OutOfMemory, OutOfTime
 from workbench.judging.judge import judge
 from workbench.solving import recording
 from workbench.solving.masters.master import GramMaster
@@ -39,7 +40,7 @@ if str(SUPPORT) not in sys.path:
 from reliability import entries, hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
-from reliability.runs import clouds, scaled  # noqa: E402
+from reliability.runs import CROSSCHECK, clouds, scaled  # noqa: E402
 
 # ── the campaigns ─────────────────────────────────────────────────────────────────────────────────
 
@@ -97,9 +98,24 @@ def test_damaged_files_at_every_entry(file, damage, words):
     assert said == []
 
 
-def test_a_seed_below_zero_is_one_sentence():
-    said, _ = entries.tried(["check-oracle", "toy", "--seconds", "0.1", "--seed", "-1"])
+@pytest.mark.parametrize("words", [["check-oracle", "toy", "--seed", "-1"], [*CROSSCHECK, "--seeds", "9" * 400]])
+def test_seeds_beyond_all_bounds_are_one_sentence(words):
+    said, _ = entries.tried(words)
     assert said == []
+
+
+def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time():
+    """A compiler that an alarm interrupts fails in its own cleaning up, with an error of another kind."""
+
+    @verb("A verb.")
+    def command() -> int:
+        try:
+            time.sleep(5)
+        finally:
+            raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(OutOfTime, match=r"The time limit of 0.05 s came"):
+        command.main(["--time-limit", "0.05"], standalone_mode=False)
 
 
 # ── checkpoints ───────────────────────────────────────────────────────────────────────────────────
@@ -233,8 +249,8 @@ def refuse_after(calls):
 
 
 def test_every_verb_has_both_limits():
-    for name, verb in cli.commands.items():
-        words = {word for option in verb.params for word in option.opts}
+    for name, each in cli.commands.items():
+        words = {word for option in each.params for word in option.opts}
         assert {"--time-limit", "--memory-limit"} <= words, name
 
 

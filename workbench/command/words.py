@@ -17,10 +17,10 @@ from typing import Any
 import click
 
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, OutOfTime
+from workbench.errors import BadInput, CutbenchError, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
 from workbench.system import memory
-from workbench.system.alarm import TimeIsUp
+from workbench.system.alarm import TimeIsUp, out_of_time
 from workbench.system.alarm import time_limit as ended_after
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
@@ -55,7 +55,9 @@ def timed(function: Callable[..., int]) -> Callable[..., int]:
         try:
             with ended_after(seconds):
                 return function(*words, **options)
-        except TimeIsUp:
+        except (Exception, TimeIsUp) as error:
+            if isinstance(error, CutbenchError) or not out_of_time(error):
+                raise
             raise OutOfTime(f"The time limit of {given:g} s came before the answer; raise --time-limit.") from None
 
     if own:

@@ -153,6 +153,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=SET.clear)  # timers are not inherited
 
 
+def out_of_time(error: BaseException | None) -> bool:
+    """Whether an error was raised while `TimeIsUp` was on its way, by cleaning up that the alarm cut short."""
+    while error is not None and not isinstance(error, TimeIsUp):
+        error = error.__context__
+    return error is not None
+
+
 def time_limit(seconds: float | None) -> AbstractContextManager[None]:
     """Raise `TimeIsUp` inside the block after `seconds`; None sets no limit."""
     return nullcontext() if seconds is None else alarm(seconds, TimeIsUp)

@@ -34,6 +34,7 @@ from workbench.system.alarm import TimeIsUp
 if TYPE_CHECKING:
     from workbench.system.journal import Journal
 
+MOST_SEEDS = 10**6
 VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
 
 
@@ -156,8 +157,10 @@ def budget(
     for option, value in {"passes": passes, "tolerance": tolerance, "gap": gap, "seeds": seeds}.items():
         positive(option, value)
     positive("seconds", seconds)
-    if seed < 0:
-        raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on.")
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"--seed is {seed}; a seed is a whole number from 0 on, below 2**63.")
+    if seeds > MOST_SEEDS:
+        raise BadInput(f"--seeds is {seeds}; give at most {MOST_SEEDS} runs.")
     if patience is not None and not 0 <= patience < float("inf"):
         raise BadInput(f"--patience is {patience:g}; give seconds from 0 on, such as --patience 60.")
     runs = {"passes": passes, "seeds": range(seed, seed + seeds), "seconds": seconds, "patience": patience}
