@@ -172,8 +172,8 @@ class LearnedCost(MarginRescaling):
         truth, group = self.problem.labels[places], groups[starts[:-1]]
         data = inner, table, *self.costs(), group, starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
-        told = (reads_into, inner.widest + k + learned) if inner.reads_into else ()
-        return Kernel(data, argmax_into, add_slope, slope_into, most, *told)
+        reads = reads_into if inner.reads_into else None  # pair scores may read every weight
+        return Kernel(data, argmax_into, add_slope, slope_into, most, reads, inner.widest + k + learned)
 
     def listing(self) -> Listing | None:
         """All cuts as tables; a kind is a group of inputs and a true label."""
