@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.arithmetic.rationals import ratios
-from workbench.contracts import RunnerUp, Signed
+from workbench.contracts import Clipped, RunnerUp, Signed
 from workbench.registries import registry
 from workbench.solvers import perceptron
 
@@ -40,8 +40,9 @@ def by_hand(problem, order, step, averaged):
         sample, answer = np.array([i]), np.empty((1, problem.width), np.int64)
         kernel.argmax_into(kernel.data, w, i, answer[0])
         best = problem.argmax(w, sample, augment=False)
-        scores = problem.features(np.repeat(sample, 2), np.concatenate([answer, best])) @ w
-        assert scores[0] == pytest.approx(scores[1], abs=1e-9)
+        scores = problem.features(np.repeat(sample, 3), np.concatenate([answer, best, problem.truth[sample]])) @ w
+        clipped = isinstance(problem, Clipped) and problem.outside[i]  # then the truth is a candidate, too
+        assert scores[0] == pytest.approx(max(scores[1:]) if clipped else scores[1], abs=1e-9)
         difference = problem.features(sample, problem.truth[sample]) - problem.features(sample, answer)
         w = w + step * difference.toarray()[0]
         iterates.append(w)
