@@ -27,8 +27,9 @@ def forms(lam2: float) -> dict[str, object]:
 
 
 def measure(n: int = 300, lam2: float = 0.1, accuracy: float = 1e-3) -> dict[str, np.ndarray]:
-    """method, right, total (on the test set), and least, low, median, high, greatest: the 0, 10, 50, 90, 100 % quantiles of
-    the costs Kv above 0; gap, the largest."""
+    """method, right, total (on the test set); least, low, median, high, greatest: the 0, 10, 50, 90, 100 % quantiles
+    of the costs Kv above 0; gap, the largest.
+    """
     whole = wb.load_problem("digits")(n=1797)
     problem, test = (
         wb.Multiclass(whole.X[part], whole.labels[part], classes=np.arange(10))
