@@ -259,4 +259,4 @@ def test_iterates_that_are_reported_are_averaged_again():
 
 
 def test_the_audits_are_named():
-    assert list(AUDITS) == ["oracle", "subgradient", "stationarity", "prox", "averaging", "fixed point"]
+    assert list(AUDITS) == ["oracle", "subgradient", "stationarity", "prox", "averaging", "fixed point", "flow"]
