@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 from chance.against import about, refusal, said
@@ -92,7 +93,6 @@ def missing(call, *given):
 def test_what_is_not_defined_for_a_structure_is_refused_in_words():
     for name, output, told, settings in (
         ("soft-margin of motif", None, "slack rescaling is not defined for motif", {"rescaling": "slack"}),
-        ("perceptron of linear", "tree", "the best output besides the true one is not defined for tree", {}),
         ("crf of linear", "graph", "crf is not defined for graph", {}),
         ("self-paced of linear", "graph", "self-paced is not defined for graph", {}),
         ("hard-margin of linear", "graph", "hard-margin is not defined for graph", {}),
@@ -109,11 +109,13 @@ def test_what_is_not_defined_for_a_structure_is_refused_in_words():
             found.header["problem"]["output"] = output
             found.arrays = {key: each for key, each in found.arrays.items() if not key.startswith("data_")}
             found.arrays |= {key: each for key, each in data.arrays.items() if key.startswith("data_")}
-            if name.startswith("perceptron"):
-                for key in ("theta", "samples", "weights", "witnesses"):
-                    found.arrays[key] = data.arrays[key]
             found.sign()
         assert refusal(said, found) == told, name
+
+
+def test_a_structure_of_ones_own_without_a_best_rival_is_refused_in_words():
+    mine = SimpleNamespace(name="mine")
+    assert refusal(Structure.rival, mine, None, None) == "the best output besides the true one is not defined for mine"
 
 
 def test_the_limit_of_outputs_counts_their_entries():
