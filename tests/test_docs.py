@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import supply
 import tower
 from click.testing import CliRunner
 
@@ -229,6 +230,17 @@ def test_pictures_are_small():
 def test_the_tower_is_made_from_the_list_of_wings():
     assert page("docs/architecture.md") == tower.page(), "run python tests/support/tower.py"
     assert page("docs/images/layers.svg") == tower.picture(), "run python tests/support/tower.py"
+
+
+@pytest.mark.skipif(CHECKOUT is None, reason="extras are declared in a checkout")
+def test_the_supply_page_names_every_declared_package_its_reason_and_its_extra():
+    """Versions and licences are those of the machine where the table was made; the rest follows from pyproject.toml."""
+    shown, made = (
+        [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| ")]
+        for text in (page("docs/supply_chain.md").partition(supply.BEGIN)[2].partition(supply.END)[0], supply.table())
+    )
+    assert len(shown) > 20
+    assert shown == made, "run python tests/support/supply.py"
 
 
 # ── recipes ─────────────────────────────────────────────────────────────────────────────────────────

@@ -361,6 +361,17 @@ def test_list_of_a_name_shows_settings_and_formula(cutbench):
     assert entry["settings"] == [{"key": "n", "type": "int", "default": 300}]
 
 
+@pytest.mark.skipif(not present("problem"), reason="problems come with a checkout or a wheel")
+def test_list_text_describes_files_settings_and_features(cutbench):
+    text = cutbench("list", "text").stdout
+    for part in ("label<TAB>text", "x_ij = t · (1 + log((1 + N)/(1 + N_j)))", "split=test", "cutbench predict"):
+        assert part in text
+    [entry] = json.loads(cutbench("list", "text", "--json").stdout)["entries"]
+    kinds = {each["key"]: (each["type"], each["default"]) for each in entry["settings"]}
+    assert kinds["path"] == ("str", None)
+    assert kinds["split"] == ("train|test", "train")
+
+
 def test_names_of_one_file_have_lines_of_their_own(cutbench):
     entries = json.loads(cutbench("list", "--json").stdout)["entries"]
     for kind in filter(present, KINDS):

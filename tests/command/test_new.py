@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -12,6 +13,8 @@ import workbench as wb
 from workbench.command.cli import cli
 from workbench.judging.learners import learners_named
 from workbench.registries import CHECKOUT, load_file
+
+needs_checkout = pytest.mark.skipif(CHECKOUT is None, reason="recipes stand in a checkout")
 
 
 @pytest.fixture
@@ -51,13 +54,57 @@ def test_a_new_learner_is_judged_with_its_settings(cutbench):
     assert "did you mean 'shift'" in cutbench(*words, "--learner-set", "my-sgd.shft=5", code=2).stderr
 
 
-@pytest.mark.skipif(CHECKOUT is None, reason="recipes stand in a checkout")
-@pytest.mark.parametrize("kind", ["output", "formulation", "solver", "figure"])
-def test_other_kinds_are_their_recipe_under_another_name(kind, cutbench):
-    cutbench("new", kind, "my-thing", "--out", "here")
-    module = load_file(Path("here", "my_thing.py"))
-    assert list(module.NAMES) == ["my-thing"]
-    assert getattr(module.NAMES["my-thing"], "__name__", "").endswith(("MyThing", "my_thing"))
+@pytest.fixture
+def made(cutbench):
+    """The only thing that a new file of that kind registers."""
+
+    def load(kind):
+        cutbench("new", kind, "my-thing", "--out", "here")
+        names = load_file(Path("here", "my_thing.py")).NAMES
+        assert list(names) == ["my-thing"]
+        assert getattr(names["my-thing"], "__name__", "").endswith(("MyThing", "my_thing"))
+        return names["my-thing"]
+
+    return load
+
+
+@needs_checkout
+def test_a_new_output_reaches_the_optimum_of_the_built_in_one(made):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 3)), rng.integers(0, 2, (8, 3))
+    kinds = wb.Multilabel, made("output")
+    ours, theirs = (wb.solve(wb.SoftMargin(lam=0.1), kind(X, Y), gap=1e-10) for kind in kinds)
+    assert theirs.status == "optimal"
+    assert theirs.upper == pytest.approx(ours.upper, rel=1e-9)
+
+
+@needs_checkout
+def test_a_new_formulation_is_solved_and_without_its_penalty_is_the_soft_margin(made):
+    elastic, problem = made("formulation"), wb.load_problem("iris")()
+    plain, same, more = (
+        wb.solve(each, problem, gap=1e-9) for each in (wb.SoftMargin(0.1), elastic(0.1, 0.0), elastic(0.1, 0.5))
+    )
+    assert same.upper == pytest.approx(plain.upper, rel=1e-8)
+    assert more.lower > plain.upper
+
+
+@needs_checkout
+def test_a_new_solver_comes_near_the_optimum(made):
+    problem, form = wb.load_problem("iris")(), wb.SoftMargin(1.0)
+    trace, best = wb.run(made("solver")(), form, problem, passes=300), wb.solve(form, problem)
+    assert trace.solver == "my-thing"
+    assert best.lower <= trace.upper[-1] <= 1.02 * best.upper
+
+
+@needs_checkout
+def test_a_new_figure_is_measured_and_drawn(made):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    figure = made("figure")
+    arrays = figure.measure(n=20, gap=1e-3)
+    assert (np.diff(arrays["optimum"]) > 0).all()
+    [axes] = [each for each in figure.draw(arrays).axes if each.lines]
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), arrays["optimum"])
 
 
 def test_other_kinds_and_names_are_one_sentence(cutbench):

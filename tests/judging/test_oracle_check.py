@@ -370,7 +370,12 @@ FAULTS = {
 }
 
 
-REFUSED = ("NaN", "features of two lengths", "a loss of the truth")  # as soon as the problem is built
+REFUSED = (
+    "NaN",
+    "features of two lengths",
+    "a loss of the truth",
+    "candidates without the truth",
+)  # as soon as the problem is built
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -402,3 +407,22 @@ def test_what_the_trials_saw_is_forgotten():
 def test_built_in_outputs_stand_their_trial(kind):
     problem = wb.registry("output").get(kind).tiny(np.random.default_rng(0))
     assert wb.check(problem, seconds=0.2).ok
+
+
+def test_a_slow_oracle_is_not_waited_for():
+    """One sample is left unfinished after ten times the seconds; each kind of question is asked once at least."""
+    slow = chain()
+    asked, inner = [], slow.functions.argmax
+
+    def argmax(w, x, y=None):
+        asked.append(y is None)
+        time.sleep(0.02)
+        return inner(w, x, y)
+
+    problem = wb.Structured(slow.xs, slow.objects[: slow.n_samples], features, hamming, argmax)
+    began = time.perf_counter()
+    report = wb.check(problem, seconds=0.01)
+    assert report.ok
+    assert set(asked) == {True, False}
+    assert len(asked) < 40  # all probes of a sample ask more than 80 times
+    assert time.perf_counter() - began < 30

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import re
+import sys
 import time
+import types
 from functools import cache
 from pathlib import Path
 
@@ -242,6 +245,36 @@ def test_the_dual_that_jaxopt_maximises_is_n_times_ours_at_our_optimum():
     value = (beta * (1 - Y)).sum() - ((X.T @ (Y - beta)) ** 2).sum() / (2 * l2reg)
     assert value == pytest.approx(n * found.upper, rel=1e-8)
     np.testing.assert_allclose(((Y - beta).T @ X).ravel() / l2reg, found.theta["w"], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["two", "linear"])
+def test_what_lightning_minimises_is_nc_times_ours_at_any_weights(kind, monkeypatch):
+    """The mapping of learners/lightning.py by the formula alone, so that it is tested where lightning is absent, too:
+
+    ½‖c‖² + C Σ_i (1 − y_i⟨c, x_i⟩)₊ = n C F(w of c), in which C, y and x are what the learner hands over.
+    """
+    asked = {}
+
+    class LinearSVC:
+        def __init__(self, **settings):
+            asked.update(settings)
+
+        def fit(self, X, y):
+            asked.update(X=X, y=y)
+            self.coef_ = np.random.default_rng(1).normal(size=(1, X.shape[1]))
+            return self
+
+    for name in ("lightning", "lightning.classification"):
+        module = types.ModuleType(name)
+        module.__spec__, module.LinearSVC = importlib.machinery.ModuleSpec(name, None), LinearSVC
+        monkeypatch.setitem(sys.modules, name, module)
+    formulation = SOFT if kind == "two" else WeightedRisk(0.05)
+    problem = table(kind, False)
+    w = registry("learner").get("lightning")(problem, formulation, 7, 0)
+    c = np.random.default_rng(1).normal(size=5)
+    theirs = c @ c / 2 + asked["C"] * np.maximum(1 - asked["y"] * (asked["X"] @ c), 0).sum()
+    assert (asked["loss"], asked["max_iter"]) == ("hinge", 7)
+    assert theirs == pytest.approx(60 * asked["C"] * bounds_for(formulation, problem).upper(w), rel=1e-12)
 
 
 # ── budgets, refusals, absence ────────────────────────────────────────────────────────────────────

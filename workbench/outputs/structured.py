@@ -34,7 +34,7 @@ from workbench.contracts import CutForm, Floats, Ints, Kernel, Search
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.trials import Trial
 from workbench.outputs._structured.examined import examined
-from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, shown
+from workbench.outputs._structured.functions import Function, Functions, NamedWeights, entries_of, plain, shown
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
 from workbench.outputs._structured.rowed import (
@@ -76,7 +76,7 @@ class Structured(Rowed):
     Raises
     ------
     BadInput : no samples, lengths that differ, functions that raise or return what is no number, a truth of positive
-        loss, an output that `candidates` lacks; the sentence names the function and the sample
+        loss, an output, such as the true one, that `candidates` lacks; the sentence names the function and the sample
     """
 
     def __init__(
@@ -118,14 +118,14 @@ class Structured(Rowed):
                 raise BadInput(f"The loss at sample {i} of its own true output is {loss_value}; it must be 0.")
             self.append(i, y, key_of(y), at, values, 0.0)
         if lists is not None:
-            self.list_all(lists)
+            self.list_all(lists, truths)
         elif self.functions.argmax is None:
             raise BadInput(f"There are more than {MOST_LISTED} candidates in all; give argmax(w, x, y=None).")
         self.enable()
 
     def layout(self, truth: Any, names: Iterable[Any] | None) -> tuple[dict[Any, int] | None, int]:
         """Columns by name, if features are dicts, and the number of columns, as far as they are known."""
-        first = self.functions.call("features", 0, self.xs[0], truth)
+        first = plain(self.functions.call("features", 0, self.xs[0], truth))
         if not isinstance(first, Mapping):
             return None, int(np.prod(first.shape)) if sparse.issparse(first) else int(np.size(first))
         columns = {name: k for k, name in enumerate(names or ())}
@@ -144,12 +144,14 @@ class Structured(Rowed):
             found.append([(z, key_of(z)) for z in given])
         return [[(z, key, *self.described(i, truths[i], z)) for z, key in each] for i, each in enumerate(found)]
 
-    def list_all(self, lists: list[list[Any]]) -> None:
+    def list_all(self, lists: list[list[Any]], truths: list[Any]) -> None:
         """Make the listed outputs rows, the truth first."""
         rows = []
         for i, each in enumerate(lists):
-            numbers = [i] + [self.number(i, z, key, found) for z, key, *found in each]
-            rows.append(np.array(list(dict.fromkeys(numbers))))
+            numbers = [self.number(i, z, key, found) for z, key, *found in each]
+            if not any(self.table.holds(row, *self.table.row(i), 0.0) for row in numbers):
+                raise BadInput(f"The candidates of sample {i} lack its true output {shown(truths[i])}; add it there.")
+            rows.append(np.array(list(dict.fromkeys([i, *numbers]))))
         self.listing = Listing(self.table, rows, np.arange(self.n_samples))
 
     def enable(self) -> None:
@@ -189,9 +191,13 @@ class Structured(Rowed):
         row = None if key is None else self.numbers.get((sample, key))
         if row is not None:
             return row
+        found = found or self.described(sample, self.objects[sample], output)
         if self.listing is not None and key is not None:
-            raise BadInput(f"{shown(output)} at sample {sample} is not among its candidates; add it there.")
-        return self.append(sample, output, key, *(found or self.described(sample, self.objects[sample], output)))
+            row = self.listing.like(sample, *found)  # a list where the candidate is a tuple, say
+            if row is None:
+                raise BadInput(f"{shown(output)} at sample {sample} is not among its candidates; add it there.")
+            return row
+        return self.append(sample, output, key, *found)
 
     def asked(self, samples: Ints, answers: Iterable[Any]) -> Ints:
         """The rows (m, 1) of answers of an oracle."""

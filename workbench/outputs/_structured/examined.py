@@ -65,6 +65,9 @@ def lists_truth(problem: Any, sample: int) -> tuple[str, int, str] | None:
     listed = problem.functions.call("candidates", sample, problem.xs[sample], then=some)
     if len(listed) > MOST or any(key_of(each) == truth for each in listed):
         return None
+    true = problem.objects[sample]
+    if any(problem.table.holds(sample, *problem.described(sample, true, each)) for each in listed):
+        return None  # a list where the truth is a tuple, say
     return "candidates", sample, f"The candidates of sample {sample} lack its true output; add it there."
 
 

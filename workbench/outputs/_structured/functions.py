@@ -31,20 +31,30 @@ Function = Callable[..., Any]
 READ_ONLY = "the weights are to be read only"
 
 
-class NamedWeights(dict):
-    """Weights by the names of their features, to be read only; a feature that was never seen has weight 0."""
+class Weights(dict):
+    """Weights by the names of their features; a feature that was never seen has weight 0."""
 
     def __missing__(self, name: Any) -> float:
         return 0.0
 
-    def unchanged(self, *words: Any, **more: Any) -> Any:
-        raise ValueError(READ_ONLY)
-
-    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = unchanged
-
     def score(self, features: Mapping[Any, float]) -> float:
         """⟨w, φ⟩ of a dict of features."""
         return sum(self[name] * value for name, value in features.items())
+
+
+class NamedWeights(Weights):
+    """The weights that functions are lent, to be read only; every kind of copy may be changed."""
+
+    def unchanged(self, *words: Any, **more: Any) -> Any:
+        raise ValueError(READ_ONLY)
+
+    __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = unchanged
+
+    def copy(self) -> Weights:
+        return Weights(self)
+
+    def __reduce__(self) -> tuple[type[Weights], tuple[dict[Any, float]]]:
+        return Weights, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -76,15 +86,16 @@ class Functions:
             return answer if then is None else then(answer)
         except CutbenchError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if str(error) == READ_ONLY:
                 raise BadInput(f"{name} changes the weights it is given; let it work on a copy of them.") from error
             fault = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-            raise BadInput(f"{name} stops at sample {sample} with {fault}; repair it{line_of(error)}.") from error
+            of = f" for the output {shown(words[-1])}" if name in ("features", "loss") else ""
+            raise BadInput(f"{name} stops at sample {sample}{of} with {fault}; repair it{line_of(error)}.") from error
 
     def loss_of(self, sample: int, truth: Any, output: Any) -> float:
         """ℓ as a float, or `BadInput`."""
-        value = self.call("loss", sample, truth, output)
+        value = plain(self.call("loss", sample, truth, output))
         value = value.item() if isinstance(value, np.ndarray | np.generic) and np.size(value) == 1 else value
         if not isinstance(value, Real) or not isfinite(value) or not 0 <= value <= LARGEST:
             raise BadInput(
@@ -119,7 +130,7 @@ def file_of(function: Function) -> str | None:
 
 
 def line_of(error: BaseException) -> str:
-    """`, line N of FILE` of the innermost place in a file outside this package, as far as known."""
+    """` (line N of FILE)` of the place in a file outside this package that was called, as far as known."""
     frame, place = error.__traceback__, ""
     home = str(Path(__file__).parents[2])
     while frame:
@@ -137,8 +148,14 @@ def shown(thing: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def plain(thing: Any) -> Any:
+    """The array of a tensor, without an import of its library; anything else as it is."""
+    return thing.detach().cpu().numpy() if hasattr(thing, "detach") else thing
+
+
 def entries_of(features: Any, columns: dict[Any, int] | None, dim: int, place: str) -> tuple[Ints, Floats]:
     """Columns and values of the non-zero features, or `BadInput`; `columns` maps names, up to `dim` of them."""
+    features = plain(features)
     if isinstance(features, Mapping):
         at, values = named_entries(features, columns, dim, place)
     elif sparse.issparse(features):
@@ -180,9 +197,10 @@ def named_entries(
 def numeric(values: Any, place: str) -> Floats:
     """A float copy of numbers, or `BadInput`."""
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("they are complex")
-        return np.array(values, float)
+        found = np.asarray(values)
+        if found.dtype.kind in "cUS" or values is None:
+            raise TypeError("they are complex" if found.dtype.kind == "c" else f"they are {shown(values)}")
+        return found.astype(float)
     except (TypeError, ValueError) as error:
         raise BadInput(
             f"The features {place} are no numbers ({error}); return a vector, a sparse row, or a dict of numbers."

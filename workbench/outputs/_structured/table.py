@@ -69,6 +69,11 @@ class Table:
         start, stop = self._ends.view[number : number + 2]
         return self._columns.view[start:stop], self._values.view[start:stop]
 
+    def holds(self, number: int, columns: Ints, values: Floats, loss: float) -> bool:
+        """Whether a row has these features and that loss."""
+        at, kept = self.row(number)
+        return bool(loss == self.losses[number] and np.array_equal(at, columns) and np.array_equal(kept, values))
+
     def take(self, rows: Ints) -> sparse.csr_array:
         """These rows of features, (m, dim)."""
         ends = self._ends.view
@@ -94,6 +99,10 @@ class Listing:
     def of(self, sample: int) -> Ints:
         """The rows of one sample's outputs."""
         return self.rows[self.starts[sample] : self.starts[sample + 1]]
+
+    def like(self, sample: int, columns: Ints, values: Floats, loss: float) -> int | None:
+        """The row of the sample's first output with these features and that loss."""
+        return next((row for row in self.of(sample).tolist() if self.table.holds(row, columns, values, loss)), None)
 
     def chosen(self, samples: Ints) -> tuple[Ints, Ints]:
         """Where the outputs of a batch stand in this listing, and where each sample's begin among them."""

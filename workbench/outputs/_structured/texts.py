@@ -87,7 +87,8 @@ def key_of(output: Any) -> Any:
     """What is equal for equal outputs, and hashable; None for objects that are equal only to themselves."""
     if isinstance(output, np.ndarray) and output.dtype.kind != "O":
         return output.dtype.str, output.shape, output.tobytes()
-    if type(output).__hash__ not in (None, object.__hash__) and not type(output).__module__.startswith("networkx."):
+    output = output.item() if isinstance(output, np.generic) else output
+    if by_value(output):
         try:
             hash(output)
             return type(output), output
@@ -97,3 +98,12 @@ def key_of(output: Any) -> Any:
         return written(output)
     except (NoText, TypeError, ValueError):
         return None
+
+
+def by_value(output: Any) -> bool:
+    """Whether an object's hash is of its value; that of tensors, and of most objects, is of identity."""
+    if isinstance(output, tuple | frozenset):
+        return all(map(by_value, output))
+    kind = type(output)
+    tensor = hasattr(kind, "__array__") and not isinstance(output, np.generic)
+    return kind.__hash__ not in (None, object.__hash__) and not tensor and not kind.__module__.startswith("networkx.")
