@@ -113,3 +113,17 @@ def test_variables_of_cvxpys_own_that_are_boolean():
     x = cp.Variable()
     with pytest.raises(MissingCapability, match="FiniteSet"):
         wb.prove(cp.Problem(cp.Minimize(x), [cp.FiniteSet(x, [1, 2])]))
+
+
+@pytest.mark.parametrize(
+    ("costs", "constraints"),
+    [([1, 1], lambda x: [cp.norm(x - np.array([0, 1])) <= 0]), ([1, 0], lambda x: [cp.norm(x) <= 1, x[0] >= 1])],
+    ids=["one point", "a tangent"],
+)
+def test_ends_that_meet_are_an_optimum_whose_certificate_verifies(costs, constraints, tmp_path):
+    """The proof said `bounded` with an optimum, which `verify` refused: nothing was claimed to attain it."""
+    x = cp.Variable(2)
+    proof = wb.prove(cp.Problem(cp.Minimize(np.array(costs) @ x), constraints(x)))
+    assert (proof.kind, proof.optimum) == ("optimal", 1)
+    proof.save(tmp_path / "c")
+    assert wb.verify(tmp_path / "c")["proven"]

@@ -50,6 +50,7 @@ def test_the_written_program_has_the_certified_optimum(name):
         *((pair, 1) for pair in ("structured:crf", "linear:weighted-risk", "multiclass:kappa-difficulty")),
         *((pair, 1) for pair in ("motif:latent-ssvm", "motif:self-paced-latent", "multiclass:fixed-cost")),
         *((pair, 1) for pair in ("multiclass:perceptron", "structured:completed-ssvm")),
+        ("matching:soft-margin", 0),  # with its compact text
     ],
 )
 def test_random_texts_of_the_benchmark_meet_our_certificates(pair, seed):

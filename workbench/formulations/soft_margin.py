@@ -96,6 +96,8 @@ class SoftMargin(Ridge):
                 f"declare=compact needs margin rescaling and outputs with a compact form; {type(problem).__name__} "
                 f"with rescaling={self.rescaling} has none, use declare=cuts."
             )
+        if self.intercept:
+            raise MissingCapability("declare=compact has no intercepts; use declare=cuts, or intercept=false.")
         w = cp.Variable(problem.n_features)
         hinge, constraints, atoms = problem.compact(w)
         risk = self.prices(problem).floats() @ hinge

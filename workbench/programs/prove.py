@@ -226,8 +226,8 @@ class Search:
         lower, upper = found.lower, found.upper
         if self.program.sign < 0:
             lower, upper = (None if end is None else -end for end in (upper, lower))
-        words = self.program, self.reading, kind, claim, lower, upper, found.rows, remark, self.by
-        return Proof(*words)
+        kind = where_ends_meet(kind, found)
+        return Proof(self.program, self.reading, kind, claim, lower, upper, found.rows, remark, self.by)
 
     def unknown(self, why: str) -> Proof:
         return Proof(self.program, self.reading, UNKNOWN, Claim(), remark=why, backend=self.by)
@@ -381,7 +381,13 @@ def joined(lower: Proof, upper: Proof) -> Proof | None:
     found = check(numbers_of(exact(lower.program, lower.reading)), "bounded", claim)
     if not found.proven:
         return None
-    return Proof(lower.program, lower.reading, "bounded", claim, found.lower, found.upper, backend=lower.backend)
+    kind = where_ends_meet("bounded", found)
+    return Proof(lower.program, lower.reading, kind, claim, found.lower, found.upper, backend=lower.backend)
+
+
+def where_ends_meet(kind: str, found: Finding) -> str:
+    """The kind; two ends that are one fraction prove the optimum, and the certificate says so."""
+    return OPTIMAL if kind == "bounded" and found.lower is not None and found.lower == found.upper else kind
 
 
 # ── the checker's view ────────────────────────────────────────────────────────────────────────────────
