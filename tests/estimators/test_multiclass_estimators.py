@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -138,6 +139,12 @@ def test_a_limit_warns_and_leaves_what_is_proven(tmp_path):
     assert model.lower_ <= MulticlassSVC(C=100.0).fit(X, y).upper_ <= model.upper_
     proof = wb.verify(model.certificate_.save(tmp_path / "partial"))
     assert proof["proven"]
+
+
+def test_a_gap_that_floats_cannot_reach_is_said_to_be_too_small():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="status stalled.*give a larger gap"):
+        MulticlassSVC(C=1e6).fit(X[::3], y[::3])
 
 
 def test_learned_costs_and_selection():

@@ -53,6 +53,17 @@ def descend(problem, watch, steps=200, lam=0.5, kind=np.array):
     return watch
 
 
+def test_classes_in_columns_are_refused():
+    """As in X @ W, and in the kernels of JAX; the numbers would fit, and every verdict would be wrong."""
+    rng = np.random.default_rng(0)
+    problem = wb.Multiclass(rng.normal(size=(30, 4)), np.arange(30) % 3)
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.5))
+    with pytest.raises(wb.BadInput, match=r"shape \(4, 3\), a class in each column; give a class in each row"):
+        watch.step(np.zeros((4, 3)))
+    watch.step(np.zeros((3, 4)))
+    watch.step({"w": np.zeros(12)})
+
+
 def test_a_loop_of_numpy_agrees_and_its_curve_falls(problem):
     watch = descend(problem, wb.watch(problem, wb.SoftMargin(lam=0.5)))
     verdict = watch.verdict(tolerance=1e-2)

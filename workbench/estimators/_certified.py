@@ -43,7 +43,8 @@ class Certified(BaseEstimator):
         self.n_iter_, self.converged_ = max(solution.rounds, 1), solution.status in SOLVED
         if not self.converged_:
             name, proven = type(self).__name__, f"the proven gap is {solution.gap:.2g}"
-            said = f"{name} ended with status {solution.status}: {proven}, not {self.gap:.2g}; raise the limits."
+            fix = "give a larger gap" if solution.status == "stalled" else "raise the limits"
+            said = f"{name} ended with status {solution.status}: {proven}, not {self.gap:.2g}; {fix}."
             warnings.warn(said, ConvergenceWarning, stacklevel=3)
         return solution.theta
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats, Problem
+from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
 from workbench.judging.reference import Formulation, reference_of
@@ -105,12 +105,21 @@ class Recorder:
             if missing := set(self.blocks) - set(weights[0]):
                 raise BadInput(f"The weights lack {', '.join(sorted(missing))}; give {', '.join(self.blocks)}.")
             weights = tuple(weights[0][name] for name in self.blocks)
-        parts = [as_array(each).ravel() for each in weights]
-        theta = np.concatenate(parts) if parts else np.empty(0)
+        parts = [as_array(each) for each in weights]
+        self.refuse_columns(parts)
+        theta = np.concatenate([part.ravel() for part in parts]) if parts else np.empty(0)
         if theta.shape != (self.blocks.dim,):
             wanted = ", ".join(f"{name} {shape}" for name, shape in self.blocks.items())
             raise BadInput(f"Step {self.steps + 1} has {theta.size} weights; give {self.blocks.dim}: {wanted}.")
         return theta
+
+    def refuse_columns(self, parts: list[NDArray]) -> None:
+        """`BadInput` for a class in each column, as in X W and in the kernels of JAX, where rows are classes."""
+        if parts and parts[0].ndim == 2 and isinstance(self.problem, Labelled):
+            (rows, columns), classes = parts[0].shape, len(self.problem.classes)
+            if rows != classes == columns:
+                told = f"Step {self.steps + 1} has weights of shape ({rows}, {columns}), a class in each column"
+                raise BadInput(f"{told}; give a class in each row, for example W.T.")
 
     def reports(self) -> list[Report]:
         """The record as the judge wants it."""
