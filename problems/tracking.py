@@ -100,7 +100,9 @@ def graph_of(scene: Scene, skip: int, gate: float) -> tuple[np.ndarray, ...]:
     """Detections, entries, exits, links and their features of one scene, as `Flow` takes them."""
     frames, _, boxes, confidences = scene.seen
     centres, sizes = boxes[:, :2] + boxes[:, 2:] / 2, boxes[:, 2:]
-    j, k = np.nonzero((frames[None] > frames[:, None]) & (frames[None] <= frames[:, None] + skip))
+    first, last = (np.searchsorted(frames, frames + after, side="right") for after in (0, skip))
+    j = np.repeat(np.arange(len(frames)), last - first)
+    k = np.arange(len(j)) - np.repeat(np.cumsum(last - first) - last, last - first)
     gaps, width = frames[k] - frames[j], (sizes[j, 0] + sizes[k, 0]) / 2
     distance = np.linalg.norm(centres[k] - centres[j], axis=1) / width
     near = distance <= gate * gaps + DRIFT

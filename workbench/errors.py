@@ -24,7 +24,12 @@ def counted(number: int, noun: str) -> str:
 def printable(message: str) -> str:
     """The message without control characters, which could steer a terminal, cut to LONGEST characters."""
     text = "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else repr(c)[1:-1] for c in message)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+    return shortened(text, LONGEST)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or both its ends of `most` characters together, `…` between them."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-(most // 2) :]}"
 
 
 class CutbenchError(ValueError):

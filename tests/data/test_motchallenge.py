@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,7 @@ def test_a_file_is_read_by_frame(sequence):
         ("1,1,0,0,-5,5,1", "make both positive"),
         ("1,1,0,nan,5,5,1", "infinite, missing or beyond"),
         ("\n", "holds no boxes"),
+        ("1,7,0,0,5,5,1\n2,7,0,0,5,5,1\n\n1,7,9,0,5,5,1", "line 4 has id 7 again on frame 1"),
     ],
 )
 def test_a_faulty_line_is_named(tmp_path, text, message):
@@ -61,6 +64,11 @@ def test_a_faulty_line_is_named(tmp_path, text, message):
         motchallenge.read(tmp_path / "det.txt")
     with pytest.raises(wb.BadInput, match="cannot be read"):
         motchallenge.read(tmp_path / "none.txt")
+
+
+def test_a_mark_of_byte_order_and_several_unknown_boxes_on_a_frame_are_read(tmp_path):
+    (tmp_path / "det.txt").write_text("\ufeff1,-1,0,0,5,5,1\r\n1,-1,9,0,5,5,1\r\n", encoding="utf-8")
+    assert motchallenge.read(tmp_path / "det.txt").frames.tolist() == [1, 1]
 
 
 def test_overlaps_and_identities(sequence):
@@ -77,6 +85,43 @@ def test_the_problem_of_a_folder(sequence):
     assert problem.describe(0, problem.truth[0]) == "tracks 0-2-3"
     with pytest.raises(wb.BadInput, match="holds no sequence"):
         wb.load_problem("mot-challenge")(str(sequence / "walk"))
+
+
+def test_links_join_all_pairs_of_detections_at_most_skip_frames_apart():
+    """Against all pairs of detections; frames without any among them."""
+    rng = np.random.default_rng(0)
+    made = sys.modules[wb.load_problem("tracking").__module__]
+    for skip in (1, 3):
+        frames = np.sort(rng.integers(1, 20, 40))
+        boxes = np.column_stack([rng.uniform(0, 9, (40, 2)), np.full((40, 2), 10.0)])  # all near enough
+        seen = motchallenge.Boxes(frames, np.full(40, -1), boxes, np.ones(40))
+        links = made.graph_of(made.Scene(seen, np.zeros((40, 0)), seen, 20), skip, 9.0)[3]
+        pairs = [(j, k) for j in range(40) for k in range(40) if 0 < frames[k] - frames[j] <= skip]
+        assert links.tolist() == [list(pair) for pair in pairs]
+
+
+def test_a_long_sequence_needs_no_table_of_all_pairs():
+    """100,000 detections, 20 a frame: pairs of frames would be 10 GB; the links of skip = 1 are 2 million at most."""
+    made = sys.modules[wb.load_problem("tracking").__module__]
+    frames, places = np.repeat(np.arange(1, 5001), 20), np.tile(np.arange(20) * 50.0, 5000)
+    boxes = np.column_stack([places, places, np.full(len(places), 20.0), np.full(len(places), 20.0)])
+    seen = motchallenge.Boxes(frames, np.full(len(frames), -1), boxes, np.ones(len(frames)))
+    links = made.graph_of(made.Scene(seen, np.zeros((len(frames), 0)), seen, 5000), 1, 0.6)[3]
+    assert len(links) == 20 * 4999
+
+
+def test_measures_refuse_what_they_cannot_count():
+    frames, boxes = np.array([1, 1]), np.array([[0.0, 0, 10, 10], [50, 0, 10, 10]])
+    twice = motchallenge.Boxes(frames, np.array([1, 1]), boxes, np.ones(2))
+    nobody, fine = twice._replace(ids=np.array([-1, -1])), twice._replace(ids=np.array([1, 2]))
+    for truth, tracked, message in (
+        ([twice], [fine], "true sequence 0 has id 1 twice on frame 1"),
+        ([fine], [twice], "tracked sequence 0 has id 1 twice on frame 1"),
+        ([nobody], [fine], "show no object"),
+        ([fine, fine], [fine], "2 true sequences but 1 tracked"),
+    ):
+        with pytest.raises(wb.BadInput, match=message):
+            motchallenge.measures(truth, tracked)
 
 
 def test_measures_count_misses_clutter_and_switches():

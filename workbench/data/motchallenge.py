@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import Floats, Ints
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, counted
 
 NOBODY = -1
+ONCE = "give an object one box a frame"
 
 
 class Boxes(NamedTuple):
@@ -46,11 +47,12 @@ def read(path: str | Path) -> Boxes:
 
     Raises
     ------
-    BadInput : the file is missing, or a line is no box; the sentence names file and line
+    BadInput : the file is missing, a line is no box, or an object has two boxes on a frame; the sentence names file
+        and line
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
         raise BadInput(
             f"{path} cannot be read ({error.strerror}); give a file in the format of MOTChallenge."
@@ -61,15 +63,26 @@ def read(path: str | Path) -> Boxes:
     if not rows:
         raise BadInput(f"{path} holds no boxes; give at least one line frame,id,left,top,width,height,confidence.")
     table = np.array(rows)
+    if (twice := repeated(table[:, 0], table[:, 1])) is not None:
+        line = [number for number, text in enumerate(lines, 1) if text.strip()][twice]
+        raise BadInput(f"{path}, line {line} has id {rows[twice][1]:g} again on frame {rows[twice][0]:g}; {ONCE}.")
     table = table[np.argsort(table[:, 0], kind="stable")]
     return Boxes(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2:6].copy(), table[:, 6].copy())
+
+
+def repeated(frames: NDArray, ids: NDArray) -> int | None:
+    """The number of the first box whose id, not −1, an earlier box of its frame has; None if there is none."""
+    known = np.flatnonzero(ids != NOBODY)
+    first = np.unique(np.stack([frames[known], ids[known]], axis=1), axis=0, return_index=True)[1]
+    again = np.setdiff1d(np.arange(len(known)), first)
+    return int(known[again[0]]) if len(again) else None
 
 
 def parsed(line: str, place: str) -> list[float]:
     """The seven numbers of a line, or `BadInput`."""
     cells = line.split(",")
     if len(cells) < 7:
-        raise BadInput(f"{place} has {len(cells)} numbers; write frame,id,left,top,width,height,confidence.")
+        raise BadInput(f"{place} has {counted(len(cells), 'number')}; write frame,id,left,top,width,height,confidence.")
     try:
         numbers = [float(cell) for cell in cells[:7]]
     except ValueError as error:
@@ -98,19 +111,24 @@ def overlap(a: Floats, b: Floats) -> Floats:
     return common / (a[..., 2:].prod(axis=-1) + b[..., 2:].prod(axis=-1) - common)
 
 
+def objects_of(truth: Boxes) -> Boxes:
+    """The annotated boxes that count: those of an object, of confidence other than 0."""
+    return truth.take((truth.confidences != 0) & (truth.ids != NOBODY))
+
+
 def identified(detections: Boxes, truth: Boxes, least: float = 0.5) -> Ints:
     """(V,) the id of the object that each detection shows, −1 for none.
 
     Frame by frame, the one-to-one assignment of greatest total overlap among pairs that overlap by `least` or more.
     """
     found = np.full(len(detections.frames), NOBODY, np.int64)
-    counted = truth.take(truth.confidences != 0)
-    for frame in np.intersect1d(detections.frames, counted.frames):
-        mine, objects = np.flatnonzero(detections.frames == frame), np.flatnonzero(counted.frames == frame)
-        shares = overlap(detections.boxes[mine][:, None], counted.boxes[objects][None])
+    truth = objects_of(truth)
+    for frame in np.intersect1d(detections.frames, truth.frames):
+        mine, objects = np.flatnonzero(detections.frames == frame), np.flatnonzero(truth.frames == frame)
+        shares = overlap(detections.boxes[mine][:, None], truth.boxes[objects][None])
         rows, columns = linear_sum_assignment(np.where(shares >= least, 1 + shares, 0), maximize=True)
         kept = shares[rows, columns] >= least
-        found[mine[rows[kept]]] = counted.ids[objects[columns[kept]]]
+        found[mine[rows[kept]]] = truth.ids[objects[columns[kept]]]
     return found
 
 
@@ -119,8 +137,19 @@ def measures(truth: list[Boxes], tracked: list[Boxes], least: float = 0.5) -> di
 
     Raises
     ------
+    BadInput : not as many sequences in both, no object in any, or an id that two boxes of a frame share
     MissingCapability : py-motmetrics is not installed
     """
+    if len(truth) != len(tracked):
+        raise BadInput(f"There are {len(truth)} true sequences but {len(tracked)} tracked ones; give pairs of them.")
+    truth = [objects_of(each) for each in truth]
+    if not sum(len(each.frames) for each in truth):
+        raise BadInput("The sequences show no object, by whose number MOTA divides; give one that does.")
+    for side, sequences in (("true", truth), ("tracked", tracked)):
+        for number, each in enumerate(sequences):
+            if (twice := repeated(each.frames, each.ids)) is not None:
+                where = f"{side} sequence {number} has id {each.ids[twice]} twice on frame {each.frames[twice]}"
+                raise BadInput(f"The {where}; {ONCE}.")
     try:
         import motmetrics
     except ImportError:
@@ -133,11 +162,10 @@ def measures(truth: list[Boxes], tracked: list[Boxes], least: float = 0.5) -> di
 
 
 def accumulated(motmetrics: Any, truth: Boxes, tracked: Boxes, least: float) -> Any:  # py-motmetrics has no types
-    """The accumulator of py-motmetrics for one sequence: distances 1 − overlap, NaN for an overlap below `least`."""
+    """The accumulator of py-motmetrics for one sequence of objects: distances 1 − overlap, NaN for an overlap below `least`."""
     accumulator = motmetrics.MOTAccumulator(auto_id=False)
-    counted = truth.take(truth.confidences != 0)
-    for frame in np.union1d(counted.frames, tracked.frames).tolist():
-        objects, mine = counted.take(counted.frames == frame), tracked.take(tracked.frames == frame)
+    for frame in np.union1d(truth.frames, tracked.frames).tolist():
+        objects, mine = truth.take(truth.frames == frame), tracked.take(tracked.frames == frame)
         shares: NDArray = overlap(objects.boxes[:, None], mine.boxes[None])
         distances = np.where(shares >= least, 1 - shares, np.nan)
         accumulator.update(objects.ids.tolist(), mine.ids.tolist(), distances, frameid=int(frame))

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import summed, taken
 from workbench.contracts import Cuts, Enumerable, Floats, Ints, Rows, enumerated
-from workbench.errors import NotSeparable
+from workbench.errors import NotSeparable, shortened
 from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import equalized, farkas_ray
@@ -23,6 +23,7 @@ from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
+SHOWN = 120  # characters of an output in a message
 
 
 class CutFamily(Protocol):
@@ -297,7 +298,8 @@ class Family:
         samples, witnesses = self.cuts.samples[ids], self.cuts.witnesses[ids]
         problem = self.bounds.problem
         pairs = [
-            f"sample {i} ({problem.describe(i, problem.truth[i])} against {problem.describe(i, z)})"
+            f"sample {i} ({shortened(problem.describe(i, problem.truth[i]), SHOWN)} against "
+            f"{shortened(problem.describe(i, z), SHOWN)})"
             for i, z in zip(samples, witnesses, strict=True)
         ]
         shown = ", ".join(pairs[:5]) + (f" and {len(pairs) - 5} more" if len(pairs) > 5 else "")

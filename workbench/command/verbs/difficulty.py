@@ -6,7 +6,8 @@ is the hinge ξ_i(w), hidden states at their best; uncertainty the entropy of th
 after which w + δ has the sample right with full margins, `inf` where no δ does. Self-paced learning compares these with
 1/K (docs/latent.md). Where scores are linear, h-min alone is shown: the least importance with which an update of the
 hinge at η = 1 turns the sign of the prediction, |⟨w, x⟩|/‖x‖² (docs/mathematics.md §7). Where intercepts, biases or
-costs were learned beside w, they count in slack and novelty, and δ leaves them as they are.
+costs were learned beside w, they count in slack and novelty, and δ leaves them as they are. Novelty compares the truth
+with every output: where a sample has too many to list, slack is shown alone, and stderr says so.
 
     cutbench difficulty runs/motif-latent-ssvm
     cutbench difficulty motif --set theta=runs/motif-latent-ssvm --set draw=1
@@ -99,7 +100,14 @@ def measured(problem: Any, w: Any, k: float, oracle: Any) -> dict[str, list[floa
         curves = (Curve(p, 0.0, 0.0, x) for p, x in zip((problem.X @ w).tolist(), squares.tolist(), strict=True))
         return {"h-min": [least_importance(0.0, at, -np.sign(at.p) or 1.0) for at in curves]}
     everyone, found = np.arange(problem.n_samples), {}
-    novelties = novelty(problem, w, oracle=oracle).values.tolist()  # first: it checks the size of w
+    try:
+        novelties = {"novelty": novelty(problem, w, oracle=oracle).values.tolist()}  # first: it checks the size of w
+    except MissingCapability as refusal:
+        if isinstance(problem, Latent):
+            raise
+        reason = str(refusal).partition(";")[0].rstrip(".")
+        click.echo(f"cutbench: novelty, which compares all outputs, is left out ({reason}); slack is shown.", err=True)
+        novelties = {}
     if isinstance(problem, Latent):
         found["slack"] = hinges(problem, w, problem.impute(w)).tolist()
         found["uncertainty"] = uncertainty(problem.hidden_scores(w, everyone), k).tolist()
@@ -107,7 +115,7 @@ def measured(problem: Any, w: Any, k: float, oracle: Any) -> dict[str, list[floa
         oracle = oracle or MarginRescaling(problem)
         slopes, offsets = oracle.rows(everyone, oracle.argmax(w, everyone))
         found["slack"] = np.maximum(slopes @ w + offsets, 0.0).tolist()
-    return found | {"novelty": novelties}
+    return found | novelties
 
 
 def show(record: dict[str, Any]) -> None:
