@@ -157,7 +157,7 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
-JUDGES = ("judging/test_verdicts", "judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+JUDGES = ("judging/test_words_of_verdicts", "judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
 TARGETS |= {
     "judging/patience": Target(("judging/test_patience",)),
     "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
