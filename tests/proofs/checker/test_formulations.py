@@ -99,7 +99,7 @@ def test_what_is_not_defined_for_a_structure_is_refused_in_words():
         ("weighted-risk of linear", "multiclass", "weighted-risk is not defined for multiclass", {}),
         ("weighted-risk of linear", "multiclass", "weighted-risk is not defined for multiclass", {"loss": "logistic"}),
         ("fixed-cost of multiclass", "linear", "costs are not defined for linear", {}),
-        ("completed-ssvm of multiclass", None, "completed-ssvm has no states for multiclass", {"states": [0]}),
+        ("completed-ssvm of multiclass", None, "completed-ssvm has no states for multiclass", {"states": [0] * 4}),
     ):
         found = case(name, **settings)
         if settings.get("loss") == "logistic":

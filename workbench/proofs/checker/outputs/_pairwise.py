@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,7 @@ class Pairwise(Structure):
         self.q, pairs = self.features.shape[1], exact(self.features)
         demand(self.q, f"{fields.of}pairs have no features")
         self.X, self.cost = read_rows(fields, len(self.labels), self.p), exact(read_cost(fields, self.k))
+        self.sizes_of_rows = self.X.sizes()  # Σ|entries| of each node's features, over X's unit
         self.pairs, self.count_unit = pairs.values, pairs.unit
         self.width, self.blocks = int(self.sizes.max()), self.k
         self.dim = self.k * self.p + (int(self.kinds.max()) + 1) * self.q
@@ -125,29 +126,25 @@ class Pairwise(Structure):
         return int(scored.nodes[np.arange(len(y)), y].sum()) + int(scored.pairs[kept, kind[kept]].sum())
 
     def margin(self, w: Whole, samples: Array) -> Whole:
-        found = []
-        for i in samples.tolist():
-            scored, unit = self.scored(w, i)
-            gain = self.best(scored) - self.value(scored, scored.truth) * self.best_unit
-            found.append((gain, unit * self.best_unit))
-        lcm = math.lcm(*(unit for _, unit in found))
-        return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
+        return self.over_truths([self.scored(w, i) for i in samples.tolist()], self.best)
 
     def rival(self, w: Whole, samples: Array) -> Whole:
-        """The best labelling but the truth differs from it at some node, whose true label is barred."""
-        found = []
-        for i in samples.tolist():
-            scored, unit = self.scored(w, i, augment=False)
-            reach = 4 * (int(abs(scored.nodes).sum()) + int(abs(scored.pairs).sum())) + 1
-            best = []
-            for v, label in enumerate(scored.truth.tolist()):
-                nodes = scored.nodes.copy()
-                nodes[v, label] -= reach
-                best.append(self.best(scored._replace(nodes=nodes)))
-            gain = max(best) - self.value(scored, scored.truth) * self.best_unit
-            found.append((gain, unit * self.best_unit))
-        lcm = math.lcm(*(unit for _, unit in found))
-        return Whole(objects(value * (lcm // unit) for value, unit in found), lcm)
+        return self.over_truths([self.scored(w, i, augment=False) for i in samples.tolist()], self.best_rival)
+
+    def over_truths(self, found: list[tuple[Scored, int]], best: Callable[[Scored], int]) -> Whole:
+        """What the best labelling scores above the true one, sample by sample, over one unit."""
+        lcm = math.lcm(*(unit for _, unit in found)) * self.best_unit
+        gains = (best(each) - self.value(each, each.truth) * self.best_unit for each, _ in found)
+        return Whole(objects(g * (lcm // (u * self.best_unit)) for g, (_, u) in zip(gains, found, strict=True)), lcm)
+
+    def best_rival(self, scored: Scored) -> int:
+        """The best labelling but the truth differs from the truth at some node, whose true label is barred."""
+        found, reach = [], 4 * (int(abs(scored.nodes).sum()) + int(abs(scored.pairs).sum())) + 1
+        for v, label in enumerate(scored.truth.tolist()):
+            nodes = scored.nodes.copy()
+            nodes[v, label] -= reach
+            found.append(self.best(scored._replace(nodes=nodes)))
+        return max(found)
 
     def outputs(self, sample: int) -> Array:
         size = int(self.sizes[sample])
@@ -156,11 +153,6 @@ class Pairwise(Structure):
         found = np.full((self.k**size, self.width), -1, np.int64)
         found[:, :size] = np.indices((self.k,) * size).reshape(size, self.k**size).T
         return found
-
-    @cached_property
-    def sizes_of_rows(self) -> Array:
-        """Σ|entries| of each node's features, over X's unit."""
-        return self.X.sizes()
 
     def magnitudes(self) -> Array:
         nodes = grouped(self.sizes_of_rows * (self.unit // self.X.unit), self.of_node, self.n)
