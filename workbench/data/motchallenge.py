@@ -162,7 +162,7 @@ def measures(truth: list[Boxes], tracked: list[Boxes], least: float = 0.5) -> di
 
 
 def accumulated(motmetrics: Any, truth: Boxes, tracked: Boxes, least: float) -> Any:  # py-motmetrics has no types
-    """The accumulator of py-motmetrics for one sequence of objects: distances 1 − overlap, NaN for an overlap below `least`."""
+    """The accumulator of py-motmetrics for one sequence: distances 1 − overlap, NaN for an overlap below `least`."""
     accumulator = motmetrics.MOTAccumulator(auto_id=False)
     for frame in np.union1d(truth.frames, tracked.frames).tolist():
         objects, mine = truth.take(truth.frames == frame), tracked.take(tracked.frames == frame)

@@ -2,7 +2,8 @@
 
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. A sample holds the optimum if outputs other
 than the truth have dual weight: these are the support vectors of a structured model. Each is shown with its outputs,
-their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left. Of long outputs the two ends are shown; --json has them whole.
+their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left. Of long
+outputs the two ends are shown; --json has them whole.
 
     cutbench explain runs/iris-soft-margin
     cutbench explain runs/digits-soft-margin --most 3 --json
@@ -54,11 +55,11 @@ def show(record: dict[str, Any]) -> None:
     )
     for each in record["samples"]:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
-        click.echo(f"\n  sample {each['sample']}: {shortened(each['truth'], SHOWN)}; {share} of its weight on other outputs, {numbers}")
+        truth = shortened(each["truth"], SHOWN)
+        click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
         for cut in each["cuts"]:
-            click.echo(
-                f"    against {shortened(cut['output'], SHOWN)}: share {cut['share']:.3f}, loss {cut['loss']:g}, at θ {cut['height']:.4g}"
-            )
+            output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
+            click.echo(f"    against {output}: {shared}, loss {cut['loss']:g}, at θ {cut['height']:.4g}")
         click.echo(f"    without it: {leaving(each['left'])}")
 
 
