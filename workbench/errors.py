@@ -29,7 +29,7 @@ def printable(message: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """The text, or both its ends of `most` characters together, `…` between them."""
-    return text if len(text) <= most else f"{text[: most // 2]} … {text[-(most // 2) :]}"
+    return text if len(text) <= most else f"{text[: most // 2].rstrip()} … {text[-(most // 2) :].lstrip()}"
 
 
 class CutbenchError(ValueError):

@@ -113,3 +113,32 @@ def test_what_has_no_weights_is_one_sentence(tmp_path, monkeypatch):
     words = ("--set", "tasks=6", "--set", "raters=6", "--gap", "0.9", "--out", "latent")
     assert invoke("solve", "simulated-dyads", "nuclear-dyadic", *words).exit_code in (0, 3)
     assert "without latent dimensions" in invoke("difficulty", "latent").stderr
+
+
+def test_outputs_too_many_to_list_leave_slack_and_are_shown_by_their_ends(tmp_path, monkeypatch):
+    """Tracks of scenes: `difficulty` says what is left out; lines of `explain` stay short, --json has whole outputs."""
+    monkeypatch.chdir(tmp_path)
+    words = [word for each in ("n=2", "frames=12", "objects=12") for word in ("--set", each)]
+    assert invoke("solve", "tracking", "soft-margin", *words, "--gap", "1e-4", "--out", "out").exit_code == 0
+    told = invoke("difficulty", "out", "--json")
+    assert list(json.loads(told.stdout))[2:] == ["slack"]
+    assert "left out (Sample 0 has too many sets of paths to list); slack is shown" in told.stderr
+    held, _ = load("out/certificate")
+    oracle = held.formulation.oracle(held.problem)
+    slopes, offsets = oracle.rows(np.arange(2), oracle.argmax(held.theta, np.arange(2)))
+    np.testing.assert_allclose(json.loads(told.stdout)["slack"], np.maximum(slopes @ held.theta + offsets, 0))
+    shown = invoke("explain", "out").stdout
+    assert " … " in shown
+    assert max(map(len, shown.splitlines())) < 300
+    whole = json.loads(invoke("explain", "out", "--json").stdout)["samples"]
+    truth = {each["sample"]: each["truth"] for each in whole}
+    assert truth == {i: held.problem.describe(i, held.problem.truth[i]) for i in truth}
+
+
+def test_contradictory_samples_of_many_nodes_are_named_in_a_short_message():
+    rng = np.random.default_rng(0)
+    labels = [rng.integers(0, 2, 400) for _ in range(3)]
+    problem = wb.Tree([np.ones((400, 1))] * 3, [np.zeros((0, 2), int)] * 3, labels)
+    with pytest.raises(wb.NotSeparable, match=r"sample 2 \(labels [01 ]{50,60} … [01 ]{50,60} against") as refusal:
+        wb.solve(wb.HardMargin(), problem)
+    assert len(str(refusal.value)) < 1000

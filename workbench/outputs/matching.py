@@ -14,7 +14,8 @@ equals such a y_i, the maximum over matchings may be negative, and the hinge is 
     h_i(w) = [max over matchings y of ℓ_i(y) − ⟨w, ψ_i(y)⟩]₊
 
 which is the maximum over the matchings and y_i itself, whose cut is 0. A row of −2 stands for that y_i, which the
-argmax with the loss may answer; predictions, and the argmax without the loss, are matchings.
+argmax with the loss may answer; predictions, and the argmax without the loss, are matchings. A likelihood sums over the
+matchings and that y_i.
 
 Rounding. Gains are put on a grid: θ̂ = (max(θ, 0) + L) − L with L = 8 max θ moves each by at most L's own
 rounding error, and on the grid every number that the Hungarian method meets (none above 4 max θ) is

@@ -55,15 +55,11 @@ def show(record: dict[str, Any]) -> None:
     )
     for each in record["samples"]:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
-        click.echo(
-            f"\n  sample {each['sample']}: {shortened(each['truth'], SHOWN)}; {share} of its weight on other outputs, "
-            f"{numbers}"
-        )
+        truth = shortened(each["truth"], SHOWN)
+        click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
         for cut in each["cuts"]:
-            click.echo(
-                f"    against {shortened(cut['output'], SHOWN)}: share {cut['share']:.3f}, loss {cut['loss']:g}, "
-                f"at θ {cut['height']:.4g}"
-            )
+            output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
+            click.echo(f"    against {output}: {shared}, loss {cut['loss']:g}, at θ {cut['height']:.4g}")
         click.echo(f"    without it: {leaving(each['left'])}")
 
 

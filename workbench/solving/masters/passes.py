@@ -225,8 +225,8 @@ class Passes:
             return True
         if passes <= self.patient:
             return False
-        recent = min(gap for at, gap in self.estimates if 3 * at > 2 * passes)
-        earlier = min(gap for at, gap in self.estimates if 3 * at <= 2 * passes)
+        recent = min((gap for at, gap in self.estimates if 3 * at > 2 * passes), default=np.inf)
+        earlier = min((gap for at, gap in self.estimates if 3 * at <= 2 * passes), default=np.inf)
         return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
 
 
