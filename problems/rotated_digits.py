@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy import ndimage
 
 import workbench as wb
 
@@ -55,6 +54,8 @@ def rotated_digits(
 
 def seen(image: np.ndarray, turn: float, turns: np.ndarray) -> np.ndarray:
     """(K, 8, 8) the image after a turn, turned back by each of `turns` degrees."""
+    from scipy import ndimage  # which takes longer to import than a small solve
+
     turned = ndimage.rotate(image, turn, reshape=False, order=1)
     views = np.array([ndimage.rotate(turned, -back, reshape=False, order=1) for back in turns])
     return np.round(views * UNIT) / UNIT

@@ -432,8 +432,10 @@ def test_a_planted_fault_is_found(fault, monkeypatch):
     if fault.startswith("logarithms"):
         mutant.RANGE = -1.0
     found = 0
-    for seed in range(10):
+    for seed in range(15):
         problem, w, rng = instance(seed, "multiclass" if labels else "chain")
+        if not labels and problem.paired:  # their sums are of another module
+            continue
         c, everyone = rng.random(problem.n_samples), np.arange(problem.n_samples)
         right = problem.marginals().evaluate(w, everyone, c)[1]
         with monkeypatch.context() as changing:

@@ -157,7 +157,7 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
-JUDGES = ("judging/test_words_of_verdicts", "judging/test_judges_numbers", "judging/test_settling", "judging/test_patience")
+JUDGES = tuple(f"judging/test_{name}" for name in ("words_of_verdicts", "judges_numbers", "settling", "patience"))
 TARGETS |= {
     "judging/patience": Target(("judging/test_patience",)),
     "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
