@@ -85,6 +85,9 @@ def as_flow(scenes: list[Scene], skip: int, gate: float, plus: float, minus: flo
     """Scenes with the features of this file, and the tracks of `Scene.seen`'s ids as the truth."""
     if skip < 1 or not gate > 0:
         raise wb.BadInput(f"skip is {skip} and gate is {gate}; give skip ≥ 1 and gate > 0.")
+    for number, scene in enumerate(scenes):
+        if not len(scene.seen.frames):
+            raise wb.BadInput(f"Scene {number} shows no detection; lower miss, or raise clutter, frames or objects.")
     graphs = [graph_of(scene, skip, gate) for scene in scenes]
     tracks = []
     for scene, graph in zip(scenes, graphs, strict=True):

@@ -135,6 +135,17 @@ def test_outputs_too_many_to_list_leave_slack_and_are_shown_by_their_ends(tmp_pa
     assert truth == {i: held.problem.describe(i, held.problem.truth[i]) for i in truth}
 
 
+def test_solve_says_which_bound_an_inexact_oracle_does_not_hold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for oracle in ("exact", "under", "relaxed"):
+        words = [w for each in ("n=1", "size=2", "labels=3", f"oracle={oracle}") for w in ("--set", each)]
+        said[oracle] = invoke("solve", "grid", "soft-margin", *words, "--out", oracle).stdout
+    assert "the lower bound holds and the upper one does not" in said["under"]
+    assert "the lower one only for its relaxation" in said["relaxed"]
+    assert "the oracle m" not in said["exact"]
+
+
 def test_contradictory_samples_of_many_nodes_are_named_in_a_short_message():
     rng = np.random.default_rng(0)
     labels = [rng.integers(0, 2, 400) for _ in range(3)]

@@ -115,6 +115,11 @@ def test_a_long_sequence_needs_no_table_of_all_pairs():
     assert most < 60e6
 
 
+def test_a_scene_without_detections_is_named():
+    with pytest.raises(wb.BadInput, match="Scene 0 shows no detection; lower miss"):
+        wb.load_problem("tracking")(n=2, frames=4, objects=1, miss=0.999, clutter=0)
+
+
 def test_measures_refuse_what_they_cannot_count():
     frames, boxes = np.array([1, 1]), np.array([[0.0, 0, 10, 10], [50, 0, 10, 10]])
     twice = motchallenge.Boxes(frames, np.array([1, 1]), boxes, np.ones(2))

@@ -227,6 +227,8 @@ def all_settings(formulation: Any, source: Mapping[str, Any]) -> dict[str, Any]:
 
 def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: float) -> None:
     """largest : the greatest loss of an output."""
+    from workbench.proofs.verify import INEXACT
+
     size = f"{counted(row['n_samples'], 'sample')}, {counted(row['dim'], 'weight')}"
     done = f"{counted(row['rounds'], 'round')}, {counted(row['cuts'], 'cut')}"
     lines = {
@@ -241,6 +243,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: fl
         "workers": row.get("parallel"),
         **train_loss(row["train_error"], largest),
         "backend": f"{row['backend']}, {row['oracle']} oracle",
+        "but": INEXACT.get(row["oracle"], ""),
         "rests on": "; ".join(row.get("conditional_on", ())),
         "note": NOTES["text" if "conditional_on" in row else row["lower_kind"]],
         **learned_lines(row["learned"]),
