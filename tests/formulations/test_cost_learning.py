@@ -204,7 +204,7 @@ def test_classes_by_the_smallest_feature_by_their_number_and_by_input_and_label(
     problem = wb.Multiclass(X, [0, 1, 0, 1, 0])
     assert classes_of(problem, "input-smallest").group.tolist() == [0, 1, 0, 0, 0]
     counted = classes_of(problem, "input-count")
-    assert counted.names == ["no features", "1 to 1 features", "2 to 3 features"]
+    assert counted.names == ["no features", "1 feature", "2 to 3 features"]
     assert counted.group.tolist() == [1, 2, 2, 0, 2]
     both = classes_of(problem, "input-true")
     assert both.names[:3] == ["0→·, largest x[0]", "1→·, largest x[0]", "0→·, largest x[1]"]
@@ -469,3 +469,11 @@ def test_a_function_fits_into_no_file(tmp_path):
     with pytest.raises(wb.BadInput, match="factoring is the function by_side, which no file"):
         solution.certificate.save(tmp_path / "own")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("difficulty", ["non-generalisability-folds", "stability"])
+def test_folds_without_a_sample_of_weight_are_refused_in_words(difficulty):
+    toy = wb.load_problem("toy")
+    form = wb.KappaDifficulty(difficulty=difficulty)
+    with pytest.raises(wb.BadInput, match=r"2 of 5 folds of 3 samples hold none .* give at least 5 samples"):
+        wb.solve(form, toy(n=3), gap=1e-3)

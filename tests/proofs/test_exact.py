@@ -118,8 +118,8 @@ def test_exact_bounds_lie_inside_the_interval_bounds(output, name):
 @pytest.mark.hypothesis
 @pytest.mark.parametrize(("output", "name"), PAIRS)
 def test_solved_certificates_are_proven_without_allowance(output, name):
-    solved = 0
-    for seed in range(DRAWS // 5):
+    solved = tried = 0
+    for seed in range(DRAWS):
         rng = np.random.default_rng([seed, 8])
         problem = instance(output, rng)
         try:
@@ -130,10 +130,13 @@ def test_solved_certificates_are_proven_without_allowance(output, name):
         except wb.BadInput:
             assert one_label(problem)
             continue
+        tried += 1
         assert certificate.lower <= lower <= upper <= certificate.upper
         if certificate.status == "optimal":
             solved += 1
             assert rules.gap(upper, lower) <= 1e-7
+        if tried == DRAWS // 5:  # of those that are not refused
+            break
     assert solved >= 3
 
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints
+from workbench.errors import BadInput
 from workbench.objectives.factorings import Classes, error_counts, folds_of, reachable
 
 FOLDS = 5
@@ -98,13 +99,25 @@ def rates(model: Model, kept: Any) -> Floats:
 
 def non_generalisability(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
     """P_S on fold 0 of FOLDS, left out of training, less P_S on the other folds."""
-    out = folds_of(model.problem, FOLDS) == 0
+    out = weighed(model.problem, 2) == 0
     return rates(model, out) - rates(model, ~out)
+
+
+def weighed(problem: Any, parts: int) -> Ints:
+    """(n,) the fold of each sample, those from `parts` − 1 on as one; `BadInput` if one has no sample of weight."""
+    fold = np.minimum(folds_of(problem, FOLDS), parts - 1)
+    empty = np.count_nonzero(np.bincount(fold, problem.weights, parts) == 0)
+    if empty:
+        raise BadInput(
+            f"{empty} of {parts} folds of {problem.n_samples} samples hold none of positive weight; "
+            f"give at least {FOLDS} samples, or choose another difficulty."
+        )
+    return fold
 
 
 def over_folds(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
     """Mean over FOLDS folds of P_S on the fold, of a model learned without it, less P_S of that model on the others."""
-    fold, found = folds_of(model.problem, FOLDS), np.zeros(len(v))
+    fold, found = weighed(model.problem, FOLDS), np.zeros(len(v))
     for f in range(FOLDS):
         without = form.model(model.problem, solve(form.fixed(v, FOLDS, f)).theta_flat, v)
         found += (rates(without, fold == f) - rates(without, fold != f)) / FOLDS
@@ -113,7 +126,7 @@ def over_folds(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
 
 def stability(model: Model, form: Any, v: Floats, solve: Any) -> Floats:
     """Mean over FOLDS folds of |P_S on the fold of a model without it − P_S on it of the model|."""
-    fold, found = folds_of(model.problem, FOLDS), np.zeros(len(v))
+    fold, found = weighed(model.problem, FOLDS), np.zeros(len(v))
     for f in range(FOLDS):
         without = form.model(model.problem, solve(form.fixed(v, FOLDS, f)).theta_flat, v)
         found += np.abs(rates(without, fold == f) - rates(model, fold == f)) / FOLDS

@@ -93,8 +93,8 @@ def by_count(problem: Any) -> Classes:
     number = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     counts = np.bincount(number[rows.data != 0], minlength=rows.shape[0])
     group = np.array([int(count).bit_length() for count in counts], np.int64)
-    sizes = [f"{1 << c >> 1} to {(1 << c) - 1} features" for c in range(1, rows.shape[1].bit_length() + 1)]
-    return grouped(problem, group, ["no features", *sizes])
+    sizes = [f"{1 << c >> 1} to {(1 << c) - 1} features" for c in range(2, rows.shape[1].bit_length() + 1)]
+    return grouped(problem, group, ["no features", "1 feature", *sizes])
 
 
 def by_input_and_label(problem: Any) -> Classes:
