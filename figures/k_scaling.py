@@ -75,7 +75,9 @@ def draw(arrays):
         axis.grid(True, axis="y")
     axes[0, 0].legend(loc="best")
     axes[0, 0].set_ylabel("optimum of F")
-    axes[0, 1].set(xlabel="Kλ₂", yscale="linear", ylim=(0, None))
+    axes[0, 1].set(xlabel="Kλ₂", yscale="linear")
+    axes[0, 1].margins(0.08)
+    axes[0, 1].set_ylim(0, None)
     axes[0, 2].set_xlabel("K")
     axes[0, 2].legend(loc="best")
     return figure

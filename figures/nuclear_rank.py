@@ -33,7 +33,8 @@ def measure(
 def draw(arrays):
     lams = np.unique(arrays["lam"])[::-1]
     gaps = 1 - arrays["lower"] / arrays["upper"]
-    left = ", ".join(f"{100 * gaps[arrays['lam'] == lam].max():.1g}" for lam in lams)
+    open_shares = [f"{100 * gaps[arrays['lam'] == lam].max():.1g}" for lam in lams]
+    left = ", ".join(f"{float(share):g}" for share in open_shares)
     words = f"{left} % at λ = {', '.join(f'{lam:g}' for lam in lams)}"
     figure, axes = wb.pictures.canvas(
         1,

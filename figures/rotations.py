@@ -46,7 +46,7 @@ def draw(arrays):
         len(rows),
         len(arrays["given"].T),
         (7.2, 3.3),
-        f"Turned back without being told: {100 * arrays['upright'][best]:.0f} % exactly, "
+        f"Turned back untold: {100 * arrays['upright'][best]:.0f} % exactly, "
         f"{100 * arrays['near'][best]:.0f} % to the next angle, by {arrays['way'][best]}",
         "Digits 2 and 7, turned by angles that are withheld. Rows: the first images, and the views that the learned "
         "models take as true; errors are on other images. All angles may be off by the same turn.",
