@@ -157,7 +157,7 @@ def test_fractions_of_very_many_digits_are_refused_at_once(exact, tmp_path):
 @pytest.mark.parametrize("output", ["tree", "flow"])
 def test_a_formulation_that_does_not_fit_is_no_crash(output, tmp_path):
     forged = honest(output, "soft-margin", 5, 1)[0].copy()
-    forged.header["formulation"] = {"name": "perceptron", "version": 1, "settings": {"lam": 1.0}}
+    forged.header["formulation"] = {"name": "weighted-risk", "version": 1, "settings": {"lam": 1.0, "loss": "hinge"}}
     forged.write(tmp_path / "forged")
     said = both(str(tmp_path / "forged"))
     assert (said["first"], said["second"]) == ("malformed", "malformed")

@@ -3,7 +3,8 @@
 Alarms nest. One list holds those that are set, outermost first, and the one timer of the process waits for the next
 of them. A ring raises in the block of the outermost alarm that is due, again every AGAIN seconds until that block has
 ended, for Python drops what is raised inside a destructor. A ring that comes while an alarm is being set or taken
-away waits, so no alarm is lost and none is left behind.
+away, or while another ring is about to raise, waits, and whoever sets or takes away an alarm raises for one that is
+due: no alarm is lost and none is left behind.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
             if not SET:
                 outside.take()
+            raise_due()
             self.due = time.monotonic() + self.seconds
             SET.append(self)
             wait()
@@ -50,6 +52,7 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
         if self in SET:
             del SET[SET.index(self) :]
             wait() if SET else outside.give_back()
+            raise_due()
 
 
 class Outside:
@@ -83,7 +86,6 @@ class Outside:
 
 SET: list[alarm] = []
 outside = Outside()
-OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__)}
 
 
 @contextmanager
@@ -122,25 +124,33 @@ def ring(number: int, frame: FrameType | None) -> None:
     if at_work(frame):
         signal.setitimer(signal.ITIMER_REAL, SOON, AGAIN)
         return
-    now = time.monotonic()
-    if outside.due is not None and outside.due <= now:
+    if outside.due is not None and outside.due <= time.monotonic():
         outside.ring(frame)
+    if SET:
+        wait()
+    raise_due()
+
+
+def raise_due() -> None:
+    """Raise for the outermost alarm that is due, if one is."""
+    now = time.monotonic()
     first = next((each for each in SET if each.due <= now), None)
     if first is not None:
         first.due = now + AGAIN
-    if SET:
         wait()
-    if first is not None:
         raise first.raised
 
 
 def at_work(frame: FrameType | None) -> bool:
-    """Whether the ring interrupts the setting of an alarm, or the taking away of one."""
+    """Whether the ring interrupts the setting of an alarm, the taking away of one, or another ring."""
     while frame is not None:
         if frame.f_code in OWN:
             return True
         frame = frame.f_back
     return False
+
+
+OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__, ring)}
 
 
 def quiet(dropped: Any) -> None:
