@@ -57,9 +57,13 @@ LONG = (
     "closing",
     "continuum",
     "cost-alternations",
+    "cost-table",
     "dyads",
     "hidden-states",
+    "k-scaling",
+    "nuclear-rank",
     "rates",
+    "rotations",
     "simplex-costs",
     "speed",
 )
