@@ -104,7 +104,7 @@ def instance(output: str, formulation: str, seed: int, kinds: Any = CutForm) -> 
     else:
         problem = structure.tiny(rng)
     why: Exception | None = None
-    for _ in range(20):
+    for _ in range(200):
         try:
             form = kind(**drawn(kind, rng))
             refusal = misfit(form, problem) if isinstance(form, kinds) else "these settings have no cuts"
