@@ -64,6 +64,7 @@ SMALL = {
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
     "proven-texts": {"n": 1, "pair": "structured:crf"},
     "oracles": {"enumerated": 5, "compared": 5},
+    "own-models": {"n": 8},
     "pictures": {"size": 6, "train": 2, "cases": 1, "gap": 1e-4},
     "tracking": {"seeds": 2, "frames": 5, "objects": 4, "train": 1, "large_frames": 6, "large_objects": 4},
 }
@@ -93,6 +94,7 @@ KEYS = {
         ),
         "words",
     },
+    "own-models": {"slowest", "growth", "rows"},
     "ocr": {
         *("words", "status", "upper", "lower", "gap", "rounds", "cuts", "cpu_seconds", "process_cpu_seconds"),
         *("oracle_share", "master_share", "oracle_pass_ms", "oracle_passes"),

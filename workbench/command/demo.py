@@ -52,20 +52,22 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
-LONG = (
-    "agreement",
-    "closing",
-    "continuum",
-    "cost-alternations",
-    "cost-table",
-    "dyads",
-    "hidden-states",
-    "k-scaling",
-    "nuclear-rank",
-    "rates",
-    "rotations",
-    "simplex-costs",
-    "speed",
+FIGURES = (  # those that take seconds; `cutbench figures` draws all
+    "alignment",
+    "costs",
+    "cuts-per-round",
+    "flow-curves",
+    "gap-curves",
+    "motif-logo",
+    "pacing",
+    "path",
+    "pictures",
+    "programs",
+    "selection",
+    "toy-margins",
+    "tracking",
+    "transitions",
+    "words",
 )
 
 
@@ -311,8 +313,7 @@ def pictures(story: Story) -> None:
     chapter("7  Figures", "Each as PNG, as SVG, and with its data as CSV.")
     try:
         with terminal.stdout_kept(), terminal.progress("figures"):
-            quick = [name for name in registry("figure").names() if name not in LONG]
-            story.figures = make(quick, story.out / "figures", **story.drawn)
+            story.figures = make(FIGURES, story.out / "figures", **story.drawn)
     except MissingCapability as reason:
         story.fault(str(reason))
     for path in (path for path in story.figures if path.suffix == ".png"):

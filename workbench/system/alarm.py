@@ -96,6 +96,9 @@ def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Itera
         return
 
     def ring(number: int, frame: FrameType | None) -> None:
+        if at_work(frame):
+            signal.setitimer(signal.ITIMER_PROF, SOON, AGAIN)
+            return
         raise raised
 
     def quiet(dropped: Any) -> None:
@@ -126,9 +129,9 @@ def ring(number: int, frame: FrameType | None) -> None:
         return
     if outside.due is not None and outside.due <= time.monotonic():
         outside.ring(frame)
+    raise_due()
     if SET:
         wait()
-    raise_due()
 
 
 def raise_due() -> None:
