@@ -16,9 +16,8 @@ from typing import Literal
 import numpy as np
 
 import workbench as wb
-from workbench.outputs.motif import ALPHABETS
 
-SWISS_PROT = (  # per cent of each letter of ALPHABETS["protein"] in UniProtKB/Swiss-Prot
+SWISS_PROT = (  # per cent of each letter of wb.Motif.alphabets["protein"] in UniProtKB/Swiss-Prot
     *(8.25, 1.38, 5.46, 6.72, 3.86, 7.07, 2.27, 5.91, 5.80, 9.65),
     *(2.41, 4.06, 4.74, 3.93, 5.53, 6.65, 5.36, 6.86, 1.10, 2.92),
 )
@@ -83,7 +82,7 @@ def planted(
         copy = np.where(rng.random(length) < mutation, rng.choice(q, length, p=shares), pattern)
         if labels[i] or rng.random() < decoys:
             letters[i, positions[i] : positions[i] + length] = copy if labels[i] else shuffled
-    texts = ["".join(ALPHABETS[alphabet][x] for x in row) for row in letters]
+    texts = ["".join(wb.Motif.alphabets[alphabet][x] for x in row) for row in letters]
     return wb.Motif(texts, labels, length, None if hide else np.where(labels == 1, positions, -1), alphabet=alphabet)
 
 

@@ -128,6 +128,7 @@ class Motif:
     """
 
     name = "motif"
+    alphabets = ALPHABETS
     oracle_kind = "exact"
     exact_features = exact_loss = True
     width = 2
