@@ -5,8 +5,6 @@ minimise (or maximise)  ½xᵀPx + cᵀx + constant   subject to   row_lower ≤
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +16,7 @@ from workbench.backends.mps_text import mps_facts
 from workbench.backends.second_reading import Discrete, Facts, Unclear, compare, cut_off, overlong
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
+from workbench.system.unpacked import content_of
 
 
 class Model(NamedTuple):
@@ -81,11 +80,10 @@ def read_model(path: Path) -> Model:
 def text_of(path: Path) -> str:
     """The text of a file, plain or gzipped."""
     try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode()
+        return content_of(path).decode()
     except UnicodeDecodeError:
         raise BadInput(f"{path} is no text in UTF-8; save it as one.") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise BadInput(f"{path} cannot be unpacked ({error}); check the file.") from None
 
 

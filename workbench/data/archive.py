@@ -18,7 +18,7 @@ from typing import IO
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from workbench.system.memory import limit, machine
+from workbench.system.memory import largest_file
 
 
 def arrays_in(path: Path, wanted: Collection[str]) -> dict[str, NDArray]:
@@ -66,7 +66,7 @@ def faults() -> Iterator[None]:
 
 def checked_size(size: int) -> None:
     """ValueError for an archive that unpacks to more than a quarter of the memory."""
-    if size > min(machine() // 4, limit() or machine()):
+    if size > largest_file():
         raise ValueError(f"it unpacks to {size / 2**30:.3g} GiB, more than a quarter of this machine's memory")
 
 

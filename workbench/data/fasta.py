@@ -9,11 +9,11 @@ White space within letters, blank lines, and lines that start with ; do not coun
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import NamedTuple
 
 from workbench.errors import BadInput
+from workbench.system.unpacked import content_of
 
 
 class Named(NamedTuple):
@@ -34,9 +34,8 @@ def read_fasta(path: str | Path) -> Named:
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
     try:
-        content = path.read_bytes()
-        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig").splitlines()
-    except (OSError, EOFError) as error:
+        lines = content_of(path).decode("utf-8-sig").splitlines()
+    except OSError as error:
         raise BadInput(f"{path} cannot be read ({error}); check the file.") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None

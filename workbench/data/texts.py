@@ -18,7 +18,6 @@ same features.
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
 from collections import Counter
@@ -31,6 +30,7 @@ from scipy import sparse
 
 from workbench.data.sets.reuters import Stories, story
 from workbench.errors import BadInput
+from workbench.system.unpacked import content_of
 
 WORD = re.compile(r"[a-z0-9]+")
 
@@ -100,7 +100,7 @@ def at(path: Path, bare: bool) -> Stories:
         raise BadInput(f"There is no folder or file {path}; check its path.")
     try:
         return of_folder(path, bare) if path.is_dir() else of_lines(path, bare)
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise BadInput(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}); check it.") from None
 
 
@@ -124,8 +124,7 @@ def of_folder(path: Path, bare: bool) -> Stories:
 
 def of_lines(path: Path, bare: bool) -> Stories:
     """The lines of a file."""
-    content = path.read_bytes()
-    lines = decoded(gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+    lines = decoded(content_of(path)).splitlines()
     texts = [" ".join(line.split()) for line in lines if line.strip()]
     if bare and texts and not any("\t" in line.strip() for line in lines):
         return Stories([], texts)

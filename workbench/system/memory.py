@@ -62,6 +62,11 @@ def machine() -> int:
         return 2**33
 
 
+def largest_file() -> int:
+    """The bytes that one file may take in memory: a quarter of the machine's, or the limit if that is less."""
+    return min(machine() // 4, limit() or machine())
+
+
 def held() -> int:
     """The bytes that this process holds; 0 where the system gives no number."""
     try:
