@@ -16,6 +16,7 @@ proven enclosure), and after `over(Fraction)`, exactly, on `Ratios` and on objec
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -69,6 +70,16 @@ def projected(u: Any, metric: Any) -> Any:
             total += v[i]
             inverse += 1.0 / metric[i]
     return np.maximum(v - total / inverse / metric, 0.0)
+
+
+def projection(simplex: Ints) -> Callable[[Any, Any], Any]:
+    """What compiled loops take as `projected`: where nothing lies on the simplex, what compiles in a moment."""
+    return projected if len(simplex) else kept
+
+
+def kept(u: Any, metric: Any) -> Any:
+    """u, and never called."""
+    return u
 
 
 @dataclass(frozen=True)

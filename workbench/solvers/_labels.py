@@ -25,7 +25,7 @@ import numpy as np
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing, Shape
-from workbench.objectives.regularizers import projected
+from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _loose
 from workbench.solvers._common import Late, never
 from workbench.solvers._dual_block import LEAST, LONGEST
@@ -392,7 +392,7 @@ class LabelBlocks:
 def prepared(blocks: LabelBlocks) -> tuple[Callable[..., Any], ...]:
     """The loops, compiled."""
     build, ints = machine.compiled_function, np.zeros(1, np.int64)
-    onto = build(projected, (blocks.prices, blocks.prices), "floats")
+    onto = build(projection(blocks.loose.simplex), (blocks.prices, blocks.prices), "floats")
     tie = build(_loose.retie, (onto, blocks.loose))
     place = ints, blocks.prices, blocks.curvature, STEPS, blocks.state, blocks.loose, blocks.bench
     step = build(plane, (blocks.listing, ints, *place[1:3], blocks.state, blocks.loose, blocks.memory), "int64")

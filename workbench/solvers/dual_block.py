@@ -41,7 +41,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import projected
+from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _dual_block as loops
 from workbench.solvers import _loose
 from workbench.solvers._common import Late, misfit_of_ridge, never
@@ -314,7 +314,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
     plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
     repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
-    onto = build(projected, (prices, prices), "floats")
+    onto = build(projection(state.loose.simplex), (prices, prices), "floats")
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
