@@ -266,30 +266,34 @@ class Dyadic:
         return pairs.decide(pairs.scores(factors))
 
     def least_importances(self, dyads: Dyads) -> Floats:
-        """(n,) h_min: the least importance with which the hinge turns a prediction, at η = 1.
+        """(n,) h_min of each pair, see the function of this name."""
+        return least_importances(*self.learned(dyads), fast=self.fast)
 
-        Two classes: |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py). Several:
-        the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
-        label u and c as entrants is trained on.
-        """
-        dyads, factors = self.learned(dyads)
-        sizes, reach = pairs_of(dyads).sizes, flows.machine(self.fast).reach
-        f_left, count, k = factors.A.shape
-        shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
-        a = (dyads.left @ factors.A.reshape(f_left, -1)).reshape(shape) + 1
-        b = (dyads.right @ factors.B.reshape(len(factors.B), -1)).reshape(shape) + 1
-        sides = a / sizes[:, :1, None], b / sizes[:, 1:2, None]
-        U, V = (gamma[:, None] * ((sides[0] + sign * sides[1]) ** 2).sum(axis=2) for sign in (1, -1))
-        p, X = dyads.scores(factors), sizes[:, 2] / gamma
-        if count == 1:
-            return np.abs([reach(0.0, *map(float, c)) for c in zip(p[:, 0], U[:, 0], V[:, 0], X, strict=True)]) / gamma
-        least, every, top = np.full(dyads.n_samples, np.inf), np.arange(dyads.n_samples), dyads.decide(p)
-        for c in range(count):
-            i = every[top != c]
-            u = top[i]
-            curves = zip(p[i, u] - p[i, c], U[i, u] + V[i, c], V[i, u] + U[i, c], 2 * X[i], strict=True)
-            least[i] = np.minimum(least[i], np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma[i])
-        return least
+
+def least_importances(dyads: Dyads, factors: Factors, fast: bool | None = None) -> Floats:
+    """(n,) h_min: the least importance with which the hinge turns a prediction, at η = 1.
+
+    Two classes: |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py). Several:
+    the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
+    label u and c as entrants is trained on.
+    """
+    sizes, reach = pairs_of(dyads).sizes, flows.machine(fast).reach
+    f_left, count, k = factors.A.shape
+    shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
+    a = (dyads.left @ factors.A.reshape(f_left, -1)).reshape(shape) + 1
+    b = (dyads.right @ factors.B.reshape(len(factors.B), -1)).reshape(shape) + 1
+    sides = a / sizes[:, :1, None], b / sizes[:, 1:2, None]
+    U, V = (gamma[:, None] * ((sides[0] + sign * sides[1]) ** 2).sum(axis=2) for sign in (1, -1))
+    p, X = dyads.scores(factors), sizes[:, 2] / gamma
+    if count == 1:
+        return np.abs([reach(0.0, *map(float, c)) for c in zip(p[:, 0], U[:, 0], V[:, 0], X, strict=True)]) / gamma
+    least, every, top = np.full(dyads.n_samples, np.inf), np.arange(dyads.n_samples), dyads.decide(p)
+    for c in range(count):
+        i = every[top != c]
+        u = top[i]
+        curves = zip(p[i, u] - p[i, c], U[i, u] + V[i, c], V[i, u] + U[i, c], 2 * X[i], strict=True)
+        least[i] = np.minimum(least[i], np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma[i])
+    return least
 
 
 def pairs_of(dyads: Dyads) -> Pairs:
