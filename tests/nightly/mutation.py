@@ -86,29 +86,37 @@ TARGETS = {
     ),
     "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
 }
-PLAIN: dict[str, list[Any]] = {}  # of each file, tests that were imported before the forks
-SESSION: list[Covering] = []  # the session of pytest within which forks are made
+PLAIN: dict[str, Any] = {}  # plain tests, FILE::NAME, that were imported before the forks
+SESSION: list[Covering] = []  # what covers the mutants: plain tests, or the session of pytest that forks are made in
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
-VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
+VERDICTS, NODES, ENCLOSURES = (
+    "proofs/checker/test_nodes",
+    "proofs/checker/test_verdicts",
+    "proofs/checker/test_enclosures",
+)
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
-OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
+OF_PROGRAM = "proofs/checker/test_program_parts"
+SEARCHES, NODES = "proofs/checker/test_search", "proofs/checker/test_nodes"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{
-        name: f"of {name}"
-        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
-    },
+    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel")},
+    **{name: f"of {name}" for name in ("structured", "views", "dyads")},
     "multiclass": "of multiclass",
-    "outputs/tree": "of tree",
+    "outputs/tree": "of tree|with pairs",
     "_cuts": "of graph",
     "_hungarian": "of matching",
     "_forests": "of tree",
     "_pairwise": "of (tree|graph)",
     "_viterbi": "of chain",
+    "_paths": "with pairs",
+    "_detections": "of flow",
     "_sums": "crf of chain",
-    "kinds/tree": "self-paced",
-    "_boxes": "self-paced",
+    **dict.fromkeys(("kinds/tree", "_box", "_boxes", "_nodes", "_terms"), "self-paced"),
+    "slopes": "nuclear-dyadic",
+    "nuclear_dyadic": "nuclear-dyadic",
+    "intercepts": "soft-margin of (multiclass|chain|dyads)",
+    "_free_labels": "cost|soft-margin of (multiclass|chain|dyads)",
     "self_paced": "self-paced",
     "completed": "completed",
     "costs": "cost",
@@ -134,11 +142,13 @@ DIRECT = {  # what calls a module by itself, and comes first
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys(("kinds/tree", "kinds/_boxes"), (SEARCHES,)),
+    **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (SEARCHES, NODES)),
+    "kinds/tree": (SEARCHES,),
     "formulations/self_paced": (FORMULATIONS, SEARCHES),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
+ALONE += ("kinds/_box", "kinds/_boxes", "kinds/_nodes")
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
@@ -336,8 +346,8 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
         if not target.plain:
             forgotten()
             return int(SESSION[0].failed(tests))
-        for test in [test for file in target.tests for test in PLAIN[file]]:
-            test()
+        for test in tests:
+            PLAIN[test]()
         return 0
     for other in list(sys.modules):
         if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
@@ -434,8 +444,11 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = SESSION[0].covers(Path("workbench", f"{module}.py"), mutant.line, *mutant.around) if SESSION else []
-            limit = 10 + int(10 * sum(SESSION[0].seconds[test] for test in tests)) if SESSION else 10
+            tests = SESSION[0].covers(Path("workbench", f"{module}.py"), mutant.line, *mutant.around)
+            tests = [
+                test for test in tests if test.rpartition("::")[0] in TARGETS[module].tests or not TARGETS[module].plain
+            ]
+            limit = 10 + int(10 * sum(SESSION[0].seconds[test] for test in tests))
             running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
@@ -462,10 +475,13 @@ def copied(place: str, heavy: tuple[str, ...]) -> None:
 def warmed(modules: list[str]) -> None:
     """What plain tests import and compute once is there before the forks; each file is run once."""
     sys.path.insert(0, "tests/support")
-    for file in {file: None for module in modules if TARGETS[module].plain for file in TARGETS[module].tests}:
-        PLAIN[file] = plain_tests((file,))
-        for test in PLAIN[file]:
+    plain = [module for module in modules if TARGETS[module].plain]
+    SESSION[:] = [Covering([Path("workbench", f"{module}.py") for module in plain])]
+    for file in {file: None for module in plain for file in TARGETS[module].tests}:
+        for test in plain_tests((file,)):
             test()
+            PLAIN[f"{file}::{test.__name__}"] = test
+            SESSION[0].watch(f"{file}::{test.__name__}", test)
 
 
 def below(word: str) -> list[str]:
