@@ -18,8 +18,8 @@ Left alone are annotations, the text of sentences, and `strict` of zip, which on
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
-on the examples that `make test` draws. Ten times the CPU time of the sound module, or a crash, also kills. What TARGETS
-names as `search` proposes and proves nothing, and is left out.
+on the examples that `make test` draws. Three times the CPU time that these tests took while they were watched, 3 GiB of
+memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
 of ACCEPTED names no survivor of the modules run.
@@ -41,9 +41,10 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from random import Random
@@ -56,7 +57,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
 HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp", "piqp", "sklearn.datasets", "numba")
 HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
-MEMORY = 8 << 30
+MEMORY = 3 << 30
 CRASHED = 70
 ACCEPTED = Path(__file__).with_name("accepted.toml")
 
@@ -77,24 +78,41 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-FEW = ("-k", "not (inside or solved or most_tiny or decoders) or multiclass-soft and not (solved or 1- or 2- or 3-)")
+PROVING = ("proofs/test_bounds", "proofs/test_exact", "arithmetic/test_intervals", "objectives/test_regularizers")
+STORED = ("proofs/test_certificate", "proofs/test_tampering", "proofs/test_door")
+SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
+OF_OUTPUTS = tuple(
+    f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
+)
 TARGETS = {
-    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
-    "objectives/regularizers": Target(
-        ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
-    ),
-    "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
+    "arithmetic/intervals": Target(PROVING),
+    "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
+    "objectives/regularizers": Target(PROVING, ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
+    "proofs/exact": Target(PROVING, (*SEARCH, "differences")),
+    "arithmetic/rationals": Target((*PROVING, *STORED)),
+    "arithmetic/lifting": Target(PROVING),
+    "proofs/certificate": Target((*STORED, *PROVING)),
+    "proofs/tree": Target((*SELECTED, *STORED)),
+    "proofs/capped": Target(SELECTED),
+    "proofs/support": Target(("proofs/test_support",)),
+    "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
+    "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
+    "objectives/least_change": Target(("objectives/test_novelty",)),
+    "dyads/nuclear": Target(("dyads/test_nuclear",)),
+}
+TARGETS |= {
+    f"outputs/{name}": Target((*OF_OUTPUTS, "proofs/test_exact"))
+    for name in (
+        *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
+        "_graph/exact",
+        "_flow/exact",
+    )
 }
 PLAIN: dict[str, Any] = {}  # plain tests, FILE::NAME, that were imported before the forks
 SESSION: list[Covering] = []  # what covers the mutants: plain tests, or the session of pytest that forks are made in
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
-VERDICTS, NODES, ENCLOSURES = (
-    "proofs/checker/test_nodes",
-    "proofs/checker/test_verdicts",
-    "proofs/checker/test_enclosures",
-)
+VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
 OF_PROGRAM = "proofs/checker/test_program_parts"
 SEARCHES, NODES = "proofs/checker/test_search", "proofs/checker/test_nodes"
@@ -142,7 +160,7 @@ DIRECT = {  # what calls a module by itself, and comes first
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (SEARCHES, NODES)),
+    **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (NODES, SEARCHES)),
     "kinds/tree": (SEARCHES,),
     "formulations/self_paced": (FORMULATIONS, SEARCHES),
     "whole": (PARTS, STRUCTURES),
@@ -210,8 +228,13 @@ class Mutant:
     line: int
     scope: str
     change: str
-    code: CodeType
     around: tuple[int, int]  # the lines of its function
+    compiled: Callable[[], CodeType]
+
+    @cached_property
+    def code(self) -> CodeType:
+        """Compiled in the fork that needs it."""
+        return self.compiled()
 
 
 def named(node: ast.AST) -> str | None:
@@ -305,12 +328,19 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
         if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
             continue
         for other in alternatives(node):
-            put(holder, key, ast.copy_location(other, node))
-            code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-            yield Mutant(
-                node.lineno, scope, f"{first_line(node)} → {first_line(other)}", code, around(tree, node.lineno)
-            )
-            put(holder, key, node)
+            change, changed = f"{first_line(node)} → {first_line(other)}", (holder, key, ast.copy_location(other, node))
+            again = partial(built, tree, path, changed, node)
+            yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
+
+
+def built(tree: ast.Module, path: Path, changed: tuple[Any, Any, ast.AST], node: ast.AST) -> CodeType:
+    """The code of the tree with one node changed for the while."""
+    holder, key, _ = changed
+    put(*changed)
+    try:
+        return compile(ast.fix_missing_locations(tree), str(path), "exec")
+    finally:
+        put(holder, key, node)
 
 
 # ── trials ────────────────────────────────────────────────────────────────────────────────────────
@@ -448,7 +478,7 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
             tests = [
                 test for test in tests if test.rpartition("::")[0] in TARGETS[module].tests or not TARGETS[module].plain
             ]
-            limit = 10 + int(10 * sum(SESSION[0].seconds[test] for test in tests))
+            limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
             running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))

@@ -51,6 +51,7 @@ def near(found, expected, grid):
 def check_box(box, node, search, grid, name):
     for ends, others in ((box.low, node.low), (box.high, node.high)):
         assert all(near(*pair, grid) for pair in zip(ends, others, strict=True)), name
+    assert not any(end for end, other in zip(box.low, node.low, strict=True) if other == 0), name
     assert all(near(box.reach[j], node.reach[j], grid) for j in search.means), name
     assert box.active.tolist() == node.stands, name
 
@@ -81,6 +82,14 @@ def test_nodes_are_those_of_the_second_checker():
         assert boxes.high_caps.tolist() == [math.ceil(cap * boxes.grid) for cap in boxes.caps]
         assert boxes.radius(0.0, boxes.upper + 1) == 0
         assert boxes.radius(INFINITE, Fraction(0)) is boxes.radius(0.0, -INFINITE) is None
+
+
+def test_numbers_beyond_floats_leave_a_node_without_a_bound():
+    case = case_of(np.random.default_rng(9), "self-paced", "linear", {"C": 3.0, "K": 2.0})
+    case.arrays["tree_data"][:], case.arrays["tree_cutoffs"][:] = 1e300, INFINITE
+    stated, tree, terms = SearchTree.prepare(normal(case.header)[0], case.arrays)[1]
+    boxes = Boxes(stated.formulation, terms, value_at(stated, stated.theta))
+    assert boxes.value(tree, 0, boxes.inherited(tree, 0, {})) == -INFINITE
 
 
 class Told(Boxes):
