@@ -163,6 +163,7 @@ DIRECT = {  # what calls a module by itself, and comes first
     **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (NODES, SEARCHES)),
     "kinds/tree": (SEARCHES,),
     "formulations/self_paced": (FORMULATIONS, SEARCHES),
+    **dict.fromkeys(("kinds/slopes", "formulations/nuclear_dyadic"), ("proofs/checker/test_slopes",)),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
