@@ -14,6 +14,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -24,7 +25,7 @@ PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset)
 class Covering:
     """The plugin: `work` is called within the session, after the sound package passed."""
 
-    def __init__(self, files: list[Path], work: Callable[[], None]):
+    def __init__(self, files: list[Path], work: Callable[[], None] = lambda: None):
         self.files, self.work = {str(file.resolve()): file for file in files}, work
         self.lines: dict[str, dict[tuple[str, int], set[int]]] = {}  # test → (file, first line of a function) → lines
         self.seconds: dict[str, float] = {}
@@ -35,18 +36,23 @@ class Covering:
     def pytest_runtestloop(self, session: Any) -> bool:
         self.session = session
         for item, following in zip(session.items, [*session.items[1:], None], strict=True):
-            name, self.now, began = item.nodeid, {}, time.process_time()
-            self.items[name] = item
-            sys.settrace(self.called)
-            try:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            finally:
-                sys.settrace(None)
-            self.seconds[name], self.lines[name] = time.process_time() - began, self.now
+            self.items[item.nodeid] = item
+            run = partial(item.config.hook.pytest_runtest_protocol, item=item, nextitem=following)
+            self.watch(item.nodeid, run)
             if session.testsfailed:
-                raise SystemExit(f"{name} fails with the sound package.")
+                return True
         self.work()
         return True
+
+    def watch(self, name: str, test: Callable[[], object]) -> None:
+        """Run a test, and note its lines and CPU seconds."""
+        self.now, began = {}, time.process_time()
+        sys.settrace(self.called)
+        try:
+            test()
+        finally:
+            sys.settrace(None)
+        self.seconds[name], self.lines[name] = time.process_time() - began, self.now
 
     def called(self, frame: FrameType, event: str, arg: Any) -> Any:
         """Lines are watched in the files that are mutated, and nowhere else."""
@@ -94,6 +100,8 @@ def grafted(module: ModuleType, code: CodeType) -> bool:
     sys.modules[module.__name__] = new  # dataclasses look their module up
     try:
         exec(code, vars(new))
+    except Exception:  # what registers itself does so once; the module is imported anew instead
+        return False
     finally:
         sys.modules[module.__name__] = sound
     changed = False

@@ -18,8 +18,8 @@ Left alone are annotations, the text of sentences, and `strict` of zip, which on
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
-on the examples that `make test` draws. Ten times the CPU time of the sound module, or a crash, also kills. What TARGETS
-names as `search` proposes and proves nothing, and is left out.
+on the examples that `make test` draws. Three times the CPU time that these tests took while they were watched, 3 GiB of
+memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
 of ACCEPTED names no survivor of the modules run.
@@ -41,9 +41,10 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from random import Random
@@ -56,7 +57,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
 HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp", "piqp", "sklearn.datasets", "numba")
 HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
-MEMORY = 8 << 30
+MEMORY = 3 << 30
 CRASHED = 70
 ACCEPTED = Path(__file__).with_name("accepted.toml")
 
@@ -77,38 +78,63 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-FEW = ("-k", "not (inside or solved or most_tiny or decoders) or multiclass-soft and not (solved or 1- or 2- or 3-)")
+PROVING = ("proofs/test_bounds", "proofs/test_exact", "arithmetic/test_intervals", "objectives/test_regularizers")
+STORED = ("proofs/test_certificate", "proofs/test_tampering", "proofs/test_door")
+SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
+OF_OUTPUTS = tuple(
+    f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
+)
 TARGETS = {
-    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
-    "objectives/regularizers": Target(
-        ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
-    ),
-    "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
+    "arithmetic/intervals": Target(PROVING),
+    "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
+    "objectives/regularizers": Target(PROVING, ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
+    "proofs/exact": Target(PROVING, (*SEARCH, "differences")),
+    "arithmetic/rationals": Target((*PROVING, *STORED)),
+    "arithmetic/lifting": Target(PROVING),
+    "proofs/certificate": Target((*STORED, *PROVING)),
+    "proofs/tree": Target((*SELECTED, *STORED)),
+    "proofs/capped": Target(SELECTED),
+    "proofs/support": Target(("proofs/test_support",)),
+    "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
+    "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
+    "objectives/least_change": Target(("objectives/test_novelty",)),
+    "dyads/nuclear": Target(("dyads/test_nuclear",)),
 }
-PLAIN: dict[str, list[Any]] = {}  # of each file, tests that were imported before the forks
-SESSION: list[Covering] = []  # the session of pytest within which forks are made
+TARGETS |= {
+    f"outputs/{name}": Target((*OF_OUTPUTS, "proofs/test_exact"))
+    for name in (
+        *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
+        "_graph/exact",
+        "_flow/exact",
+    )
+}
+PLAIN: dict[str, Any] = {}  # plain tests, FILE::NAME, that were imported before the forks
+SESSION: list[Covering] = []  # what covers the mutants: plain tests, or the session of pytest that forks are made in
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
-OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
+OF_PROGRAM = "proofs/checker/test_program_parts"
+SEARCHES, NODES = "proofs/checker/test_search", "proofs/checker/test_nodes"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{
-        name: f"of {name}"
-        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
-    },
+    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel")},
+    **{name: f"of {name}" for name in ("structured", "views", "dyads")},
     "multiclass": "of multiclass",
-    "outputs/tree": "of tree",
+    "outputs/tree": "of tree|with pairs",
     "_cuts": "of graph",
     "_hungarian": "of matching",
     "_forests": "of tree",
     "_pairwise": "of (tree|graph)",
     "_viterbi": "of chain",
+    "_paths": "with pairs",
+    "_detections": "of flow",
     "_sums": "crf of chain",
-    "kinds/tree": "self-paced",
-    "_boxes": "self-paced",
+    **dict.fromkeys(("kinds/tree", "_box", "_boxes", "_nodes", "_terms"), "self-paced"),
+    "slopes": "nuclear-dyadic",
+    "nuclear_dyadic": "nuclear-dyadic",
+    "intercepts": "soft-margin of (multiclass|chain|dyads)",
+    "_free_labels": "cost|soft-margin of (multiclass|chain|dyads)",
     "self_paced": "self-paced",
     "completed": "completed",
     "costs": "cost",
@@ -134,11 +160,14 @@ DIRECT = {  # what calls a module by itself, and comes first
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys(("kinds/tree", "kinds/_boxes"), (SEARCHES,)),
+    **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (NODES, SEARCHES)),
+    "kinds/tree": (SEARCHES,),
     "formulations/self_paced": (FORMULATIONS, SEARCHES),
+    **dict.fromkeys(("kinds/slopes", "formulations/nuclear_dyadic"), ("proofs/checker/test_slopes",)),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
+ALONE += ("kinds/_box", "kinds/_boxes", "kinds/_nodes")
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
@@ -200,8 +229,13 @@ class Mutant:
     line: int
     scope: str
     change: str
-    code: CodeType
     around: tuple[int, int]  # the lines of its function
+    compiled: Callable[[], CodeType]
+
+    @cached_property
+    def code(self) -> CodeType:
+        """Compiled in the fork that needs it."""
+        return self.compiled()
 
 
 def named(node: ast.AST) -> str | None:
@@ -295,12 +329,19 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
         if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
             continue
         for other in alternatives(node):
-            put(holder, key, ast.copy_location(other, node))
-            code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-            yield Mutant(
-                node.lineno, scope, f"{first_line(node)} → {first_line(other)}", code, around(tree, node.lineno)
-            )
-            put(holder, key, node)
+            change, changed = f"{first_line(node)} → {first_line(other)}", (holder, key, ast.copy_location(other, node))
+            again = partial(built, tree, path, changed, node)
+            yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
+
+
+def built(tree: ast.Module, path: Path, changed: tuple[Any, Any, ast.AST], node: ast.AST) -> CodeType:
+    """The code of the tree with one node changed for the while."""
+    holder, key, _ = changed
+    put(*changed)
+    try:
+        return compile(ast.fix_missing_locations(tree), str(path), "exec")
+    finally:
+        put(holder, key, node)
 
 
 # ── trials ────────────────────────────────────────────────────────────────────────────────────────
@@ -336,8 +377,8 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
         if not target.plain:
             forgotten()
             return int(SESSION[0].failed(tests))
-        for test in [test for file in target.tests for test in PLAIN[file]]:
-            test()
+        for test in tests:
+            PLAIN[test]()
         return 0
     for other in list(sys.modules):
         if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
@@ -434,8 +475,11 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = SESSION[0].covers(Path("workbench", f"{module}.py"), mutant.line, *mutant.around) if SESSION else []
-            limit = 10 + int(10 * sum(SESSION[0].seconds[test] for test in tests)) if SESSION else 10
+            tests = SESSION[0].covers(Path("workbench", f"{module}.py"), mutant.line, *mutant.around)
+            tests = [
+                test for test in tests if test.rpartition("::")[0] in TARGETS[module].tests or not TARGETS[module].plain
+            ]
+            limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
             running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
         mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
@@ -462,10 +506,13 @@ def copied(place: str, heavy: tuple[str, ...]) -> None:
 def warmed(modules: list[str]) -> None:
     """What plain tests import and compute once is there before the forks; each file is run once."""
     sys.path.insert(0, "tests/support")
-    for file in {file: None for module in modules if TARGETS[module].plain for file in TARGETS[module].tests}:
-        PLAIN[file] = plain_tests((file,))
-        for test in PLAIN[file]:
+    plain = [module for module in modules if TARGETS[module].plain]
+    SESSION[:] = [Covering([Path("workbench", f"{module}.py") for module in plain])]
+    for file in {file: None for module in plain for file in TARGETS[module].tests}:
+        for test in plain_tests((file,)):
             test()
+            PLAIN[f"{file}::{test.__name__}"] = test
+            SESSION[0].watch(f"{file}::{test.__name__}", test)
 
 
 def below(word: str) -> list[str]:

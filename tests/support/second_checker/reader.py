@@ -7,7 +7,6 @@ import numpy as np
 
 from .files import exact, need
 
-
 MOST_COLUMNS = 1 << 40
 
 
