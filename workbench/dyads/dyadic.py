@@ -266,17 +266,17 @@ class Dyadic:
         return pairs.decide(pairs.scores(factors))
 
     def least_importances(self, dyads: Dyads) -> Floats:
-        """(n,) h_min of each pair, see the function of this name."""
+        """(n,) h_min: the least importance with which the hinge turns a prediction, at η = 1.
+
+        Two classes: |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py). Several:
+        the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
+        label u and c as entrants is trained on.
+        """
         return least_importances(*self.learned(dyads), fast=self.fast)
 
 
 def least_importances(dyads: Dyads, factors: Factors, fast: bool | None = None) -> Floats:
-    """(n,) h_min: the least importance with which the hinge turns a prediction, at η = 1.
-
-    Two classes: |p⁻¹(0)|/γ, what a label contrary to the prediction would have to weigh (dyads/flows.py). Several:
-    the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
-    label u and c as entrants is trained on.
-    """
+    """h_min (n,) of pairs at these parameters, see `Dyadic.least_importances`."""
     sizes, reach = pairs_of(dyads).sizes, flows.machine(fast).reach
     f_left, count, k = factors.A.shape
     shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
