@@ -197,8 +197,8 @@ class CrammerSinger(LabelBlocks):
             self.best[:] = self.state.W if ends[0] <= ends[1] else self.desk.mean
         self.gap, self.order = self.value - lower, self.samples.copy()
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
-        super().begin(samples, witnesses, weights, slopes, offsets)
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        super().begin(samples, witnesses, weights, push, offsets)
         self.passes, self.value = 0, np.inf
         self.tell(1.0)
 

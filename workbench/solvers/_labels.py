@@ -348,9 +348,9 @@ class LabelBlocks:
         if loose:
             retie(projected, self.loose)
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
-        """Go on from dual weights of cuts, of these slopes (K, p); their offsets stand in the tables."""
-        push, (inputs, k) = slopes.T @ weights, self.state.W.shape
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        """Go on from dual weights μ of cuts, `push` = Σ_k μ_k a_k (p,); their offsets stand in the tables."""
+        inputs, k = self.state.W.shape
         self.state.beta[:] = 0.0
         np.add.at(self.state.beta, (samples, witnesses[:, 0]), weights)
         self.prices[self.samples] = self.state.beta.sum(axis=1)[self.samples]

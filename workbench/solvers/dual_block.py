@@ -223,9 +223,9 @@ class CachedBlocks:
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: Any, offsets: Floats) -> None:
-        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
-        state, push = self.state, slopes.T @ weights
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
+        state = self.state
         state.pool.weight[:] = 0.0
         for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
             cut = seated(self.tools, state, int(i), witness)

@@ -557,6 +557,13 @@ def test_flows_that_are_refused():
     assert changed("flow", "truth", single * 4 + 1, 0) == told
 
 
+def test_where_nothing_is_linked_nothing_follows():
+    base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1]}
+    base |= {"truth": [[0, -1]], "data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(7, np.int64)}
+    outputs = np.array([[-1, -1], [0, -1], [0, 1], [1, -1], [1, 1]])
+    assert structure("flow", **base).is_output(np.zeros(5, int), outputs).tolist() == [True] * 3 + [False] * 2
+
+
 def test_flows_and_their_least_loss():
     """Every arc of a track that is no true one costs 2, every true arc that is missed 3 or 1."""
     base = {

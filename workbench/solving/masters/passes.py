@@ -12,11 +12,11 @@ counts. An ascent that knows F and D is certified when these say so, and seldom 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
@@ -58,8 +58,8 @@ class Ascent(Protocol):
         """A pass; one that turns `late` may end before all samples are visited, with the gap ∞ or of less visits."""
         ...
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
-        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        """Go on from dual weights μ (K,) of cuts, of which one may stand there twice; `push` is Σ_k μ_k a_k (p,)."""
         ...
 
     def raised(self, factor: float) -> None:
@@ -95,7 +95,7 @@ class Passes:
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
-        self.patient, self.raises = PATIENT if np.isinf(self.ascent.value) else PATIENT_KNOWN, RAISES
+        (self.first, self.patient), self.raises = looks(self.ascent), RAISES
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
@@ -119,10 +119,15 @@ class Passes:
         """Go on from a checkpoint: its weights, and the cuts rebuilt from the data."""
         arrays, seconds = last.arrays(), last.numbers["seconds"]
         samples, witnesses = self.family.unpacked(arrays)
-        self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
+        self.begin(samples, witnesses, arrays["weights"])
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
-        self.mean = self.ascent.theta
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """Go on from dual weights of cuts."""
+        slopes, offsets = self.bounds.oracle.rows(samples, witnesses)
+        self.ascent.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
+        self.mean = self.ascent.theta
 
     @property
     def gap(self) -> float:
@@ -134,14 +139,13 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        first = FIRST_LOOK if np.isinf(self.ascent.value) else FIRST_KNOWN
-        look = first if not self.estimates else self.ascent.passes + 1
+        look = self.first if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
-                self.average()
+                self.mean = averaged(self.mean, self.ascent)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             estimate = self.estimate()
@@ -158,22 +162,12 @@ class Passes:
                 self.checkpoint(clock)
                 break
 
-    def average(self) -> None:
-        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
-        if np.isfinite(self.ascent.value):
-            return
-        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
-
     def estimate(self) -> float:
-        """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
-        ascent = self.ascent
+        """The relative gap as the visits of the last pass met it."""
         if self.bounds.prices.hard:
             self.keep_prices_up()
-            return 2 * max(ascent.peak, 0.0) / self.bounds.oracle.least_loss
-        size = ascent.value
-        if np.isinf(size):
-            size = float(self.bounds.regularizer.value(self.bounds.regularizer.feasible(ascent.theta))) + ascent.risk
-        return ascent.gap / max(abs(size), 1e-6 * abs(self.bounds.scale), np.finfo(float).tiny)
+            return 2 * max(self.ascent.peak, 0.0) / self.bounds.oracle.least_loss
+        return estimated(self.ascent, self.bounds)
 
     def keep_prices_up(self) -> None:
         if self.ascent.saturated and self.raises > 0:
@@ -233,14 +227,44 @@ class Passes:
 
     def stands(self) -> bool:
         """Whether the gap stands still; see the class's docstring."""
-        passes = self.ascent.passes
         if self.bounds.prices.hard and self.raises == 0 and self.ascent.saturated:
             return True
-        if passes <= self.patient:
-            return False
-        recent = min((gap for at, gap in self.estimates if 3 * at > 2 * passes), default=np.inf)
-        earlier = min((gap for at, gap in self.estimates if 3 * at <= 2 * passes), default=np.inf)
-        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
+        return standing(self.estimates, self.ascent.passes, self.patient)
+
+
+def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
+    """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half."""
+    if passes <= patient:
+        return False
+    recent = min((gap for at, gap in estimates if 3 * at > 2 * passes), default=np.inf)
+    earlier = min((gap for at, gap in estimates if 3 * at <= 2 * passes), default=np.inf)
+    return recent > 0.5 * earlier and (recent < FAR or passes > 10 * patient)
+
+
+def looks(ascent: Ascent) -> tuple[int, int]:
+    """The pass after which bounds are computed in any case, and the passes before the gap may count as standing still.
+
+    Passes of an ascent that knows F are short, and it says itself when a look is worth its time.
+    """
+    return (FIRST_LOOK, PATIENT) if np.isinf(ascent.value) else (FIRST_KNOWN, PATIENT_KNOWN)
+
+
+def averaged(mean: Floats, ascent: Ascent) -> Floats:
+    """θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it.
+
+    An ascent that knows F averages by itself, so it is θ.
+    """
+    if np.isfinite(ascent.value):
+        return ascent.theta
+    return mean + (ascent.theta - mean) * (4 / (ascent.passes + 3))
+
+
+def estimated(ascent: Ascent, bounds: Bounds) -> float:
+    """The relative gap as the visits of an ascent's last pass met it, each at the θ of its moment; finite prices."""
+    size = ascent.value
+    if np.isinf(size):
+        size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
+    return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
 
 
 def ascent(bounds: Bounds) -> Ascent:
