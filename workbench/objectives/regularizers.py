@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.intervals import Interval, positive
+from workbench.arithmetic.intervals import Interval, positive, squared
 from workbench.arithmetic.rationals import Ratios, joined
 from workbench.contracts import Floats, Ints, Shape, Signed
 from workbench.errors import MissingCapability
@@ -143,10 +143,10 @@ class SquaredNorm(Regularizer):
         return self.lam
 
     def value(self, w: Any) -> Any:
-        return (w * w).sum() * self.lam / 2
+        return squared(w) * self.lam / 2
 
     def conjugate(self, s: Any) -> Any:
-        return (s * s).sum() / self.lam / 2
+        return squared(s) / self.lam / 2
 
     def argmin(self, s: Any) -> Any:
         return s / self.lam
@@ -167,7 +167,7 @@ class SignedNorm(Regularizer):
     signed: NDArray[np.bool_]
 
     def value(self, w: Any) -> Any:
-        return (w * w).sum() * self.lam / 2
+        return squared(w) * self.lam / 2
 
     def conjugate(self, s: Any) -> Any:
         free, held = s[~self.signed], positive(s[self.signed])
