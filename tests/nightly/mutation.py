@@ -18,7 +18,7 @@ Left alone are annotations, the text of sentences, and `strict` of zip, which on
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
-on the examples that `make test` draws. Three times the CPU time that these tests took while they were watched, 3 GiB of
+on the examples that `make test` draws. A second and twice the CPU time that a test took while it was watched, 3 GiB of
 memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
@@ -378,6 +378,7 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
             forgotten()
             return int(SESSION[0].failed(tests))
         for test in tests:
+            SESSION[0].hurried(test)
             PLAIN[test]()
         return 0
     for other in list(sys.modules):
@@ -386,6 +387,7 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
         return by_pytest(target.words, files)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     for test in plain_tests(target.tests):
         test()
     return 0
@@ -482,7 +484,11 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
             limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
             running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
-        mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        mutant, spent, late = (
+            running.pop(process),
+            spent + seconds,
+            late + (code in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGPROF)),
+        )
         if spent > within:
             waiting.clear()
         if code == 0:

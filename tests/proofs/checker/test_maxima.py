@@ -11,6 +11,7 @@ import numpy as np
 from chance.against import limited, refusal
 from chance.certificates import certificates
 
+from workbench.proofs.checker import whole
 from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching
 from workbench.proofs.checker.outputs._cuts import heaviest_cut, largest_flow
@@ -555,6 +556,48 @@ def test_flows_that_are_refused():
         assert changed("flow", "truth", range(wide * 4, wide * 4 + 4), row) == told, row
     single = int(found.sizes.argmin())
     assert changed("flow", "truth", single * 4 + 1, 0) == told
+
+
+def test_no_detection_beyond_a_sample_follows():
+    """Behind the two detections of sample 0 stands the first of sample 1, which has links."""
+    base = {"sizes": [2, 3], "counts": [0, 0, 2, 1, 0], "heads": [1, 2, 2], "weights": [1.0, 1.0], "blocks": [1]}
+    base |= {"truth": [[0, 1, -1], [0, 1, 2]], "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 19}
+    outputs = np.array([[-1, -1, -1], [-1, -1, 1], [0, 1, 1], [-1, -1, 0], [-1, -1, 2]])
+    found = structure("flow", **base)
+    assert found.is_output(np.zeros(5, int), outputs).tolist() == [True] + [False] * 4
+    w, one = Whole(objects([0]), 1), np.array([1])
+    for most, told in ((27, ""), (26, "checking would take 27 products of pieces, more than 26")):
+        with limited(whole, MOST_WORK=most):
+            assert refusal(found.margin, w, one) == told
+
+
+def test_slack_of_chains_takes_whole_costs_that_are_not_too_large():
+    def sentence(cost, *, most=10_000):
+        found = structure(
+            "chain", classes=[0, 1], cost=[[0.0, cost], [1.0, 0.0]], labels=[1, 0, 0], offsets=[0, 1, 3],
+            weights=[1.0, 1.0], n_inputs=1, data=[], indices=np.zeros(0, np.int64), indptr=[0] * 4, loss="hamming",
+        )  # fmt: skip
+        with limited(chain, MOST_COST=most):
+            return refusal(found.slack, Whole(objects([0] * found.dim), 1), np.arange(2))
+
+    told = "slack rescaling of chains takes whole costs that add up to {} at most"
+    assert not sentence(3.0, most=6)
+    assert sentence(3.0, most=5) == told.format(5)
+    assert sentence(1.5, most=6) == told.format(6)
+    with limited(whole, MOST_WORK=3 * 4 * 7):
+        assert not sentence(3.0)
+    with limited(whole, MOST_WORK=3 * 4 * 7 - 1):
+        assert sentence(3.0) == "checking would take 84 products of pieces, more than 83"
+
+
+def test_each_side_of_pairs_has_a_column():
+    for name, columns, refused in (("left", 0, True), ("left", 1, False), ("right", 0, True), ("right", 1, False)):
+        none = {f"{name}_data": [], f"{name}_indices": np.zeros(0, np.int64), f"{name}_columns": columns}
+        base = next(case for case in certificates() if case.name == "soft-margin of dyads").copy("few columns")
+        none[f"{name}_indptr"] = 0 * base.arrays[f"data_{name}_indptr"]
+        none["left_names"] = np.array(["a", "b"][:columns]) if name == "left" else base.arrays["data_left_names"]
+        told = refusal(structure, "dyads", **none)
+        assert told == (f"data_{name}_columns holds a number that is not in 1 … {1 << 40}" if refused else ""), name
 
 
 def test_where_nothing_is_linked_nothing_follows():
