@@ -270,6 +270,38 @@ def test_listing_stops_at_the_limit_whatever_the_number_of_links():
     assert refusal(structure("flow", **arrays).outputs, 0) == "sample 0 has too many sets of paths to list"
 
 
+def test_annotations_that_are_no_matchings():
+    """Two samples of 2 × 2 and 2 × 3 edges; the second's links are annotated."""
+
+    def read(links, **arrays):
+        base = {"shapes": [[2, 2], [2, 3]], "truth": [[0, 1], [-2, -2]], "weights": [1.0, 1.0], "n_inputs": 1}
+        base |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 11, "annotated": links}
+        return structure("matching", **(base | {"false_positive": 1.0, "false_negative": 0.5} | arrays))
+
+    outside = "data_annotated: a link lies outside, or there is none"
+    for wrong in ([1, 2, 0], [1, -1, 0], [1, 0, 3], [1, 0, -1], [2, 0, 0], [-1, 0, 0]):
+        links = sorted([wrong, [1, 0, 0], [1, 0, 1]])
+        assert refusal(read, links) == outside, wrong
+    assert refusal(read, np.zeros((0, 3), np.int64)) == outside
+    again = "data_annotated: links are not in order, or come twice"
+    assert refusal(read, [[1, 0, 0], [1, 0, 0]]) == refusal(read, [[1, 0, 1], [1, 0, 0]]) == again
+    for links, alone in (([[1, 0, 0], [1, 1, 2]], True), ([[1, 0, 0]], True), ([[1, 0, 0], [1, 0, 2]], False),
+                         ([[1, 0, 1], [1, 1, 1]], False)):  # fmt: skip
+        told = "data_annotated: the links of sample 1 are a matching"
+        assert refusal(read, links) == (told if alone else ""), links
+    for links, least in (([[1, 0, 0], [1, 0, 2]], 1), ([[1, 0, 0], [1, 0, 2], [1, 1, 0]], 1),
+                         ([[1, 0, 0], [1, 0, 1], [1, 0, 2]], 2)):  # fmt: skip
+        found = read(links)
+        assert found.least_loss(np.array([1])) == Fraction(least, 2), links
+        assert found.least_loss(np.array([0, 1])) == Fraction(1, 2), links
+    mixed = read([[1, 0, 0], [1, 0, 2]], truth=[[0, -1], [-2, -2]], false_negative=9.0)
+    assert mixed.least_loss(np.array([0])) == mixed.least_loss(np.array([0, 1])) == 1
+    three = {"shapes": [[2, 2], [2, 2], [2, 3]], "truth": [[0, 1], [0, -1], [-2, -2]], "weights": [1.0] * 3}
+    many = read([[2, 0, 0], [2, 0, 2]], **three, indptr=[0] * 15, false_negative=9.0)
+    assert many.least_loss(np.arange(2)) == 1
+    assert many.least_loss(np.arange(1)) == 9
+
+
 # ── what data are refused, in which words ─────────────────────────────────────────────────────────
 
 
