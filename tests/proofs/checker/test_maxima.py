@@ -13,7 +13,7 @@ from chance.certificates import certificates
 
 from workbench.proofs.checker import whole
 from workbench.proofs.checker.contracts import Structure
-from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching
+from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching, multilabel
 from workbench.proofs.checker.outputs._cuts import heaviest_cut, largest_flow
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
@@ -504,6 +504,52 @@ def motif(**arrays):
     base = {"length": 2, "labels": [1, 0], "lengths": [4, 4], "spans": [[0, 2], [1, 2]], "positions": [1, -1]}
     base |= {"letters": np.array([0, 1, 2, 3, 3, 2, 1, 0], np.uint8), "weights": [1.0, 1.0]}
     return structure("motif", **(base | arrays))
+
+
+def test_views_that_are_refused():
+    """Samples of one, two and three views; labels 0, 1, 2."""
+
+    def views(**arrays):
+        base = {"classes": [0, 1, 2], "offsets": [0, 1, 3, 6], "labels": [0, 1, 2], "states": [0, 1, 2], "n_inputs": 1}
+        base |= {"weights": [1.0] * 3, "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 7}
+        return structure("views", **(base | arrays))
+
+    assert views().views.tolist() == [1, 2, 3]
+    for offsets in ([1, 1, 3, 6], [0, 3, 3, 6], [0, 4, 3, 6]):
+        assert refusal(views, offsets=offsets) == "data_offsets do not rise from 0", offsets
+    for states, refused in (([-1, 1, 2], True), ([0, -1, -1], False), ([1, 1, 2], True), ([0, 2, 2], True),
+                            ([0, 1, 3], True), ([0, -2, 2], True), ([0, 0, 0], False)):  # fmt: skip
+        assert refusal(views, states=states) == ("data_states: a state is no view" if refused else ""), states
+    half = views(states=[0, -1, 2])
+    assert refusal(half.usable) == "the view of sample 1 is hidden"
+    assert not refusal(views().usable)
+    assert views().revealed() is None
+    assert half.revealed().truth.tolist() == [[0, 0], [1, 0], [2, 2]]
+    for states, refused in (([0, 0, 2], False), ([0, 1, 2], False), ([0, 2, 2], True), ([0, -1, 2], True),
+                            ([0, 0, 1], True), ([1, 0, 2], True)):  # fmt: skip
+        told = refusal(half.completed, np.array(states))
+        assert told == ("a state is no view of its sample" if refused else ""), states
+        assert refused or half.completed(np.array(states)).truth.tolist() == [[y, h] for y, h in enumerate(states)]
+
+
+def test_sets_of_labels_are_listed_or_too_many():
+    arrays = {"classes": [0, 1], "truth": [[0, 0]], "n_inputs": 1, "weights": [1.0], "data": [1.0], "indices": [0]}
+    found = structure("multilabel", **arrays, indptr=[0, 1])
+    assert found.outputs(0).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    for most, told in ((2, ""), (1, "sample 0 has 2^2 sets of labels, too many to list")):
+        with limited(multilabel, MOST_LABELS=most):
+            assert refusal(found.outputs, 0) == told
+    for w, best in (([1, 1], 2), ([1, 0], 1), ([0, 0], 0), ([-1, -2], -1), ([3, -1], 3)):
+        assert found.rival(Whole(objects(w), 1), np.array([0])).fractions() == [best], w
+
+
+def test_an_alphabet_has_two_letters_or_more():
+    told = "data_alphabet has no two letters, or one twice"
+    letters = next(case for case in certificates() if case.name == "soft-margin of motif").arrays["data_letters"] % 2
+    for codes, q in (([7, 3], 2), ([7], 0), ([], 0), ([7, 7], 0), ([7, 3, 7], 0), ([0, 1, 9], 3)):
+        arrays = {"letters": letters, "alphabet": np.array(codes, np.uint8)}
+        assert refusal(structure, "motif", **arrays) == ("" if q else told), codes
+        assert not q or structure("motif", **arrays).q == q
 
 
 def test_motifs_that_are_refused():

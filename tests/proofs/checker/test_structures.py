@@ -127,7 +127,7 @@ def test_bounds_on_the_sizes_of_features():
 
 
 def test_the_sizes_of_a_trees_features_are_sums():
-    case = next(case for case, _, _ in cases() if case.name == "soft-margin of tree").copy("thirds")
+    case = next(case for case in certificates() if case.name == "soft-margin of tree").copy("fractions of 64")
     case.arrays["data_data"], case.arrays["data_pairs"] = case.arrays["data_data"] / 8, case.arrays["data_pairs"] / 64
     for edges in (True, False):
         if not edges:
@@ -137,7 +137,7 @@ def test_the_sizes_of_a_trees_features_are_sums():
                 "ends": case.arrays["data_ends"] * 0,
             }
             case.arrays |= {f"data_{key}": each for key, each in none.items()}
-        data, structure = program("soft-margin", PLAIN, case.arrays, "tree").data, None
+        data = program("soft-margin", PLAIN, case.arrays, "tree").data
         structure = structure_of(Structure.find("tree", 1), case.arrays)
         for i, size in enumerate(structure.magnitudes()):
             rows = [abs(x) for row, *_ in data.places[i] for x in row.values()]
