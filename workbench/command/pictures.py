@@ -1,9 +1,10 @@
 """The house style of all figures, and the one way a figure becomes files.
 
-A file of `figures/` has two functions and exports itself,
+A file of `figures/` has two functions, perhaps a third, and exports itself,
 
     measure(**settings) -> dict[str, np.ndarray]      solves and runs; settings typed, with defaults
     draw(arrays) -> matplotlib Figure                 `@styled`; draws these arrays and nothing else
+    of_runs(records) -> the same arrays, or None    optional: from the records of runs of the user, None if they do not fit
     NAMES = {"its-name": sys.modules[__name__]}
 
 and `make` writes NAME.png (for reading), NAME.svg (for print; text stays text) and NAME.csv (the drawn arrays) into
