@@ -74,7 +74,7 @@ def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
         upper, (samples, witnesses, mass) = bounds.upper(blocks.theta), blocks.duals()
         cuts = bounds.oracle.rows(samples, witnesses)
         lower = cuts[1] @ mass - np.square(cuts[0].T @ mass).sum() / 0.04
-        assert blocks.value == pytest.approx(upper, rel=1e-9)
+        assert blocks.known == pytest.approx(upper, rel=1e-9)
         assert blocks.gap == pytest.approx(upper - lower, rel=1e-6, abs=1e-12)
         np.testing.assert_allclose(blocks.state.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
 
@@ -84,7 +84,7 @@ def test_values_only_fall_and_lower_ends_only_rise():
     ends = []
     for _ in range(30):
         blocks.advance()
-        ends.append((blocks.value, blocks.value - blocks.gap))
+        ends.append((blocks.known, blocks.known - blocks.gap))
     values, lowers = np.array(ends).T
     assert (np.diff(values) <= 0).all()
     assert (np.diff(lowers) >= -1e-12).all()
@@ -113,7 +113,7 @@ def test_the_ascent_with_pairwise_steps_has_the_same_optimum(lam):
     assert bounds.upper(blocks.theta) == pytest.approx(bounds.upper(pairwise[1].theta), rel=2e-3)
     other = solve(SoftMargin(lam), problem, gap=1e-7, master="ascent")
     assert other.lower <= bounds.upper(blocks.theta)
-    assert blocks.value - blocks.gap <= other.upper
+    assert blocks.known - blocks.gap <= other.upper
 
 
 def test_liblinear_has_the_same_optimum():
@@ -143,8 +143,8 @@ def test_a_long_sparse_problem_goes_on_from_where_it_was():
     slopes, offsets = bounds.oracle.rows(samples, witnesses)
     other.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
     assert isinstance(other, CrammerSinger)
-    assert other.value >= blocks.value * (1 - 1e-9)
-    assert other.value - other.gap == pytest.approx(blocks.value - blocks.gap)
+    assert other.known >= blocks.known * (1 - 1e-9)
+    assert other.known - other.gap == pytest.approx(blocks.known - blocks.gap)
 
 
 def test_other_formulations_keep_their_ascent():

@@ -155,7 +155,7 @@ class CrammerSinger(LabelBlocks):
     """The state of an ascent; see `LabelBlocks`. `gap` is F − D, with F the least so far of W's and of means.
 
     prices : (n,) finite; samples of price 0 are left out;  listing : one that `fits`
-    value, theta : the least F so far, and where
+    known, theta : the least F so far, and where
     """
 
     def __init__(self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: Any, compiled: bool):
@@ -164,7 +164,7 @@ class CrammerSinger(LabelBlocks):
         numbers = np.zeros_like(beta), np.zeros_like(beta), np.zeros_like(W), *np.zeros((2, W.shape[1])), np.zeros(5)
         self.desk, self.order, self.best = Desk(*numbers, np.ones(1, np.int64)), self.samples.copy(), np.zeros_like(W)
         gap[:] = prices * listing.offset.max(axis=1)[listing.kind]
-        self.value = self.total = float(gap.sum())
+        self.known = self.total = float(gap.sum())
         self.loops = compiled_loops(self) if compiled else (sweep, busy, plane, score)
         self.sweeps = SWEEPS
 
@@ -192,14 +192,14 @@ class CrammerSinger(LabelBlocks):
         self.total = score(self.listing, self.samples, *place)
         risk, mean_risk, lower, square, mean_square = self.desk.told.tolist()
         ends = risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square
-        if min(ends) < self.value:
-            self.value = min(ends)
+        if min(ends) < self.known:
+            self.known = min(ends)
             self.best[:] = self.state.W if ends[0] <= ends[1] else self.desk.mean
-        self.gap, self.order = self.value - lower, self.samples.copy()
+        self.gap, self.order = self.known - lower, self.samples.copy()
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         super().begin(samples, witnesses, weights, push, offsets)
-        self.passes, self.value = 0, np.inf
+        self.passes, self.known = 0, np.inf
         self.tell(1.0)
 
     @property

@@ -310,7 +310,7 @@ class LabelBlocks:
     slopes : (m, p) of some cuts, for the scale of the loose entries
     """
 
-    value = np.inf
+    known = np.inf
 
     def __init__(self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: Any, compiled: bool):
         n, k, inputs = len(prices), listing.scale.shape[1], listing.inputs

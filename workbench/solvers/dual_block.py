@@ -201,7 +201,7 @@ class CachedBlocks:
     slopes : (m, p) of some cuts, for the scale of the loose entries
     """
 
-    value = np.inf
+    known = np.inf
 
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
         self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)

@@ -45,10 +45,10 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 class Ascent(Protocol):
     """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇.
 
-    value : F at `theta`, which then is the best of the last pass, means included, and `gap` is F − D; ∞ if unknown
+    known : F at `theta`, which then is the best of the last pass, means included, and `gap` is F − D; ∞ if unknown
     """
 
-    value: float
+    known: float
     passes: int
     gap: float
     risk: float
@@ -178,7 +178,7 @@ class Passes:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
         uppers = [(self.bounds.upper(theta), theta)]
-        if self.ascent.passes > 1 and np.isinf(self.ascent.value):
+        if self.ascent.passes > 1 and np.isinf(self.ascent.known):
             uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
         for upper, point in uppers:
             if upper < state.upper:
@@ -191,7 +191,7 @@ class Passes:
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
-        known = np.isfinite(self.ascent.value) and self.estimates and self.estimates[-1][1] > self.trusted
+        known = np.isfinite(self.ascent.known) and self.estimates and self.estimates[-1][1] > self.trusted
         if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates and not known:
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
@@ -246,7 +246,7 @@ def looks(ascent: Ascent) -> tuple[int, int]:
 
     Passes of an ascent that knows F are short, and it says itself when a look is worth its time.
     """
-    return (FIRST_LOOK, PATIENT) if np.isinf(ascent.value) else (FIRST_KNOWN, PATIENT_KNOWN)
+    return (FIRST_LOOK, PATIENT) if np.isinf(ascent.known) else (FIRST_KNOWN, PATIENT_KNOWN)
 
 
 def averaged(mean: Floats, ascent: Ascent) -> Floats:
@@ -254,14 +254,14 @@ def averaged(mean: Floats, ascent: Ascent) -> Floats:
 
     An ascent that knows F averages by itself, so it is θ.
     """
-    if np.isfinite(ascent.value):
+    if np.isfinite(ascent.known):
         return ascent.theta
     return mean + (ascent.theta - mean) * (4 / (ascent.passes + 3))
 
 
 def estimated(ascent: Ascent, bounds: Bounds) -> float:
     """The relative gap as the visits of an ascent's last pass met it, each at the θ of its moment; finite prices."""
-    size = ascent.value
+    size = ascent.known
     if np.isinf(size):
         size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
     return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
