@@ -52,7 +52,7 @@ def test_a_slope_outside_of_the_hinges_domain_proves_nothing():
         case.arrays["slopes"][at] = factor
         assert checked(case) > -INFINITE
     y = np.where(case.arrays["data_labels"][priced] == np.arange(3), 1.0, -1.0)
-    for size, inside in ((1.0, True), (np.nextafter(1.0, 2.0), False), (1e-20, True), (-5e-324, False)):
+    for size, inside in ((1.0, True), (np.nextafter(1.0, 2.0), False), (1e-20, True), (-(2.0**-60), False)):
         case.arrays["slopes"][priced] = -y * size
         assert (checked(case) > -INFINITE) is inside, size
 
@@ -92,6 +92,15 @@ def test_where_the_norm_is_not_below_lambda_nothing_is_proven():
     many = Coupling(objects([3] * 4).reshape(2, 2), objects([1, 0]), objects([0, 1]), 1)
     assert inverse_form(many, Fraction(6), Fraction(1)) is None
     assert inverse_form(many, Fraction(61, 10), Fraction(1)) is not None
+
+
+def test_a_bound_on_the_norm_is_proven_or_not():
+    """‖S‖ = 5 of (5), and of ((3, 4), (0, 0)), over the unit 2."""
+    for S in (objects([10]).reshape(1, 1), objects([6, 8, 0, 0]).reshape(2, 2)):
+        for s in (Fraction(5), Fraction(16, 3), Fraction(501, 100)):
+            assert slopes.bounded(S, 2, s), s
+        for s in (Fraction(499, 100), Fraction(14, 3), Fraction(1)):
+            assert not slopes.bounded(S, 2, s), s
 
 
 def test_sides_that_are_too_large_are_refused():
