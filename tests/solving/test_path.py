@@ -72,7 +72,7 @@ def test_rounds_follow_passes_that_do_not_reach_the_gap(monkeypatch):
     problem = tiny("chain")
     monkeypatch.setattr(choice, "TINY", 0)
     monkeypatch.setattr(choice, "LONG", 1)
-    monkeypatch.setattr("workbench.solving.path.standing", lambda estimates, passes: passes > 0)
+    monkeypatch.setattr("workbench.solving.path.standing", lambda estimates, passes, *_: passes > 0)
     found = path(wb.SoftMargin(), problem, greatest=1.0, least=1e-2, epsilon=1e-6)
     assert found.gap <= 1e-6
 
