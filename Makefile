@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels site release-check clean
+.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels site notebooks release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -28,7 +28,7 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz matrix parsers reliability mutation wheels site bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: fuzz matrix parsers reliability mutation wheels site notebooks bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
@@ -56,6 +56,9 @@ $(VENV)/docs: $(VENV)/installed
 
 site: $(VENV)/docs  ## draw every figure that is missing, and build the documentation in out/site
 	$(BIN)/python tests/support/website.py $(OUT)
+
+notebooks: $(VENV)/nightly  ## run every notebook of docs/notebooks
+	$(BIN)/python tests/nightly/notebooks.py
 
 release-check: $(VENV)/nightly  ## what must hold before a release, one line an item
 	$(BIN)/python tests/nightly/release.py

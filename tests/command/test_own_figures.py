@@ -66,3 +66,21 @@ def test_tables_are_data_frames(runs):
     assert set(found) == {"learners", "checkpoints"}
     assert found["learners"]["verdict"].tolist()
     assert found["checkpoints"]["excess"].iloc[-1] > 0
+
+
+def test_a_model_no_better_than_the_most_frequent_label_gets_a_hint(tmp_path):
+    """Three groups on a line: without an intercept the middle one cannot win."""
+    lines = ["x,kind", *(f"{5 + k % 3 + (k % 5) / 20},{'abc'[k % 3]}" for k in range(30))]
+    (tmp_path / "line.csv").write_text("\n".join(lines) + "\n")
+    words = (
+        "solve",
+        tmp_path / "line.csv",
+        "soft-margin",
+        "--set",
+        "lam=0.001",
+        "--overwrite",
+        "--out",
+        tmp_path / "run",
+    )
+    assert "try --set intercept=true" in run(*words).stderr
+    assert "intercept=true" not in run(*words, "--set", "intercept=true").stderr

@@ -79,6 +79,8 @@ class FolderRun:
         records.keep("solve", row | {"settings": self.settings, "history": solution.history}, self.folder)
         largest = float(max(self.data.max_loss, default=0.0))
         terminal.emit(row) if self.as_json else print_solution(row, self.settings, largest)
+        if hint := intercept_hint(self.data, self.settings, row["train_error"]):
+            complain(hint, 0)
         return solution_code(row, remark, self.folder)
 
     def learned(self, solution: Any) -> dict[str, Any]:
@@ -287,6 +289,23 @@ def alternating(row: Mapping[str, Any]) -> dict[str, str]:
     missed = f"{row['unsolved']} of {row['programs']} convex programs missed the gap asked for, the worst has"
     reached = f"all {row['programs']} convex programs solved, to"
     return ended | {"inner gap": f"{missed if row['unsolved'] else reached} {small(row['inner_gap'])}"}
+
+
+def intercept_hint(data: Any, settings: Mapping[str, Any], error: float) -> str:
+    """What to try where labels are learned no better than by always answering the most frequent one; else ""."""
+    from workbench.outputs.multiclass import Multiclass
+
+    if settings.get("intercept") is not False or not isinstance(data, Multiclass) or data.cost.max() > 1:
+        return ""
+    import numpy as np
+
+    shares = np.bincount(data.labels, data.weights) / data.weights.sum()
+    if error < 0.9 * (1 - shares.max()):
+        return ""
+    return (
+        f"the train error is about that of always answering {data.classes[shares.argmax()]}; try --set intercept=true, "
+        "or a smaller lam."
+    )
 
 
 def train_loss(loss: float, largest: float) -> dict[str, str]:
