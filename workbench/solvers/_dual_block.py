@@ -23,6 +23,7 @@ import numpy as np
 from workbench.contracts import Floats, Ints
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
+SHARE = 0.5
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
 
@@ -85,6 +86,8 @@ class Desk(NamedTuple):
     answer: Ints
     met: Floats
     ratio: Floats
+    parts: Ints
+    offsets: Floats
 
 
 def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products: int) -> Pool:
@@ -104,10 +107,16 @@ def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products
     )
 
 
-def desk(dim: int, width: int, most: int, slots: int, ratio: Floats) -> Desk:
+def desk(dim: int, width: int, most: int, slots: int, ratio: Floats, parts: int) -> Desk:
     numbers = [np.zeros(slots) for _ in range(4)]
     entries = np.zeros(2 * most, np.int64), np.zeros(2 * most)
-    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(4), ratio)
+    pieces = np.zeros((parts, width), np.int64), np.zeros(parts)
+    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(4), ratio, *pieces)
+
+
+def whole(data, i, out, parts, offsets):
+    """`parts_into` of kernels without: every witness is one part."""
+    return 0
 
 
 def insert(slope_into, data, i, witness, pool, desk):
@@ -160,17 +169,64 @@ def insert(slope_into, data, i, witness, pool, desk):
     return m
 
 
-def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta):
+def place_of(witness, i, pool):
+    """Where sample i's cut of `witness` stands among its cuts, −1 if it has none."""
+    for a in range(pool.count[i]):
+        kept, same = pool.witness[pool.member[i, a]], True
+        for t in range(len(witness)):
+            if kept[t] != witness[t]:
+                same = False
+                break
+        if same:
+            return a
+    return -1
+
+
+def asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta, prices, pool, desk):
+    """Asks the oracle, and keeps its cut and the cuts of its parts; the height of its cut, −∞ if there is no room."""
+    top = argmax_into(data, theta, i, desk.answer)
+    pieces = parts_into(data, i, desk.answer, desk.parts, desk.offsets)
+    m, used = pool.count[i], pool.used
+    if (
+        m + 1 + pieces > pool.member.shape[1]
+        or used[0] + 1 + pieces > len(pool.row)
+        or used[1] + (1 + pieces) * len(desk.indices) > len(pool.index)
+        or used[2] + (1 + pieces) * (m + 1 + pieces) > len(pool.product)
+    ):
+        return -np.inf
+    for k in range(pieces):
+        part = desk.parts[k]
+        if place_of(part, i, pool) < 0:
+            a = insert(slope_into, data, i, part, pool, desk)
+            pool.offset[pool.member[i, a]] = desk.offsets[k]
+    if pieces == 0 or pool.weight[pool.member[i, 0]] < SHARE * prices[i]:
+        if place_of(desk.answer, i, pool) < 0:
+            a = insert(slope_into, data, i, desk.answer, pool, desk)
+            r, s = pool.member[i, a], 0.0
+            while True:
+                for k in range(pool.first[r], pool.last[r]):
+                    s += pool.value[k] * theta[pool.index[k]]
+                if pool.parent[r] < 0:
+                    break
+                r = pool.member[i, pool.parent[r]]
+            pool.offset[pool.member[i, a]] = top - s
+    return top
+
+
+def sweep(
+    argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature, pool, desk,
+    loose, theta,
+):  # fmt: skip
     """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
 
     Fewer than `order` asks for says that the pool has no room for the next cut. A visit makes at most
     `steps` pairwise steps; desk.met takes in what the visit found.
     """
-    count, member, witnesses = pool.count, pool.member, pool.witness
+    count, member = pool.count, pool.member
     offset, weight, idle = pool.offset, pool.weight, pool.idle
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
-    score, height, start, change, answer = desk.score, desk.height, desk.start, desk.change, desk.answer
+    score, height, start, change = desk.score, desk.height, desk.start, desk.change
     metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
     top = 0.0
     for visit in range(len(order)):
@@ -178,22 +234,11 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
         m = count[i]
         if m == 1 and not asking:
             continue
-        asked, found = asking, m
         if asking:
-            top = argmax_into(data, theta, i, answer)
-            for a in range(m):
-                same = True
-                for t in range(len(answer)):
-                    if witnesses[member[i, a], t] != answer[t]:
-                        same = False
-                        break
-                if same:
-                    asked, found = False, a
-                    break
-            if asked:
-                if insert(slope_into, data, i, answer, pool, desk) < 0:
-                    return visit
-                m += 1
+            top = asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta, prices, pool, desk)
+            if top == -np.inf:
+                return visit
+            m = count[i]
         own = 0.0
         for a in range(m):
             r, s = member[i, a], 0.0
@@ -201,13 +246,13 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
                 s = score[parent[r]]
             for k in range(first[r], last[r]):
                 s += value[k] * theta[index[k]]
-            if asked and a == found:
-                offset[r] = top - s
             score[a], height[a], start[a] = s, s + offset[r], weight[r]
             own += height[a] * weight[r]
         highest = height[0]
         for a in range(m):
             highest = max(highest, height[a])
+        if asking:
+            highest = max(highest, top)
         desk.met[0] += prices[i] * highest - own
         if asking:
             desk.met[1] += prices[i] * highest
@@ -261,7 +306,7 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
 
 
 def turn(
-    argmax_into, slope_into, insert, sweep, plane, retie, projected,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, plane, retie, projected,
     data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
@@ -286,8 +331,9 @@ def turn(
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
         order = orders[number, visit : visit + most]
         done = sweep(
-            argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta
-        )
+            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature,
+            pool, desk, loose, theta,
+        )  # fmt: skip
         if visit + done < orders.shape[1]:
             mark[1] += done
             return 0 if done < len(order) else 2
