@@ -38,7 +38,9 @@ def nested(kernel: Kernel) -> Kernel:
     """The kernel with the kernels in its data compiled entirely; numba knows them as plain tuples."""
     if not any(isinstance(each, Kernel) for each in kernel.data):
         return kernel
-    data = tuple(tuple(entirely(each)._replace(place=None)) if isinstance(each, Kernel) else each for each in kernel.data)
+    data = tuple(
+        tuple(entirely(each)._replace(place=None)) if isinstance(each, Kernel) else each for each in kernel.data
+    )
     return kernel._replace(data=data)
 
 
@@ -119,7 +121,7 @@ def signature(kernel: Kernel, name: str) -> Any:
     if name == "add_slope":
         return types.void(data, i, ints, types.float64, floats)
     if name == "parts_into":
-        return types.int64(data, i, ints, types.int64[:, ::1], floats)
+        return types.int64(data, i, ints, ints, types.int64[:, ::1], floats)
     return types.int64(data, i, ints, ints, floats) if name == "slope_into" else types.int64(data, i, ints)
 
 

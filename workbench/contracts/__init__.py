@@ -45,6 +45,7 @@ from workbench.contracts.formulations import (
 from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
+    Arranged,
     Asking,
     BoundedFeatures,
     Clipped,
@@ -57,7 +58,6 @@ from workbench.contracts.problems import (
     Exact,
     ExactLoss,
     Hinting,
-    Arranged,
     Kernelled,
     Labelled,
     Latent,
@@ -105,6 +105,7 @@ __all__ = [
     "OF_SLACKS",
     "OF_SUMS",
     "SAME",
+    "Arranged",
     "Asking",
     "Blocks",
     "BoundedFeatures",
@@ -131,7 +132,6 @@ __all__ = [
     "Hinting",
     "Ints",
     "Kernel",
-    "Arranged",
     "Kernelled",
     "Labelled",
     "Latent",

@@ -26,8 +26,8 @@ class Kernel(NamedTuple):
     entries with the same index add up;
     reads_into(data, i, indices) -> count, optional, writes the at most `widest` entries of θ on which h_i may
     depend, some perhaps twice; without `reads_into` h_i may depend on every entry;
-    parts_into(data, i, out, parts, offsets) -> count, optional, writes the at most `parts` witnesses that agree with
-    `out` in one part and with the truth elsewhere, and their o_i, unless `out` is one part as a whole.
+    parts_into(data, i, base, out, parts, offsets) -> count, optional, writes the at most `parts` witnesses that agree
+    with `out` in one part and with the witness `base` elsewhere, and their o_i; none if all of `out` is one part;
     place : where the functions expect each entry of θ, and where they write those of a_i; None stands for 0, 1, 2, …
     `data` may hold further kernels, whose functions these call. All of them stay within numba's subset of Python,
     so a compiled and an interpreted run agree to the last bit.
@@ -94,7 +94,7 @@ class Oracle(Protocol):
         ...
 
     def kernel(self, arranged: bool = False) -> Kernel:
-        """`arranged`: perhaps for θ in another order, `Kernel.place`, in which entries that are read together stand together."""
+        """`arranged`: perhaps for θ in another order, `Kernel.place`: what is read together stands together."""
         ...
 
 

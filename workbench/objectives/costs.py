@@ -72,10 +72,10 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-def parts_into(data: Any, i: int, out: Ints, parts: Ints, offsets: Floats) -> int:
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
     """The parts of the problem's own kernel, and what they cost where costs are not learned."""
     inner, _, classes, fixed, group, starts, truth, _, _, m, _ = data
-    count = inner[7](inner[0], i, out, parts, offsets)
+    count = inner[7](inner[0], i, base, out, parts, offsets)
     for part in range(count):
         offsets[part] = 0.0
         for place in range(starts[i], starts[i + 1]):

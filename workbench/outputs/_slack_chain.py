@@ -97,9 +97,9 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-def parts_into(data: Any, i: int, out: Ints, parts: Ints, offsets: Floats) -> int:
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
     """The parts of margin rescaling: their losses are the offsets here, too."""
-    return data[0][7](data[0][0], i, out, parts, offsets)
+    return data[0][7](data[0][0], i, base, out, parts, offsets)
 
 
 def reads_into(data: Any, i: int, indices: Ints) -> int:

@@ -101,21 +101,22 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-def parts_into(data: Any, i: int, out: Ints, parts: Ints, offsets: Floats) -> int:
-    """The labellings that are wrong in one run of neighbouring wrong labels of `out` only, and their losses; 0 of one."""
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
+    """The labellings that are `out` on one run of positions where `base` differs, and their losses; none of one run."""
     start, _, _, _, truth, cost, scale, _, _ = data
     first, length, count = start[i], start[i + 1] - start[i], 0
     for t in range(length):
-        label = truth[first + t]
-        if label == out[t]:
+        if base[t] == out[t]:
             continue
-        if t == 0 or truth[first + t - 1] == out[t - 1]:
-            offsets[count] = 0.0
+        if t == 0 or base[t - 1] == out[t - 1]:
             for s in range(parts.shape[1]):
-                parts[count, s] = truth[first + s] if s < length else -1
+                parts[count, s] = base[s]
             count += 1
         parts[count - 1, t] = out[t]
-        offsets[count - 1] += cost[label, out[t]] * scale[i]
+    for part in range(count):
+        offsets[part] = 0.0
+        for t in range(length):
+            offsets[part] += cost[truth[first + t], parts[part, t]] * scale[i]
     return count if count > 1 else 0
 
 

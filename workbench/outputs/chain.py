@@ -29,7 +29,6 @@ from workbench.arithmetic.arrays import (
     checked_cost,
     checked_learned,
     checked_weights,
-    compiled_rows,
     kept_rows,
     saved_rows,
     taken,
@@ -38,7 +37,7 @@ from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs import _messages, _paths, _slack_chain, _viterbi
+from workbench.outputs import _chain_kernels, _messages, _paths, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._graph import compact
 from workbench.outputs._graph.sums import TreeSums
@@ -301,50 +300,16 @@ class Chain:
             _viterbi.decode(scores[rows], steps, piece - piece[0], out[part], *more)
         return out
 
-    def kernel(self, augment: bool | Floats = True, arranged: bool = False) -> Kernel:
-        """`arranged`: for weights in the order Wᵀ, A, in which the weights of one input stand together."""
-        if self.path is not None:
-            return self.path.kernel(augment)
-        X, given = self.letters, not isinstance(augment, bool)
-        data = (
-            self.offsets,
-            *self.columned(arranged)[0],
-            self.labels,
-            augment if given else self.cost if augment else np.zeros_like(self.cost),
-            np.ones(self.n_samples) if given else 1 / self.divisors,
-            *self.columned(arranged)[1:3],
-        )
-        most = 2 * int((np.diff(X.indptr[self.offsets]) + self.lengths).max())
-        functions = _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into
-        parts = _viterbi.parts_into, self.width // 2 + 1
-        widest = self.n_classes * (int(np.diff(X.indptr[self.offsets]).max()) + self.n_classes)
-        return Kernel(data, *functions, most, _viterbi.reads_into, widest, *parts, self.columned(arranged)[3])
+    def kernel(self, augment: bool | Floats = True) -> Kernel:
+        return _chain_kernels.margin(self, augment, False)
 
-    def columned(self, arranged: bool) -> tuple[tuple[Ints, Ints, Floats], int, int, Ints | None]:
-        """The rows of `letters`, the steps between the weights of two labels, where pairs begin, and the new places."""
-        k, p = self.n_classes, self.n_inputs
-        indptr, columns, values = compiled_rows(self.letters)
-        if not arranged:
-            return (indptr, columns, values), p, k * p, None
-        place = np.arange(self.n_features)
-        place[: k * p] = place[: k * p].reshape(p, k).T.ravel()
-        return (indptr, columns * k, values), 1, k * p, place
-
-    def slack_kernel(self, arranged: bool = False) -> Kernel:
+    def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
-        levels, _ = self.levels
-        arranged = arranged and not self.paired
-        inner, reads = self.kernel(arranged=arranged), None if self.paired else _slack_chain.reads_into
-        most = np.add.reduceat(levels.max(axis=1)[self.labels], self.offsets[:-1])
-        rows, *steps, place = self.columned(arranged)
-        layout = (self.offsets, *rows, self.labels, 1 / self.divisors, *steps, self.gaps)
-        functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into
-        parts = (None, 0) if self.paired else (_slack_chain.parts_into, inner.parts)
-        return Kernel((inner, levels, most, layout), *functions, inner.most, reads, inner.widest, *parts, place)
+        return _chain_kernels.slack(self, False)
 
     def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel:
         """The kernel for weights in the order Wᵀ, A, in which the weights of one input stand together."""
-        return self.slack_kernel(True) if slack else self.kernel(augment, True)
+        return _chain_kernels.slack(self, True) if slack else _chain_kernels.margin(self, augment, True)
 
     def predict(
         self,

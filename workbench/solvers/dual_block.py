@@ -43,10 +43,10 @@ from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import projected
 from workbench.solvers import _dual_block as loops
-from workbench.solvers import _loose
+from workbench.solvers import _loose, _pool
 from workbench.solvers._common import Late, misfit_of_ridge, never
-from workbench.solvers._dual_block import Desk, Point, Pool
 from workbench.solvers._loose import Loose
+from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
@@ -74,7 +74,7 @@ class State:
 
 
 class Loops(NamedTuple):
-    """The loops of `_dual_block` and the kernel's functions, compiled or as they are."""
+    """The loops of `_dual_block` and `_pool` and the kernel's functions, compiled or as they are."""
 
     argmax_into: Callable[..., float]
     slope_into: Callable[..., int]
@@ -188,12 +188,12 @@ def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int)
     """All weight on the truth, no loose entries."""
     kernel, samples, (n, m) = oracle.kernel(), np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
     most = kernel.most
-    pool = loops.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
+    pool = _pool.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
     pool.used[:] = m, 0, m
     pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
     pool.witness[:m], pool.parent[:m], pool.weight[:m] = truth[samples], -1, prices[samples]
     point = Point(*np.zeros((4, oracle.dim)))
-    desk = loops.desk(oracle.dim, oracle.width, most, 8, np.zeros(0), kernel.parts)
+    desk = _pool.desk(oracle.dim, oracle.width, most, 8, np.zeros(0), kernel.parts)
     return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _loose.none())
 
 
@@ -292,8 +292,8 @@ def moved(tools: Loops, state: State, patience: int) -> None:
         slots = factor * int(old.count.max()) + news
         cuts, entries, products = (factor * int(used) + n for used in old.used)
         entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
-        new = loops.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
-        desk = loops.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
+        new = _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
+        desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
         desk.met[:] = state.desk.met
         state.desk = desk
         place = state.curvature, old, new, state.desk, state.loose, state.point.theta
@@ -308,20 +308,18 @@ def moved(tools: Loops, state: State, patience: int) -> None:
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
-    kernel = kernel._replace(parts_into=kernel.parts_into or loops.whole)
+    kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
-        search = loops.insert, loops.place_of, loops.asked
+        search = _pool.insert, _pool.place_of, _pool.asked
         plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
-    insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
+    insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk), "int64")
     order, loose, parts = np.empty(1, np.int64), state.loose, kernel.parts_into
-    place_of = build(loops.place_of, (desk.answer, i, pool), "int64")
-    asked = build(
-        loops.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, prices, pool, desk)
-    )
+    place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
+    asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
     functions = argmax, slope, parts, insert, place_of, asked
     place = pool, desk, loose, point.theta
     sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
