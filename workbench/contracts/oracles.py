@@ -27,7 +27,8 @@ class Kernel(NamedTuple):
     reads_into(data, i, indices) -> count, optional, writes the at most `widest` entries of θ on which h_i may
     depend, some perhaps twice; without `reads_into` h_i may depend on every entry;
     parts_into(data, i, base, out, parts, offsets) -> count, optional, writes the at most `parts` witnesses that agree
-    with `out` in one part and with the witness `base` elsewhere, and their o_i; none if all of `out` is one part;
+    with `out` in one part and with the witness `base` elsewhere, `out` itself where their heights do not add up, and
+    the o_i of these; none if all of `out` is one part;
     place : where the functions expect each entry of θ, and where they write those of a_i; None stands for 0, 1, 2, …
     `data` may hold further kernels, whose functions these call. All of them stay within numba's subset of Python,
     so a compiled and an interpreted run agree to the last bit.

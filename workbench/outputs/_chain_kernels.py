@@ -40,7 +40,9 @@ def slack(chain: Chain, arranged: bool) -> Kernel:
     (levels, _), paired = chain.levels, chain.paired
     rows, *steps, place = columned(chain, arranged and not paired)
     inner = margin(chain, True, arranged and not paired)
-    reads, parts = (None, (None, 0)) if paired else (_slack_chain.reads_into, (_slack_chain.parts_into, inner.parts))
+    reads, parts = (
+        (None, (None, 0)) if paired else (_slack_chain.reads_into, (_slack_chain.parts_into, inner.parts + 1))
+    )
     most = np.add.reduceat(levels.max(axis=1)[chain.labels], chain.offsets[:-1])
     layout = (chain.offsets, *rows, chain.labels, 1 / chain.divisors, *steps, chain.gaps)
     functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into

@@ -98,8 +98,17 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
 
 
 def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
-    """The parts of margin rescaling: their losses are the offsets here, too."""
-    return data[0][7](data[0][0], i, base, out, parts, offsets)
+    """The parts of margin rescaling, whose losses are the offsets here, too, and `out`: slack cuts do not add up."""
+    inner, levels, _, (starts, _, _, _, truth, share, _, _, _) = data
+    count, cost = inner[7](inner[0], i, base, out, parts, offsets), 0
+    if count == 0:
+        return 0
+    for t in range(parts.shape[1]):
+        parts[count, t] = out[t]
+    for t in range(starts[i + 1] - starts[i]):
+        cost += levels[truth[starts[i] + t], out[t]]
+    offsets[count] = cost * share[i]
+    return count + 1
 
 
 def reads_into(data: Any, i: int, indices: Ints) -> int:

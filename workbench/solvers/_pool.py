@@ -11,9 +11,9 @@ handing its change of weight on to its parent, moves θ = −Σ β_r a_r/μ. Inn
 of one sample are stored as a triangle; row r is computed by the same recursion when cut r arrives.
 
 **Parts.** Where parts of an output can be chosen one by one, as labels of a chain that lie apart, a visit keeps the
-parts in which the oracle's witness differs from that of the sample's heaviest cut, each as a cut of its own, and the
-witness itself once all its parts are known. The weights of k parts do what those of 2^k whole outputs would, which
-come one a visit.
+parts in which the oracle's witness differs from that of the sample's heaviest cut, each as a cut of its own. Where
+heights of parts add up, one of them is higher than that cut if the witness is, and the witness itself is not kept. The
+weights of k parts do what those of 2^k whole outputs would, which come one a visit.
 
 Plain loops within numba's subset, which share nothing but their arguments, so that threads may call them side by side.
 A function that calls another takes it as an argument.
@@ -186,8 +186,7 @@ def place_of(witness, i, pool):
 def asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta, pool, desk):
     """Asks the oracle and keeps new cuts; the height of the oracle's cut, −∞ if there is no room.
 
-    These are the parts in which its witness differs from that of the sample's heaviest cut; where all parts are known,
-    or there is one only, the witness as a whole.
+    These are the parts in which its witness differs from that of the sample's heaviest cut, or the witness as a whole.
     """
     top = argmax_into(data, theta, i, desk.answer)
     m, used, heavy = pool.count[i], pool.used, pool.member[i, 0]
@@ -203,13 +202,12 @@ def asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta,
         or used[2] + (1 + pieces) * (m + 1 + pieces) > len(pool.product)
     ):
         return -np.inf
-    fresh = False
     for k in range(pieces):
         part = desk.parts[k]
         if place_of(part, i, pool) < 0:
-            a, fresh = insert(slope_into, data, i, part, pool, desk), True
+            a = insert(slope_into, data, i, part, pool, desk)
             pool.offset[pool.member[i, a]] = desk.offsets[k]
-    if not fresh and place_of(desk.answer, i, pool) < 0:
+    if pieces == 0 and place_of(desk.answer, i, pool) < 0:
         a = insert(slope_into, data, i, desk.answer, pool, desk)
         r, s = pool.member[i, a], 0.0
         while True:
