@@ -20,7 +20,7 @@ quick: $(VENV)/installed  ## the tests of the wings that a change touches, in le
 	$(BIN)/python tests/support/quick.py
 
 test: $(VENV)/installed  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/installed  ## style and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright

@@ -280,7 +280,7 @@ def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]], value: str
     """The error that offers the setting called like the value, or else the setting whose name is nearest to the key."""
     names = sorted({name for settings in known for name in settings})
     near = [value] if value in names else difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"did you mean {near[0]!r}? " if near else "learners have theirs by --learner-set; " if "." in key else ""
     return BadInput(f"There is no setting called {key!r}; {hint}known: {', '.join(names) or 'none'}.")
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from scipy.optimize import linprog
 
 import workbench as wb
+import workbench.command.terminal as terminal
 from workbench.command.cli import cli
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput
@@ -29,8 +30,8 @@ SMALL = {
         "routes": "dual-block,own",
     },
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
-    "alternations": {"n": 12, "gap": 0.1, "rounds": 2, "only": "digits"},
-    "cost-table": {"n": 30, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 3},
+    "alternations": {"n": 6, "gap": 0.1, "rounds": 2, "only": "digits"},
+    "cost-table": {"n": 12, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 1},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "shards": {"n": 20, "lams": "0.1", "counts": "1,2", "gap": 0.05, "slow": 0, "kills": 0, "lies": 1},
     "k-scaling": {"scales": "0.5", "lam2s": "0.2", "n": 12, "gap": 1e-4},
@@ -174,7 +175,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("name", registry("benchmark").names())
-def test_a_benchmark_returns_its_keys(name, monkeypatch):
+def test_a_benchmark_returns_its_keys(name, capsys):
     benchmark = registry("benchmark").get(name)
     assert name in SMALL, "give the new benchmark small settings and its keys here"
     assert SMALL[name].keys() <= settings_of(benchmark).keys()
@@ -190,6 +191,11 @@ def test_a_benchmark_returns_its_keys(name, monkeypatch):
         assert isinstance(value, (str, list)) or math.isfinite(value), key
         if isinstance(value, float) and any(word in key for word in ("cpu", "_us", "_over_", "ratio", "passes")):
             assert value >= 0, key
+    terminal.facts(record)  # what the command prints without --json
+    printed = capsys.readouterr().out
+    assert all(key in printed for key, value in record.items() if not isinstance(value, list))
+    for row in (row for value in record.values() if isinstance(value, list) for row in value):
+        assert all(word in printed for word in (row if isinstance(row, dict) else [str(row)]))
 
 
 def test_the_exchange_ends_where_the_rebuilt_one_does():

@@ -110,9 +110,6 @@ def test_what_has_no_weights_is_one_sentence(tmp_path, monkeypatch):
         refused = invoke("difficulty", *words)
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert sentence in refused.stderr
-    words = ("--set", "tasks=6", "--set", "raters=6", "--gap", "0.9", "--out", "latent")
-    assert invoke("solve", "simulated-dyads", "nuclear-dyadic", *words).exit_code in (0, 3)
-    assert "without latent dimensions" in invoke("difficulty", "latent").stderr
 
 
 def test_outputs_too_many_to_list_leave_slack_and_are_shown_by_their_ends(tmp_path, monkeypatch):

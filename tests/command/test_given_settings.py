@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
+from workbench.dyads.dyadic import Dyadic
 from workbench.proofs.certificate import load
 
 SMALL = ["--set", "n=4", "--set", "length=3", "--set", "span=7"]
@@ -56,9 +57,22 @@ def test_a_baseline_is_counted_on_the_data():
     assert sum(load("new/certificate")[0].formulation.baseline) == wrong.sum() > 0
     assert told["upper"] >= told["lower"] > 0
     assert "give counts of errors" in invoke(*words).output
-    other = invoke(*[each.replace("n=30", "n=9") for each in words], "--set", "baseline=./base/certificate.json")
-    assert other.exit_code == 2
-    assert "other data" in other.output
+
+
+def test_a_baseline_is_counted_on_the_data_at_hand_and_not_on_its_own():
+    """The same model, learned from other points: its errors are those of its predictions on these points."""
+    record("solve", "toy", "soft-margin", "--set", "n=30", "--set", "rng=5", "--set", "lam=10", "--out", "base")
+    words = ["solve", "toy", "normalized-cost-learning", "--set", "counts=baseline", "--set", "baseline=base"]
+    held, _ = load("base/certificate")
+    W = held.theta.reshape(3, -1)
+    for n in (30, 45):
+        record(*words, "--set", f"n={n}", "--gap", "1e-3", "--out", f"new{n}")
+        form, problem = (lambda new: (new.formulation, new.problem))(load(f"new{n}/certificate")[0])
+        guess = (problem.X @ W.T).argmax(axis=1)
+        pairs = [{0, 1}, {0, 2}, {1, 2}]
+        expected = [sum({y, z} == pair for y, z in zip(problem.labels, guess, strict=True)) for pair in pairs]
+        assert form.baseline == tuple(map(float, expected))
+    assert sum(load("new45/certificate")[0].formulation.baseline) > 0
 
 
 def test_states_are_given_by_numbers_or_by_weights():
@@ -84,7 +98,61 @@ def test_criteria_at_the_weights_of_a_certificate():
     assert other["slack"] != own["slack"]
     refused = invoke("difficulty", "toy", "--set", "theta=cccp")
     assert refused.exit_code == 2
-    assert "holds 16 weights of Motif" in refused.output
+    assert "toy gives a Multiclass with 9 features, the certificate is about a Motif with 16" in refused.output
+
+
+def test_a_certificate_that_says_nothing_of_these_data_is_one_sentence(tmp_path):
+    """Costs of other classes of errors, weights of other structures and labels, no certificate, one key twice."""
+    (tmp_path / "text.txt").write_text("hello")
+    (tmp_path / "broken.json").write_text('{"a": 1}')
+    (tmp_path / "named.csv").write_text("a,b,label\n1,2,x\n2,3,y\n0,1,z\n3,1,x\n")
+    (tmp_path / "other.csv").write_text("a,b,label\n1,2,u\n2,3,y\n0,1,z\n3,1,u\n")
+    toy, few = ("solve", "toy"), ("--set", "n=9")
+    record(*toy, "normalized-cost-learning", *few, "--set", "factoring=true", "--gap", "1e-3", "--out", "true")
+    record(*toy, "soft-margin", *few, "--gap", "1e-3", "--out", "svm")
+    record("solve", "named.csv", "soft-margin", "--gap", "1e-3", "--out", "named")
+    record("solve", "motif", "latent-ssvm", *SMALL, "--set", "starts=1", "--gap", "1e-3", "--out", "cccp")
+    fixed, ten = (*toy, "fixed-cost", *few), (*toy, "normalized-cost-learning", *few, "--set", "counts=baseline")
+    motif = ("solve", "motif", "completed-ssvm")
+    for words, sentence in (
+        ((*fixed, "--set", "v=true"), "has costs for other classes of errors ('0→·' where these data have '0–1')"),
+        ((*fixed, "--set", "v=svm"), "is about SoftMargin, which learns no costs"),
+        ((*fixed, "--set", "v=nowhere"), "The certificate needs nowhere.json, which does not exist"),
+        ((*fixed, "--set", "v=broken.json"), "The certificate needs broken.npz"),
+        ((*fixed, "--set", "v=text.txt"), "text.txt is a problem and no certificate"),
+        ((*fixed, "--set", "v=true", "--set", "v=1,1,1"), "The setting 'v' is given twice"),
+        ((*fixed, "--set", "v=true", "--set", "v=true"), "The setting 'v' is given twice"),
+        ((*toy, "soft-margin", "--set", "v=true"), "There is no setting called 'v'"),
+        ((*ten, "--set", "baseline=cccp"), "toy gives a Multiclass with 9 features, the certificate is about a Motif"),
+        ((*motif, "--set", "length=4", "--set", "states=cccp"), "the certificate is about a Motif with 16"),
+        ((*motif, "--set", "states=svm"), "the certificate is about a Multiclass with 9"),
+        ((*toy, "completed-ssvm", "--set", "states=cccp"), "Multiclass has no states that a certificate could give"),
+        (("difficulty", "other.csv", "--set", "theta=named"), "other.csv has the name 'u' where 'x' was learned"),
+        (("crosscheck", *toy[1:], "soft-margin", "--set", "adagrad.step=1"), "learners have theirs by --learner-set"),
+    ):
+        refused = invoke(*words)
+        assert refused.exit_code == 2, words
+        assert sentence in refused.stderr.splitlines()[-1]
+
+
+def test_spaces_around_a_certificate_do_not_matter():
+    record("solve", "toy", "simplex-cost-learning", "--set", "n=9", "--gap", "1e-3", "--out", "one")
+    given = record("solve", "toy", "fixed-cost", "--set", "n=9", "--set", "v = one", "--gap", "1e-3")
+    held, _ = load("one/certificate")
+    assert (
+        list(given["learned"]["costs"].values())
+        == held.formulation.blocks(held.problem).split(held.theta)["v"].tolist()
+    )
+
+
+def test_h_min_of_dyads_is_the_learner_s():
+    words = ["--set", "tasks=12", "--set", "raters=6", "--set", "lam=0.1", "--gap", "0.9", "--out", "latent"]
+    assert invoke("solve", "simulated-dyads", "nuclear-dyadic", *words).exit_code in (0, 3)
+    told, (held, _) = record("difficulty", "latent")["h-min"], load("latent/certificate")
+    view = held.formulation.oracle(held.problem)
+    learner = Dyadic(1)
+    learner.factors, learner.names = view.factors(held.theta), view.pairs.names
+    np.testing.assert_array_equal(told, learner.least_importances(view.pairs))
 
 
 def test_h_min_of_linear_scores():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -359,6 +360,22 @@ def test_the_crowd_problem_is_the_linear_model():
     assert wb.solve(wb.SoftMargin(0.1), problem, gap=1e-6).status == "optimal"
     with pytest.raises(wb.BadInput, match="choose n between 2"):
         wb.load_problem("crowd")(source="simulated", n=1)
+
+
+def test_the_certified_optimum_of_the_linear_model_is_that_of_the_learner_s_risk():
+    """Two scores ±⟨w, x⟩/2 with λ‖·‖²: mapped to one score, the optimum keeps its value; CVXPY finds no less."""
+    table = wb.registry("benchmark").modules["dyadic-table"]
+    dyads = table.planted(1000, 3)
+    best = wb.solve(wb.SoftMargin(2 * table.LAM), table.as_linear(dyads), gap=1e-7)
+    w = np.diff(best.theta_flat.reshape(2, -1), axis=0)[0]
+    nothing = (np.zeros((side.shape[1], 1, 0)) for side in (dyads.left, dyads.right))
+    assert regularised_risk(dyads, Factors(*nothing, w[:, None]), table.LAM) == pytest.approx(best.upper, rel=1e-9)
+    v = cp.Variable(len(w))
+    hinges = cp.pos(1 - cp.multiply(dyads.targets, dyads.linear @ v))
+    program = cp.Problem(cp.Minimize(table.LAM / 2 * cp.sum_squares(v) + cp.sum(hinges) / dyads.n_samples))
+    assert program.solve(solver="CLARABEL") == pytest.approx(best.lower, rel=1e-6)
+    learned = Dyadic(0, step=0.3, power=0.75, lam=table.LAM).fit(dyads, 20).factors
+    assert regularised_risk(dyads, learned, table.LAM) > best.lower
 
 
 def test_linear_features_are_what_scikit_learn_takes():

@@ -16,9 +16,10 @@ A mutant is a module with one change of its syntax tree (`alternatives`):
 
 Left alone are annotations, the text of sentences, and `strict` of zip, which only asserts that our own lists are alike.
 
-It is compiled in memory, in a fork of a process that has imported all packages, and the tests named beside the module
-run in a copy of the checkout until one fails, on the examples that `make test` draws. Ten times the CPU time of the
-sound module, or a crash, also kills. What TARGETS names as `search` proposes and proves nothing, and is left out.
+It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
+module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
+on the examples that `make test` draws. A second and twice the CPU time that a test took while it was watched, 3 GiB of
+memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
 of ACCEPTED names no survivor of the modules run.
@@ -39,23 +40,26 @@ import signal
 import sys
 import tempfile
 import tomllib
-import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from covering import Covering, forgotten, grafted
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
 HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp", "piqp", "sklearn.datasets", "numba")
 HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
-MEMORY = 8 << 30
+MEMORY = 3 << 30
 CRASHED = 70
+MANY = 1 << 30
 ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
@@ -75,37 +79,63 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-FEW = ("-k", "not (inside or solved or most_tiny or decoders) or multiclass-soft and not (solved or 1- or 2- or 3-)")
+PROVING = ("proofs/test_bounds", "proofs/test_exact", "arithmetic/test_intervals", "objectives/test_regularizers")
+STORED = ("proofs/test_certificate", "proofs/test_tampering", "proofs/test_door")
+SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
+OF_OUTPUTS = tuple(
+    f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
+)
 TARGETS = {
-    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
-    "objectives/regularizers": Target(
-        ("objectives/test_regularizers",), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
-    ),
-    "proofs/exact": Target(("proofs/test_exact",), (*SEARCH, "differences"), FEW),
+    "arithmetic/intervals": Target(PROVING),
+    "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
+    "objectives/regularizers": Target(PROVING, ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
+    "proofs/exact": Target(PROVING, (*SEARCH, "differences")),
+    "arithmetic/rationals": Target((*PROVING, *STORED)),
+    "arithmetic/lifting": Target(PROVING),
+    "proofs/certificate": Target((*STORED, *PROVING)),
+    "proofs/tree": Target((*SELECTED, *STORED)),
+    "proofs/capped": Target(SELECTED),
+    "proofs/support": Target(("proofs/test_support",)),
+    "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
+    "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
+    "objectives/least_change": Target(("objectives/test_novelty",)),
+    "dyads/nuclear": Target(("dyads/test_nuclear",)),
 }
-PLAIN: dict[str, list[Any]] = {}  # of each file, tests that were imported before the forks
+TARGETS |= {
+    f"outputs/{name}": Target((*OF_OUTPUTS, "proofs/test_exact"))
+    for name in (
+        *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
+        "_graph/exact",
+        "_flow/exact",
+    )
+}
+PLAIN: dict[str, Any] = {}  # plain tests, FILE::NAME, that were imported before the forks
+SESSION: list[Covering] = []  # what covers the mutants: plain tests, or the session of pytest that forks are made in
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
 VERDICTS, ENCLOSURES = "proofs/checker/test_verdicts", "proofs/checker/test_enclosures"
 FORMULATIONS, MAXIMA = "proofs/checker/test_formulations", "proofs/checker/test_maxima"
-OF_PROGRAM, SEARCHES = "proofs/checker/test_program_parts", "proofs/checker/test_search"
+OF_PROGRAM = "proofs/checker/test_program_parts"
+SEARCHES, NODES = "proofs/checker/test_search", "proofs/checker/test_nodes"
 PROGRAMS, STRUCTURES = "proofs/checker/test_programs_by_chance", "proofs/checker/test_structures"
 ABOUT = {  # the certificates by chance that run a module, by words of their names; all, for a module that is not here
-    **{
-        name: f"of {name}"
-        for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel", "structured")
-    },
+    **{name: f"of {name}" for name in ("chain", "flow", "graph", "linear", "matching", "motif", "multilabel")},
+    **{name: f"of {name}" for name in ("structured", "views", "dyads")},
     "multiclass": "of multiclass",
-    "outputs/tree": "of tree",
+    "outputs/tree": "of tree|with pairs",
     "_cuts": "of graph",
     "_hungarian": "of matching",
     "_forests": "of tree",
     "_pairwise": "of (tree|graph)",
     "_viterbi": "of chain",
+    "_paths": "with pairs",
+    "_detections": "of flow",
     "_sums": "crf of chain",
-    "kinds/tree": "self-paced",
-    "_boxes": "self-paced",
+    **dict.fromkeys(("kinds/tree", "_box", "_boxes", "_nodes", "_terms"), "self-paced"),
+    "slopes": "nuclear-dyadic",
+    "nuclear_dyadic": "nuclear-dyadic",
+    "intercepts": "soft-margin of (multiclass|chain|dyads)",
+    "_free_labels": "cost|soft-margin of (multiclass|chain|dyads)",
     "self_paced": "self-paced",
     "completed": "completed",
     "costs": "cost",
@@ -131,11 +161,14 @@ DIRECT = {  # what calls a module by itself, and comes first
     "kinds/tangent": (VERDICTS, ENCLOSURES),
     "kinds/cuts": (FORMULATIONS, VERDICTS),
     "regularizers": (FORMULATIONS,),
-    **dict.fromkeys(("kinds/tree", "kinds/_boxes"), (SEARCHES,)),
+    **dict.fromkeys([f"kinds/{name}" for name in ("_box", "_boxes", "_nodes", "_terms")], (NODES, SEARCHES)),
+    "kinds/tree": (SEARCHES,),
     "formulations/self_paced": (FORMULATIONS, SEARCHES),
+    **dict.fromkeys(("kinds/slopes", "formulations/nuclear_dyadic"), ("proofs/checker/test_slopes",)),
     "whole": (PARTS, STRUCTURES),
 }
 ALONE = ("archive", "faults", "check", "balls", "outputs/_cuts", "outputs/_hungarian")  # these need no chance
+ALONE += ("kinds/_box", "kinds/_boxes", "kinds/_nodes")
 OF_PROGRAMS = ("programs", "cones", "convexity", "kinds/_vectors", "kinds/program")
 LIMITED = ("archive", "contracts", "kinds/cuts", "kinds/tree", "kinds/_vectors", "kinds/program")
 
@@ -197,7 +230,13 @@ class Mutant:
     line: int
     scope: str
     change: str
-    code: CodeType
+    around: tuple[int, int]  # the lines of its function
+    compiled: Callable[[], CodeType]
+
+    @cached_property
+    def code(self) -> CodeType:
+        """Compiled in the fork that needs it."""
+        return self.compiled()
 
 
 def named(node: ast.AST) -> str | None:
@@ -266,6 +305,13 @@ def places(node: ast.AST, scope: str = "") -> Iterator[tuple[Any, Any, ast.AST, 
                 yield from places(child, scope)
 
 
+def around(tree: ast.Module, line: int) -> tuple[int, int]:
+    """The first and last line of the function of a line; of the module, for a line outside of functions."""
+    ends = [(1, MANY)]
+    ends += [(each.lineno, each.end_lineno or 0) for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
+    return min((each for each in ends if each[0] <= line <= each[1]), key=lambda each: each[1] - each[0])
+
+
 def put(holder: Any, key: Any, node: ast.AST) -> None:
     if isinstance(holder, list):
         holder[key] = node
@@ -284,10 +330,19 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
         if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
             continue
         for other in alternatives(node):
-            put(holder, key, ast.copy_location(other, node))
-            code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-            yield Mutant(node.lineno, scope, f"{first_line(node)} → {first_line(other)}", code)
-            put(holder, key, node)
+            change, changed = f"{first_line(node)} → {first_line(other)}", (holder, key, ast.copy_location(other, node))
+            again = partial(built, tree, path, changed, node)
+            yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
+
+
+def built(tree: ast.Module, path: Path, changed: tuple[Any, Any, ast.AST], node: ast.AST) -> CodeType:
+    """The code of the tree with one node changed for the while."""
+    holder, key, _ = changed
+    put(*changed)
+    try:
+        return compile(ast.fix_missing_locations(tree), str(path), "exec")
+    finally:
+        put(holder, key, node)
 
 
 # ── trials ────────────────────────────────────────────────────────────────────────────────────────
@@ -307,25 +362,33 @@ class Altered(importlib.machinery.SourceFileLoader):
         return self.given
 
 
-def tested(module: str, mutant: Mutant, seconds: int, loud: bool) -> int:
-    """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout."""
-    bounded(seconds, loud)
+def tested(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -> int:
+    """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout.
+
+    mutant : None for the sound module
+    tests : of the session, those that cover the mutant
+    """
+    bounded(seconds)
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
     files = [f"tests/{each}.py" for each in target.tests]
-    if name in sys.modules and exchanged(sys.modules[name], mutant):
+    here = sys.modules[name]
+    if not mutant or exchanged(here, mutant) or (not target.plain and grafted(here, mutant.code)):
         if not target.plain:
-            return by_pytest(target, files)
-        for test in [test for file in target.tests for test in PLAIN[file]]:
-            test()
+            forgotten()
+            return int(SESSION[0].failed(tests))
+        for test in tests:
+            SESSION[0].hurried(test)
+            PLAIN[test]()
         return 0
     for other in list(sys.modules):
         if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
-        return by_pytest(target, files)
+        return by_pytest(target.words, files)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     for test in plain_tests(target.tests):
         test()
     return 0
@@ -366,36 +429,33 @@ def codes(code: CodeType) -> Iterator[CodeType]:
             yield from codes(each)
 
 
-def by_pytest(target: Target, files: list[str]) -> int:
+def by_pytest(words: tuple[str, ...], files: list[str], plugins: tuple[Any, ...] = ()) -> int:
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
     drawn = {"max_examples": 50, "deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
     settings.register_profile("mutation", **drawn, phases=[Phase.explicit, Phase.generate])  # a failure is enough
-    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
+    options = ["-x", "-s", "--quick", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    return pytest.main([*options, *target.words, *files])
+    return pytest.main([*options, *words, *files], plugins=list(plugins))
 
 
-def bounded(seconds: int, loud: bool) -> None:
-    """Limits of CPU time and memory for this process, which prints nothing unless `loud`."""
+def bounded(seconds: int) -> None:
+    """Limits of CPU time and memory for this process, which prints nothing."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.alarm(30 * seconds)
-    if not loud:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
 
 
-def forked(module: str, mutant: Mutant, seconds: int, loud: bool = False) -> int:
+def forked(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -> int:
     """Starts a trial; its process."""
     process = os.fork()
     if not process:
         try:
-            result = tested(module, mutant, seconds, loud)
+            result = tested(module, mutant, seconds, tests)
         except BaseException:  # whatever a mutant does, its fork must end here
-            if loud:
-                traceback.print_exc()
             result = CRASHED
         sys.stdout.flush()
         os._exit(result)
@@ -413,27 +473,33 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
 
     within : CPU seconds of all trials, after which no other begins
     """
-    limit, running, survivors, late, spent, tried = 10, {}, [], 0, 0.0, 0
-    if not TARGETS[module].plain:  # plain tests of the sound module ran before the forks
-        sound = compile(Path("workbench", f"{module}.py").read_text(encoding="utf-8"), f"{module}.py", "exec")
-        forked(module, Mutant(0, "", "", sound), 3600, loud=True)
-        _, code, spent = waited()
-        if code:
-            raise SystemExit(f"The tests of the sound {module} end with {code}, for the reason above.")
-        limit = int(10 * spent) + 10
+    running, survivors, late, tried = {}, [], 0, 0
+    forked(module, None, 600, covering(module, 1, (1, MANY)))
+    _, code, spent = waited()
+    if code:
+        raise SystemExit(f"The tests of the sound {module} end with {code}.")
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            running[forked(module, mutant, limit)], tried = mutant, tried + 1
+            tests = covering(module, mutant.line, mutant.around)
+            limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
+            running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
-        mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        mutant, spent = running.pop(process), spent + seconds
+        late += code in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGPROF)
         if spent > within:
             waiting.clear()
         if code == 0:
             survivors.append(mutant)
             print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
     return sorted(survivors, key=lambda mutant: mutant.line), tried, late, spent
+
+
+def covering(module: str, line: int, around: tuple[int, int]) -> list[str]:
+    """The tests of the module that run the line, or else some line around."""
+    found, target = SESSION[0].covers(Path("workbench", f"{module}.py"), line, *around), TARGETS[module]
+    return [test for test in found if not target.plain or test.rpartition("::")[0] in target.tests]
 
 
 def copied(place: str, heavy: tuple[str, ...]) -> None:
@@ -451,10 +517,13 @@ def copied(place: str, heavy: tuple[str, ...]) -> None:
 def warmed(modules: list[str]) -> None:
     """What plain tests import and compute once is there before the forks; each file is run once."""
     sys.path.insert(0, "tests/support")
-    for file in {file: None for module in modules if TARGETS[module].plain for file in TARGETS[module].tests}:
-        PLAIN[file] = plain_tests((file,))
-        for test in PLAIN[file]:
+    plain = [module for module in modules if TARGETS[module].plain]
+    SESSION[:] = [Covering([Path("workbench", f"{module}.py") for module in plain])]
+    for file in {file: None for module in plain for file in TARGETS[module].tests}:
+        for test in plain_tests((file,)):
             test()
+            PLAIN[f"{file}::{test.__name__}"] = test
+            SESSION[0].watch(f"{file}::{test.__name__}", test)
 
 
 def below(word: str) -> list[str]:
@@ -474,31 +543,55 @@ def main() -> int:
     if lost := [word for word in told.modules if not below(word)]:
         reader.error(f"No module is named {lost[0]}; --help lists them.")
     words = [each for word in told.modules for each in below(word)]
-    accepted, strange = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")), 0
+    modules = [word.partition(":")[0] for word in words]
     with tempfile.TemporaryDirectory(prefix="cutbench-mutation-") as place:
-        modules = [word.partition(":")[0] for word in words]
         copied(place, ("numpy",) if all(TARGETS[module].plain for module in modules) else HEAVY)
         warmed(modules)
         for module in modules:
             importlib.import_module(f"workbench.{module.replace('/', '.')}")
-        for word in words:
-            module, _, line = word.partition(":")
-            found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
-            chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
-            if told.seconds < inf:
-                Random(0).shuffle(chosen)
-            survivors, tried, late, spent = trials(module, chosen, told.jobs, told.seconds)
-            whole = tried == len(found)
-            known = Counter((each["in"], each["change"]) for each in accepted.get(module, []))
-            found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)
-            new, stale = (found_again - known).total(), known - found_again
-            killed = tried - len(survivors)
-            print(f"{module}: {tried} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
-            print(f"{len(survivors) - new} accepted, {new} survived, {spent:.0f} s CPU", flush=True)
-            for scope, change in sorted(stale) if whole else ():
-                print(f"  accepted.toml names what no longer survives: {scope}: {change}")
-            strange += new + whole * len(stale)
+        strange = sum(tried_out(word, told) for word in words if TARGETS[word.partition(":")[0]].plain)
+        rest = [word for word in words if not TARGETS[word.partition(":")[0]].plain]
+        for options in {TARGETS[word.partition(":")[0]].words: None for word in rest}:
+            strange += in_session([word for word in rest if TARGETS[word.partition(":")[0]].words == options], told)
     return int(strange > 0)
+
+
+def in_session(words: list[str], told: argparse.Namespace) -> int:
+    """Modules that one session of pytest serves."""
+    targets = {word.partition(":")[0]: TARGETS[word.partition(":")[0]] for word in words}
+    strange: list[int] = []
+
+    def work() -> None:
+        strange.extend(tried_out(word, told) for word in words)
+
+    SESSION[:] = [Covering([Path("workbench", f"{module}.py") for module in targets], work)]
+    files = {f"tests/{file}.py": None for target in targets.values() for file in target.tests}
+    by_pytest(next(iter(targets.values())).words, list(files), tuple(SESSION))
+    SESSION.clear()
+    if len(strange) < len(words):
+        raise SystemExit("The tests of the sound package do not pass, for the reason above.")
+    return sum(strange)
+
+
+def tried_out(word: str, told: argparse.Namespace) -> int:
+    """The mutants of a module, or of a line of it; how many answers are not as ACCEPTED says."""
+    module, _, line = word.partition(":")
+    accepted = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get(module, [])
+    found = list(mutants(Path("workbench", f"{module}.py"), TARGETS[module].search))
+    chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
+    if told.seconds < inf:
+        Random(0).shuffle(chosen)
+    survivors, tried, late, spent = trials(module, chosen, told.jobs, told.seconds)
+    whole = tried == len(found)
+    known = Counter((each["in"], each["change"]) for each in accepted)
+    found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)
+    new, stale = (found_again - known).total(), known - found_again
+    killed = tried - len(survivors)
+    print(f"{module}: {tried} of {len(found)} mutants, {killed} killed ({late} by the clock), ", end="")
+    print(f"{len(survivors) - new} accepted, {new} survived, {spent:.0f} s CPU", flush=True)
+    for scope, change in sorted(stale) if whole else ():
+        print(f"  accepted.toml names what no longer survives: {scope}: {change}")
+    return new + whole * len(stale)
 
 
 if __name__ == "__main__":

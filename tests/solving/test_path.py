@@ -10,12 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import workbench as wb
+from workbench.arithmetic.compiled import available
 from workbench.arithmetic.intervals import Interval
 from workbench.command.cli import cli
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability
 from workbench.proofs.stretches import Stretch
 from workbench.registries import registry
-from workbench.solving.path import held_out, path, validated
+from workbench.solving.masters import choice
+from workbench.solving.path import Walk, held_out, path, validated
 
 CASES = [
     ("multiclass", wb.SoftMargin()),
@@ -38,15 +40,41 @@ def test_the_gap_holds_at_random_lambdas(output, form):
     """125 λ in each of eight cases: F(θ) by the full bounds, the lower end below it, and the promised gap."""
     problem, epsilon = tiny(output), 3e-3
     found = path(form, problem, greatest=30.0, least=1e-3, epsilon=epsilon)
+    check_at_random(found, form, problem, epsilon, 125)
+
+
+def check_at_random(found, form, problem, epsilon, tried):
     assert found.gap <= epsilon
-    rng = np.random.default_rng(1)
-    for lam in np.exp(rng.uniform(np.log(1e-3), np.log(30.0), 125)).tolist():
+    rng, least = np.random.default_rng(1), found.knots[0].lam
+    for lam in np.exp(rng.uniform(np.log(least), np.log(30.0), tried)).tolist():
         point, bounds = found.at(lam), wb.Bounds(replace(form, lam=lam), problem)
         value = bounds.upper(point.theta)
         assert value <= point.upper + 1e-12 * abs(value)
         assert point.lower <= value
         assert bounds.relative(value, point.lower) <= epsilon * (1 + 1e-9)
         assert bounds.relative(value, point.lower) <= point.gap * (1 + 1e-9)
+
+
+@pytest.mark.skipif(not available(), reason="passes need numba")
+@pytest.mark.parametrize("output", ["multiclass", "chain"])
+def test_passes_take_the_place_of_rounds_where_problems_are_long(output, monkeypatch):
+    """The same, on the route of large problems: every knot by passes, none by rounds."""
+    problem, form, epsilon = tiny(output), wb.SoftMargin(), 1e-2
+    monkeypatch.setattr(choice, "TINY", 0)
+    monkeypatch.setattr(choice, "LONG", 1)
+    monkeypatch.setattr(Walk, "by_rounds", None)
+    found = path(form, problem, greatest=30.0, least=0.1, epsilon=epsilon)
+    check_at_random(found, form, problem, epsilon, 30)
+
+
+@pytest.mark.skipif(not available(), reason="passes need numba")
+def test_rounds_follow_passes_that_do_not_reach_the_gap(monkeypatch):
+    problem = tiny("chain")
+    monkeypatch.setattr(choice, "TINY", 0)
+    monkeypatch.setattr(choice, "LONG", 1)
+    monkeypatch.setattr("workbench.solving.path.standing", lambda estimates, passes, *_: passes > 0)
+    found = path(wb.SoftMargin(), problem, greatest=1.0, least=1e-2, epsilon=1e-6)
+    assert found.gap <= 1e-6
 
 
 @pytest.mark.parametrize(("output", "form"), CASES, ids=lambda each: str(each)[:40])

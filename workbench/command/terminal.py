@@ -179,13 +179,20 @@ def shown_path(path: Path) -> str:
 
 
 def facts(record: Mapping[str, Any]) -> None:
-    """Print `name  value` lines, and below them each list of rows as a table."""
+    """Print `name  value` lines, and below them each list: rows as a table, sentences a line each.
+
+    Rows need not have the same keys: a cell is empty where its row has none.
+    """
     flat = {key: value for key, value in record.items() if not isinstance(value, (list, tuple))}
     longest = max(map(len, flat), default=0)
     for key, value in flat.items():
         click.echo(f"  {key:<{longest}}  {value:.6g}" if isinstance(value, float) else f"  {key:<{longest}}  {value}")
     for rows in (value for key, value in record.items() if key not in flat and value):
-        table(list(rows[0]), [[cell(value) for value in row.values()] for row in rows])
+        if all(isinstance(row, Mapping) for row in rows):
+            keys = list(dict.fromkeys(key for row in rows for key in row))
+            table(keys, [[cell(row[key]) if key in row else "" for key in keys] for row in rows])
+        else:
+            click.echo("\n".join(f"  {cell(row)}" for row in rows) + "\n")
 
 
 def cell(value: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from workbench.command.given import certificates_among, setting_from
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, CutbenchError, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
@@ -104,9 +105,6 @@ def pair_arguments(command: Callable) -> Callable:
     return click.argument("problem")(click.argument("formulation")(set_option(command)))
 
 
-LEARNED = ("v", "states", "baseline")  # settings that a certificate can give
-
-
 # ── words as objects ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -114,50 +112,18 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
     """The problem and the formulation that the user's words mean, and the problem's settings."""
     form = load_formulation(formulation)
     source = load_problem(problem)
-    learned = [text for text in settings if names_certificate(*text.partition("=")[::2])]
-    for_problem, for_form = parse_settings([text for text in settings if text not in learned], source, form)
+    learned, written = certificates_among(settings)
+    for_problem, for_form = parse_settings(written, source, form)
     chosen = None if learned else build(form, for_form)  # wrong settings are told before data are read
     data = problem_of(build(source, for_problem), problem)
-    for key, _, path in (text.partition("=") for text in learned):
+    for key, path in learned.items():
         if key not in settings_of(form):
             parse_settings([f"{key}={path}"], source, form)  # says which settings there are
-        for_form[key] = from_certificate(key, path, data, form, for_form)
+        for_form[key] = setting_from(key, certificate_path(path), data, problem, form, for_form)
     chosen = chosen or build(form, for_form)
     if is_path(problem) and hasattr(data, "origin"):
         data.origin = (str(Path(problem).resolve()), for_problem)
     return data, chosen, for_problem
-
-
-def names_certificate(key: str, value: str) -> bool:
-    """Whether the value of a setting of `LEARNED` is no list of numbers but the path of a certificate."""
-    numbers = re.fullmatch(r"[\s\d.,+\-eE()\[\]]*", value)
-    return key in LEARNED and not numbers and (is_path(value) or Path(value).exists())
-
-
-def from_certificate(key: str, path: str, data: Any, form: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
-    """A setting of `LEARNED` by the certificate at PATH: costs v, hidden states at their best, counts of errors."""
-    import numpy as np
-
-    from workbench.contracts import Latent
-    from workbench.objectives.factorings import baseline_counts
-    from workbench.proofs.certificate import load
-    from workbench.proofs.door import bounds_for
-
-    held, _ = load(certificate_path(path))
-    theta, name = held.theta, type(held.formulation).__name__
-    if key == "v":
-        parts = held.formulation.blocks(held.problem).split(theta)
-        if "v" not in parts:
-            raise BadInput(f"{path} is about {name}, which learns no costs; give v by numbers, as v=1,0.5,1.")
-        return tuple(np.asarray(parts["v"]).tolist())
-    oracle = bounds_for(held.formulation, held.problem).oracle
-    if key == "states" and isinstance(data, Latent) and len(theta) == data.n_features:
-        return tuple(data.impute(theta).tolist())
-    if key == "baseline" and type(data) is type(held.problem) and data.n_samples == held.problem.n_samples:
-        chosen = {each: value for each, value in settings.items() if each == "factoring"}
-        outputs = oracle.decode(theta, np.arange(data.n_samples))
-        return baseline_counts(data, form(**chosen).factoring, outputs)
-    raise BadInput(f"{path} is about other data, so it says nothing of {key} here; give {key} by numbers.")
 
 
 def load_formulation(word: str) -> Any:

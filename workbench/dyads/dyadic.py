@@ -272,24 +272,28 @@ class Dyadic:
         the least over the other labels c of |q⁻¹(0)|/γ, q = p_u − p_c the difference that a node with the predicted
         label u and c as entrants is trained on.
         """
-        dyads, factors = self.learned(dyads)
-        sizes, reach = pairs_of(dyads).sizes, flows.machine(self.fast).reach
-        f_left, count, k = factors.A.shape
-        shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
-        a = (dyads.left @ factors.A.reshape(f_left, -1)).reshape(shape) + 1
-        b = (dyads.right @ factors.B.reshape(len(factors.B), -1)).reshape(shape) + 1
-        sides = a / sizes[:, :1, None], b / sizes[:, 1:2, None]
-        U, V = (gamma[:, None] * ((sides[0] + sign * sides[1]) ** 2).sum(axis=2) for sign in (1, -1))
-        p, X = dyads.scores(factors), sizes[:, 2] / gamma
-        if count == 1:
-            return np.abs([reach(0.0, *map(float, c)) for c in zip(p[:, 0], U[:, 0], V[:, 0], X, strict=True)]) / gamma
-        least, every, top = np.full(dyads.n_samples, np.inf), np.arange(dyads.n_samples), dyads.decide(p)
-        for c in range(count):
-            i = every[top != c]
-            u = top[i]
-            curves = zip(p[i, u] - p[i, c], U[i, u] + V[i, c], V[i, u] + U[i, c], 2 * X[i], strict=True)
-            least[i] = np.minimum(least[i], np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma[i])
-        return least
+        return least_importances(*self.learned(dyads), fast=self.fast)
+
+
+def least_importances(dyads: Dyads, factors: Factors, fast: bool | None = None) -> Floats:
+    """h_min (n,) of pairs at these parameters, see `Dyadic.least_importances`."""
+    sizes, reach = pairs_of(dyads).sizes, flows.machine(fast).reach
+    f_left, count, k = factors.A.shape
+    shape, gamma = (dyads.n_samples, count, k), sizes[:, 0] * sizes[:, 1]
+    a = (dyads.left @ factors.A.reshape(f_left, -1)).reshape(shape) + 1
+    b = (dyads.right @ factors.B.reshape(len(factors.B), -1)).reshape(shape) + 1
+    sides = a / sizes[:, :1, None], b / sizes[:, 1:2, None]
+    U, V = (gamma[:, None] * ((sides[0] + sign * sides[1]) ** 2).sum(axis=2) for sign in (1, -1))
+    p, X = dyads.scores(factors), sizes[:, 2] / gamma
+    if count == 1:
+        return np.abs([reach(0.0, *map(float, c)) for c in zip(p[:, 0], U[:, 0], V[:, 0], X, strict=True)]) / gamma
+    least, every, top = np.full(dyads.n_samples, np.inf), np.arange(dyads.n_samples), dyads.decide(p)
+    for c in range(count):
+        i = every[top != c]
+        u = top[i]
+        curves = zip(p[i, u] - p[i, c], U[i, u] + V[i, c], V[i, u] + U[i, c], 2 * X[i], strict=True)
+        least[i] = np.minimum(least[i], np.abs([reach(0.0, *map(float, curve)) for curve in curves]) / gamma[i])
+    return least
 
 
 def pairs_of(dyads: Dyads) -> Pairs:

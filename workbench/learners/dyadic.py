@@ -3,7 +3,7 @@
 A visit follows the exact flow of one pair's loss, and shrinks by e^{−λη}: both flows together follow F
 (workbench/dyads/dyadic.py). Several classes are learned one against all, whose objective F is. `reduction=tree` learns
 a scoring filter tree, which minimises another objective: `nuclear-dyadic` has no bound for it, and the pair is refused;
-`cutbench bench dyadic-table` measures the tree's regret against that of its nodes.
+`cutbench bench tree-regret` measures the tree's regret against that of its nodes.
 
 The step at visit t of n pairs is step/(1 + t/n)^power, importances have mean 1. F is not convex in (A, B, W): the
 learner may end at a stationary point above the proven interval.

@@ -114,19 +114,29 @@ class Stretch:
     def lower(self, lam: Floats, t: Floats) -> Interval:
         return mixed(self.first.offset, self.last.offset, t) - self.pushes.at(t) / (2 * Interval(lam))
 
+    def widths(self, lam: Floats, s: Floats, t: Floats) -> tuple[Floats, Floats]:
+        """U(λ, s) − L(λ, t) and L(λ, t), rounded outward."""
+        lower = self.lower(lam, t).lo
+        return up(self.upper(lam, s).hi - lower), lower
+
     def gaps(self, low: Floats, high: Floats, s: Floats, t: Floats) -> Floats:
         """The proven relative gap of each cell, as the module's docstring says."""
-        widths = [up(self.upper(lam, s).hi - self.lower(lam, t).lo) for lam in (low, high)]
-        return up(np.maximum(*widths) / np.maximum(self.lower(low, t).lo, self.floor))
+        widths, lower = self.widths(np.concatenate([low, high]), np.tile(s, 2), np.tile(t, 2))
+        return up(widths.reshape(2, -1).max(axis=0) / np.maximum(lower[: len(low)], self.floor))
+
+    def least_gaps(self, lam: Floats) -> Floats:
+        """The proven relative gap at each λ by its own best mixtures."""
+        widths, lower = self.widths(lam, *self.mixtures(lam))
+        return up(widths / np.maximum(lower, self.floor))
 
     def cells(self, epsilon: float) -> Cells | None:
         """Cells over the whole stretch, halved until their gap is at most ε; None if no halving leads there."""
         low, high = np.array([self.first.lam]), np.array([self.last.lam])
         for _ in range(DEPTH):
             middle = np.sqrt(low * high)
-            s, t = self.mixtures(middle)
-            if (self.gaps(middle, middle, s, t) > epsilon).any():
+            if (self.least_gaps(middle) > epsilon).any():
                 return None
+            s, t = self.mixtures(middle)
             cells = Cells(low, high, s, t, self.gaps(low, high, s, t))
             wide = cells.gap > epsilon
             if not wide.any():

@@ -3,9 +3,9 @@
     F_λ(θ) = λ/2 ‖θ‖² + Σ_i p_i h_i(θ)
 
 The two ends of the range are solved first. Between two solved values mixtures of both points and of both duals prove
-bounds for every λ (proofs/stretches.py). Where no mixture reaches ε, the geometric mean of the two values is solved,
-too, from the mixture and with the cuts of all solves so far: prices and cuts do not depend on λ, so dual weights stay
-feasible.
+bounds for every λ (proofs/stretches.py). Where no mixture reaches ε, a value between the two is solved, too, from the
+mixture: prices and cuts do not depend on λ, so dual weights stay feasible. On long problems (masters/choice.py) a few
+passes of block dual ascent solve it, else rounds of cut generation with the cuts of all solves so far.
 
 *Cross-validation* (`validated`): a fold is held out by weights of 0. One path a fold gives θ at every λ; the interval
 is Student's for the mean of the folds' losses, m ± t·s/√K with K − 1 degrees of freedom at 95 %. Folds share samples,
@@ -21,20 +21,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
+from workbench.solvers._common import never
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
-from workbench.solving.progress import Clock, Observe, Progress, Record
+from workbench.solving.masters.passes import HOPE, LOOKS, ascent, averaged, estimated, looks, standing
+from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
 
 SHARE = 0.25  # of ε: the gap at the solved values, so that mixtures have room
 NEAR = 1e-6  # ratio of two values of λ, less 1, between which no further one is solved
+MOST_PIECES = 6  # in which a stretch is thought to be parted: the law of its gap holds for small ones
 MOST = 1000  # solved values, after which ε counts as out of reach
 
 
@@ -53,7 +57,7 @@ class Path:
     """Optima for every λ in [least, greatest], proven to the relative gap `gap`.
 
     knots : the solved values, by rising λ;  stretches, cells : what is proven between each two
-    records : one dict a solved value: lam, lower, upper, gap, train_error, rounds, cuts, cpu_seconds
+    records : one dict a solved value: lam, lower, upper, gap, rounds (or passes), cuts, cpu_seconds
     """
 
     formulation: Formulation
@@ -111,7 +115,7 @@ def path(
         raise MissingCapability(f"{name} has no λ to vary; take soft-margin, crf or weighted-risk.")
     clock, walk = Clock(), Walk(formulation, problem, SHARE * epsilon, observe)
     last = walk.solved(greatest)
-    knots = walk.solved(least, walk.guesses[greatest]), last
+    knots = walk.solved(least), last  # from nothing: θ = −push/λ of the other end is far away
     stretches, cells = [], []
     for stretch, own in walk.covered(*knots, epsilon):
         stretches.append(stretch)
@@ -164,14 +168,28 @@ def student(freedom: int) -> float:
 
 
 class Guess(NamedTuple):
-    """Where a solve begins: θ (p,) and dual weights of the pool's cuts."""
+    """Where a solve begins: θ (p,), and a dual by cuts; a cut may stand there twice.
+
+    samples (K,), witnesses (K, width), weights μ (K,), offsets o (K,);  push : Σ_k μ_k a_k (p,)
+    """
 
     theta: Floats
+    samples: Ints
+    witnesses: Ints
     weights: Floats
+    offsets: Floats
+    push: Floats
+
+    @classmethod
+    def of(cls, found: Knot, cuts: Cuts, weights: Floats) -> Guess:
+        """A knot, and the cuts with weight by which it was proven."""
+        held = np.flatnonzero(weights > 0)
+        own = cuts.samples[held], cuts.witnesses[held], weights[held], cuts.offsets[held]
+        return cls(found.theta, *own, -(found.push.lo + found.push.hi) / 2)
 
 
 class Walk:
-    """Solves at one λ after the other, with one pool of cuts; `guesses` are the ends of the solves, by λ."""
+    """Solves at one λ after the other; `guesses` tell where they ended, and `pool` holds cuts of rounds."""
 
     def __init__(self, formulation: Formulation, problem: Problem, gap: float, observe: Observe | None):
         self.problem, self.observe, self.request = problem, observe, Request(gap=gap)
@@ -193,42 +211,74 @@ class Walk:
         clock, bounds = Clock(), self.bounds_at(lam)
         if isinstance(bounds, SmoothBounds):
             state = descend(bounds, self.request, start=guess and guess.theta)
-            found, weights = knot(bounds, state.theta, state.upper), state.weights
+            found, numbers = knot(bounds, state.theta, state.upper), (state.history[-1]["round"], 0)
+            nothing = Cuts(bounds.oracle.dim, 1)
+            self.guesses[lam] = Guess.of(found, nothing, nothing.offsets)
         else:
-            state = self.by_cuts(bounds, guess)
-            weights = padded(state.weights, len(self.pool or ()))
-            found = knot(bounds, state.theta, state.upper, self.pool, weights)
-        if state.status != "optimal":
-            told = f"{bounds.gap(state.upper, state.lower):.1e}"
-            raise BackendFailed(f"At lam={lam:g} the gap stays at {told}; ask for a larger --epsilon.")
-        self.guesses[lam] = Guess(state.theta, weights)
-        self.record(lam, bounds, state, clock)
-        return found
-
-    def by_cuts(self, bounds: Bounds, guess: Guess | None) -> Progress:
-        """Cut generation that begins with the cuts to which the guess gives weight."""
-        n = len(bounds.samples)
-        family = Family(bounds, n, cuts=self.pool)
-        kind, chosen = choose(bounds, n, None, None)
-        master = make_master("ascent" if kind == "dual-block" else kind, family, chosen)
-        held, warm = [], None
-        if guess is not None:
-            support = np.flatnonzero(guess.weights > 0)
-            held, warm = list(support[:, None]), (guess.weights[support], guess.theta)
-        self.pool = family.cuts
-        return generate(family, master, self.request, held, warm=warm)
-
-    def record(self, lam: float, bounds: Bounds | SmoothBounds, state: Progress, clock: Clock) -> None:
-        everyone, last = np.arange(self.problem.n_samples), state.history[-1]
-        error = float(self.problem.loss(everyone, bounds.oracle.decode(state.theta, everyone)).mean())
-        entry = {"lam": lam, "lower": state.lower, "upper": state.upper, "gap": bounds.gap(state.upper, state.lower)}
-        entry |= {"train_error": error, "rounds": last["round"], "cuts": last["cuts"], "cpu_seconds": clock.cpu_seconds}
+            found, numbers = self.by_passes(lam, bounds, guess) or self.by_rounds(lam, bounds, guess)
+        lower, upper = found.ends
+        if (gap := bounds.gap(upper, lower)) > self.request.gap:
+            raise BackendFailed(f"At lam={lam:g} the gap stays at {gap:.1e}; ask for a larger --epsilon.")
+        entry = {"lam": lam, "lower": lower, "upper": upper, "gap": gap}
+        entry |= {"rounds": numbers[0], "cuts": numbers[1], "cpu_seconds": clock.cpu_seconds}
         self.records.append(entry)
         if self.observe:
             self.observe(entry)
+        return found
+
+    def by_passes(self, lam: float, bounds: Bounds, guess: Guess | None) -> tuple[Knot, tuple[int, int]] | None:
+        """The knot by passes of block dual ascent, with their number and that of its cuts.
+
+        None on problems that are not long, and where passes stand still; `guesses` then tell where.
+        """
+        if choose(bounds, len(bounds.samples), None, None)[0] != "dual-block":
+            return None
+        climb, trusted, estimates = ascent(bounds), self.request.gap, list[tuple[int, float]]()
+        look, patient = looks(climb)
+        if guess is not None:
+            climb.begin(*guess[1:4], guess.push, guess.offsets)
+        mean = climb.theta
+        while not standing(estimates, climb.passes, patient):
+            climb.advance(never)
+            mean, estimate = averaged(mean, climb), estimated(climb, bounds)
+            estimates.append((climb.passes, estimate))
+            if estimate > trusted and climb.passes < look:
+                continue
+            look = max(look, LOOKS * climb.passes)
+            samples, witnesses, weights = climb.duals()
+            cuts = Cuts.distinct(samples, witnesses, *bounds.oracle.rows(samples, witnesses))
+            for theta in (climb.theta, mean):
+                found = knot(bounds, theta, bounds.upper(theta), cuts, weights)
+                self.guesses[lam] = Guess.of(found, cuts, weights)
+                if (gap := bounds.gap(*found.ends[::-1])) <= self.request.gap:
+                    return found, (climb.passes, len(cuts))
+            trusted = HOPE * estimate * self.request.gap / gap
+        return None
+
+    def by_rounds(self, lam: float, bounds: Bounds, guess: Guess | None) -> tuple[Knot, tuple[int, int]]:
+        """The knot by cut generation that begins with the guess's cuts, with the numbers of rounds and cuts."""
+        guess = self.guesses.get(lam, guess)  # passes have come so far
+        family = Family(bounds, len(bounds.samples), cuts=self.pool)
+        kind, chosen = choose(bounds, family.n_groups, None, None)
+        master = make_master("ascent" if kind == "dual-block" else kind, family, chosen)
+        held, warm, self.pool = [], None, family.cuts
+        if guess is not None:
+            ids = family.cuts.add(guess.samples, guess.witnesses, bounds.oracle.rows)
+            weights = summed(ids, guess.weights, len(family.cuts))
+            support = np.flatnonzero(weights)
+            held, warm = list(support[:, None]), (weights[support], guess.theta)
+        state = generate(family, master, self.request, held, warm=warm)
+        weights = padded(state.weights, len(family.cuts))
+        found = knot(bounds, state.theta, state.upper, family.cuts, weights)
+        self.guesses[lam] = Guess.of(found, family.cuts, weights)
+        return found, (state.history[-1]["round"], len(held))
 
     def covered(self, first: Knot, last: Knot, epsilon: float) -> Iterator[tuple[Stretch, Cells]]:
-        """Stretches from `first` to `last` with cells of gap ≤ ε, with further knots where they are needed."""
+        """Stretches from `first` to `last` with cells of gap ≤ ε, with further knots where they are needed.
+
+        A gap between knots grows like the square of log(last/first). So a stretch of the gap g in its middle takes
+        about m = √(g/ε) pieces of equal ratios, and the next knot stands after ⌊m/2⌋ of them.
+        """
         stretch = Stretch(first, last, self.floor)
         if (cells := stretch.cells(epsilon)) is not None:
             yield stretch, cells
@@ -236,7 +286,10 @@ class Walk:
         if len(self.records) >= MOST or first.lam * (1 + NEAR) >= last.lam:
             told = f"between lam={first.lam:g} and {last.lam:g}, after {len(self.records)} solves"
             raise BackendFailed(f"A gap of {epsilon:g} is out of reach {told}; ask for a larger --epsilon.")
-        lam = float(np.sqrt(first.lam * last.lam))
+        gap = float(stretch.least_gaps(np.sqrt(np.array([first.lam * last.lam])))[0])
+        pieces = np.clip(np.ceil(np.sqrt(gap / epsilon)), 2, MOST_PIECES)
+        share = (pieces // 2) / pieces
+        lam = float(first.lam ** (1 - share) * last.lam**share)
         middle = self.solved(lam, self.mixture(stretch, lam))
         yield from self.covered(first, middle, epsilon)
         yield from self.covered(middle, last, epsilon)
@@ -244,9 +297,10 @@ class Walk:
     def mixture(self, stretch: Stretch, lam: float) -> Guess:
         """The best mixture of both ends of a stretch at λ, where a solve begins."""
         s, t = (float(each[0]) for each in stretch.mixtures(np.array([lam])))
-        size = len(self.pool or ())
-        low, high = (padded(self.guesses[end.lam].weights, size) for end in (stretch.first, stretch.last))
-        return Guess(stretch.theta(s), (1 - t) * low + t * high)
+        low, high = (self.guesses[end.lam] for end in (stretch.first, stretch.last))
+        own = [np.concatenate(pair) for pair in zip(low[1:5], high[1:5], strict=True)]
+        own[2] = np.concatenate([(1 - t) * low.weights, t * high.weights])
+        return Guess(stretch.theta(s), *own, (1 - t) * low.push + t * high.push)
 
 
 def padded(weights: Floats, size: int) -> Floats:

@@ -156,8 +156,9 @@ def test_fractions_are_read_strictly():
 
 def test_formulations_without_signed_weights_take_no_graphs():
     graph = next(case for case in certificates() if case.name == "soft-margin of graph")
-    others = {case.header["formulation"]["name"]: case.header for case in certificates()}
-    for name, header in others.items():
-        case = graph.copy(name)
-        case.header |= {"formulation": header["formulation"], "proof": header["proof"]}
-        assert word(case) == ("proven" if name == "soft-margin" else "malformed"), name
+    others = {(part["name"], part["version"]): (part, case.header["proof"])
+              for case in certificates() for part in [case.header["formulation"]]}  # fmt: skip
+    for name, (formulation, proof) in others.items():
+        case = graph.copy(str(name))
+        case.header |= {"formulation": formulation, "proof": proof}
+        assert word(case) == ("proven" if name == ("soft-margin", 1) else "malformed"), name

@@ -22,16 +22,23 @@ from workbench.proofs.checker.outputs.multiclass import Multiclass
 from workbench.proofs.checker.program import relative_gap
 
 INFINITE = float("inf")
-CASES = {case.name: case for case in certificates()[::-1]}  # the first of a name
-SOFT = CASES["soft-margin of multiclass"]
+
+
+def case_of(name):
+    """The first certificate by chance of this name."""
+    return next(case for case in certificates() if case.name == name)
+
+
+def soft():
+    return case_of("soft-margin of multiclass")
 
 
 # ── headers ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def changed(*keys, to=None, drop=False):
-    """The header of SOFT with one entry changed."""
-    found = copy.deepcopy(SOFT.header)
+    """The header of `soft()` with one entry changed."""
+    found = copy.deepcopy(soft().header)
     inside = found
     for key in keys[:-1]:
         inside = inside[key]
@@ -42,12 +49,12 @@ def changed(*keys, to=None, drop=False):
 
 
 def test_a_header_of_the_second_format_is_taken_as_it_is():
-    found, old = normal(copy.deepcopy(SOFT.header))
-    assert found == SOFT.header
+    found, old = normal(copy.deepcopy(soft().header))
+    assert found == soft().header
     assert not old
     part = {"alternation": {"formulation": "a", "status": "b"}, "program": "last of an alternation"}
-    assert normal(SOFT.header | part)[0] == SOFT.header | part
-    assert normal(SOFT.header | {"optimum": "1/2"})[0]["optimum"] == "1/2"
+    assert normal(soft().header | part)[0] == soft().header | part
+    assert normal(soft().header | {"optimum": "1/2"})[0]["optimum"] == "1/2"
 
 
 def test_headers_that_are_refused():
@@ -60,7 +67,7 @@ def test_headers_that_are_refused():
     assert refusal(normal, changed("zz", to=1)) == "it has a key that it should not, 'zz'"
     assert refusal(normal, changed("z" * 70, to=1)) == f"it has a key that it should not, {'z' * 60!r}"
     for part, words in (("proof", "kind, version"), ("formulation", "name, version, settings")):
-        for value in (None, [], "x", {}, {"version": 1}, SOFT.header[part] | {"more": 1}):
+        for value in (None, [], "x", {}, {"version": 1}, soft().header[part] | {"more": 1}):
             assert refusal(normal, changed(part, to=value)) == f"its {part} is not {words}", value
     told = "its problem has no data_sha256 of 64 hexadecimal digits"
     for value in (None, [], "x", {}, {"output": "multiclass", "version": 1}):
@@ -109,20 +116,20 @@ def first_format(case, **more):
 
 
 def test_certificates_of_the_first_format_are_brought_up():
-    found, old = normal(first_format(SOFT, words="of old"))
+    found, old = normal(first_format(soft(), words="of old"))
     assert old
-    assert found == SOFT.header | {"format": "cutbench-certificate-1"}
-    last = normal(first_format(SOFT, alternation={"formulation": "a", "status": "b"}))[0]
+    assert found == soft().header | {"format": "cutbench-certificate-1"}
+    last = normal(first_format(soft(), alternation={"formulation": "a", "status": "b"}))[0]
     assert last["program"] == "last of an alternation"
     for name, kind in (
         ("weighted-risk of linear", "cuts"),
         ("crf of chain", "tangent"),
         ("self-paced of linear", "tree"),
     ):
-        header, old = normal(first_format(CASES[name]))
+        header, old = normal(first_format(case_of(name)))
         assert header["proof"] == {"kind": kind, "version": 1}
-        assert judged(header, old, CASES[name].arrays).proven, name
-    header = first_format(CASES["weighted-risk of linear"])
+        assert judged(header, old, case_of(name).arrays).proven, name
+    header = first_format(case_of("weighted-risk of linear"))
     header["formulation"]["settings"] = {"loss": "squared", "lam": 0.25}
     assert upgraded(header)["proof"]["kind"] == "tangent"
     header["formulation"]["settings"] = {}
@@ -131,10 +138,10 @@ def test_certificates_of_the_first_format_are_brought_up():
 
 
 def test_headers_of_the_first_format_that_are_refused():
-    good = first_format(SOFT)
+    good = first_format(soft())
     for key in ("proof", "program"):
         told = "it is of format 1, which has no proof and no program"
-        assert refusal(normal, good | {key: SOFT.header[key]}) == told
+        assert refusal(normal, good | {key: soft().header[key]}) == told
     for part in ("formulation", "problem"):
         for value in (None, [], "x"):
             assert refusal(normal, good | {part: value}) == f"it has no {part}"
@@ -147,7 +154,7 @@ def test_headers_of_the_first_format_that_are_refused():
 
 
 def test_the_first_format_leaves_a_rounding_open_where_it_was_loose():
-    case = CASES["completed-ssvm of multiclass"]
+    case = case_of("completed-ssvm of multiclass")
     ends = case.verdict
     near, far = (float(ends.lower + abs(max(abs(ends.lower), abs(ends.upper))) * k / 10**13) for k in (5, 20))
     header, old = normal(first_format(case, lower=near))
@@ -163,8 +170,8 @@ def test_the_first_format_leaves_a_rounding_open_where_it_was_loose():
     honest = judged(*normal(first_format(case)), case.arrays)
     assert honest.proven
     assert not honest.rounded
-    room = math.nextafter(float(SOFT.verdict.lower), INFINITE)
-    assert not judged(*normal(first_format(SOFT, lower=room)), SOFT.arrays).proven
+    room = math.nextafter(float(soft().verdict.lower), INFINITE)
+    assert not judged(*normal(first_format(soft(), lower=room)), soft().arrays).proven
 
 
 # ── claims ────────────────────────────────────────────────────────────────────────────────────────
@@ -297,49 +304,49 @@ def test_gaps_are_relative_to_the_largest_end():
 
 
 def test_what_a_verdict_says():
-    found = said(SOFT)
+    found = said(soft())
     assert found.proven
     assert found.optimum is None
     assert (found.program, found.alternation, found.kind, found.output) == ("whole", None, "cuts", "multiclass")
     assert (found.oracle, found.data_sha256, found.data_named) == ("exact",) + (
-        SOFT.header["problem"]["data_sha256"],
+        soft().header["problem"]["data_sha256"],
     ) * 2
-    assert found.claimed == tuple(SOFT.header[key] for key in ("lower", "upper", "gap"))
+    assert found.claimed == tuple(soft().header[key] for key in ("lower", "upper", "gap"))
     assert found.conditional_on == []
     assert found.not_proven == ["that the data inside the certificate are yours, unless they were compared (--data)"]
     part = {"alternation": {"formulation": "a", "status": "b"}, "program": "last of an alternation"}
     told = "this is the last convex program (soft-margin) of a, which ended b; nothing is proven about the optimum of a"
-    assert said(SOFT, **part).not_proven[0] == f"{told} itself"
-    assert found.gap == relative_gap(found.ends.upper, found.ends.lower, found.ends.start) == SOFT.verdict.gap > 0
+    assert said(soft(), **part).not_proven[0] == f"{told} itself"
+    assert found.gap == relative_gap(found.ends.upper, found.ends.lower, found.ends.start) == soft().verdict.gap > 0
     statement = found.statement
-    assert (statement.formulation, statement.settings) == ("soft-margin", SOFT.header["formulation"]["settings"])
-    assert statement.n == len(SOFT.arrays["data_weights"])
-    assert statement.dim == len(SOFT.arrays["theta"])
+    assert (statement.formulation, statement.settings) == ("soft-margin", soft().header["formulation"]["settings"])
+    assert statement.n == len(soft().arrays["data_weights"])
+    assert statement.dim == len(soft().arrays["theta"])
     with tempfile.TemporaryDirectory() as place:
-        SOFT.write(Path(place, "case"))
+        soft().write(Path(place, "case"))
         assert check(Path(place, "case")).proven
         assert refusal(check, Path(place, "case"), 100).startswith("its arrays take")
 
 
 def test_faults_outside_of_the_ends():
-    case = SOFT.copy("digest")
+    case = soft().copy("digest")
     case.header["problem"]["data_sha256"] = "1" * 64
     found = said(case)
     assert not found.proven
     assert found.faults == [
-        f"the data in the certificate differ: sha256 {SOFT.header['problem']['data_sha256']} instead of {'1' * 64}"
+        f"the data in the certificate differ: sha256 {soft().header['problem']['data_sha256']} instead of {'1' * 64}"
     ]
-    assert said(SOFT, oracle="x" * 30).faults == [
+    assert said(soft(), oracle="x" * 30).faults == [
         f"the certificate calls its oracle {'x' * 20!r} where that of the outputs is 'exact'"
     ]
     told = "an optimum is claimed, but nothing in the certificate is to attain it"
-    assert said(SOFT, optimum="1").faults == [told, "the claimed optimum is not the proven one"]
+    assert said(soft(), optimum="1").faults == [told, "the claimed optimum is not the proven one"]
     exact = next(case for case in certificates() if "fractions" in case.arrays)
     assert told not in said(exact, optimum="1").faults
 
 
 def test_an_optimum_is_where_exact_ends_meet():
-    found = said(SOFT)
+    found = said(soft())
     for lower, upper, arithmetic, optimum in (
         (1, 1, "rational", 1), (1, 2, "rational", None), (1, 1, "ball (96 bits)", None), (0, 0, "rational", 0),
         (INFINITE, INFINITE, "rational", None), (-INFINITE, -INFINITE, "rational", None),
@@ -353,7 +360,7 @@ def test_what_rests_on_an_oracle_that_may_miss_is_conditional():
     for oracle, words in (("under", "the upper end rests on"), ("relaxed", "the lower end rests on"), ("other", None)):
         kind = type("Missing", (Multiclass,), {"name": f"missing {oracle}", "oracle": oracle})
         try:
-            case = SOFT.copy(oracle)
+            case = soft().copy(oracle)
             case.header["problem"]["output"], case.header["oracle"] = kind.name, oracle
             found = said(case)
         finally:
@@ -365,7 +372,7 @@ def test_what_rests_on_an_oracle_that_may_miss_is_conditional():
 
 def certain():
     """A likelihood of samples with one output each: F = λ/2‖θ‖², so both ends are 0 at θ = 0."""
-    case = CASES["crf of structured"].copy("certain")
+    case = case_of("crf of structured").copy("certain")
     n, arrays = len(case.arrays["data_weights"]), case.arrays
     arrays |= {"data_owners": np.arange(n), "data_losses": np.zeros(n), "theta": np.zeros(3)}
     arrays |= {"data_data": np.ones(n), "data_indices": np.zeros(n, np.int64), "data_indptr": np.arange(n + 1)}
@@ -387,32 +394,33 @@ def test_enclosures_become_as_narrow_as_the_claim_needs():
 
 
 def test_what_a_certificate_of_cuts_must_hold():
+    samples = soft().arrays["samples"]
     for name, value, told in (
-        ("theta", np.zeros(3), f"it has 3 weights in theta but its problem needs {len(SOFT.arrays['theta'])}"),
-        ("weights", -SOFT.arrays["weights"], "weights holds a number below 0"),
-        ("samples", SOFT.arrays["samples"] * 0 - 1, "samples holds a number that is not in 0 … "),
-        ("samples", SOFT.arrays["samples"] * 0 + said(SOFT).statement.n, "samples holds a number that is not in 0 … "),
-        ("samples", SOFT.arrays["samples"][1:], "samples has the shape"),
-        ("witnesses", np.hstack([SOFT.arrays["witnesses"]] * 2), "witnesses has the shape"),
-        ("witnesses", SOFT.arrays["witnesses"] * 0 - 1, "cut 0 has the witness [-1], which is no output of sample "),
+        ("theta", np.zeros(3), f"it has 3 weights in theta but its problem needs {len(soft().arrays['theta'])}"),
+        ("weights", -soft().arrays["weights"], "weights holds a number below 0"),
+        ("samples", samples * 0 - 1, "samples holds a number that is not in 0 … "),
+        ("samples", samples * 0 + said(soft()).statement.n, "samples holds a number that is not in 0 … "),
+        ("samples", samples[1:], "samples has the shape"),
+        ("witnesses", np.hstack([soft().arrays["witnesses"]] * 2), "witnesses has the shape"),
+        ("witnesses", soft().arrays["witnesses"] * 0 - 1, "cut 0 has the witness [-1], which is no output of sample "),
     ):
-        case = SOFT.copy(name)
+        case = soft().copy(name)
         case.arrays[name] = value
         assert refusal(said, case).startswith(told), told
-    case = SOFT.copy("a witness")
+    case = soft().copy("a witness")
     case.arrays["witnesses"][2] = 9
     assert refusal(said, case) == f"cut 2 has the witness [9], which is no output of sample {case.arrays['samples'][2]}"
-    case = CASES["soft-margin of tree"].copy("wide")
+    case = case_of("soft-margin of tree").copy("wide")
     case.arrays["witnesses"][0] = 10**17
     wide, sample = str(case.arrays["witnesses"][0].tolist())[:60], case.arrays["samples"][0]
     assert refusal(said, case) == f"cut 0 has the witness {wide}, which is no output of sample {sample}"
-    case = SOFT.copy("data")
+    case = soft().copy("data")
     case.arrays["data_more"] = np.zeros(1)
     assert refusal(said, case) == "it holds an array that it should not, data_more"
-    case = SOFT.copy("proof")
+    case = soft().copy("proof")
     case.header["proof"]["kind"] = "tangent"
     assert refusal(said, case) == "soft-margin is not proven by tangent but by cuts"
-    case = CASES["crf of chain"].copy("cuts")
+    case = case_of("crf of chain").copy("cuts")
     case.arrays["weights"], case.arrays["samples"] = np.ones(1), np.zeros(1, np.int64)
     case.arrays["witnesses"] = np.zeros((1, case.arrays["witnesses"].shape[1]), np.int64)
     assert refusal(said, case) == "it has cuts, which a proof by tangent does not use"
@@ -474,7 +482,7 @@ def unknown(kind, name, version):
 def test_a_verdict_survives_the_file():
     """Nothing of the header is lost between the file and the verdict."""
     with tempfile.TemporaryDirectory() as place:
-        for case in (SOFT, CASES["crf of chain"]):
+        for case in (soft(), case_of("crf of chain")):
             case.write(Path(place, "case"))
             header = json.loads(Path(place, "case.json").read_text())
             assert check(Path(place, "case")).ends == judged(*normal(header), case.arrays).ends

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
+INFINITE = float("inf")
 SAME = Fraction(1, 10**20)  # of ends that are enclosed
 
 
@@ -37,8 +38,13 @@ def word(case: Any, **changes: Any) -> str:
 
 
 def check_ends(case: Any, verdict: Any) -> None:
-    """The same numbers; where they are enclosed, to 10⁻²⁰ of the larger end."""
+    """The same numbers; where they are enclosed, to 10⁻²⁰ of the larger end; a lower end by slopes within its room."""
     ends, other = verdict.ends, case.verdict
+    if other.room is not None:
+        assert (ends.upper, ends.reached) == (other.upper, other.reached), case.name
+        assert ends.lower <= other.lower, case.name
+        assert other.room == INFINITE or ends.lower == other.lower or other.lower - ends.lower <= other.room, case.name
+        return
     room = 0 if not other.rounded else max(abs(other.lower), abs(other.upper)) * SAME
     pairs = [(ends.upper, other.upper), (max(ends.upper, ends.reached), other.reached), (ends.lower, other.lower)]
     loose = "self-paced of" in case.name and "," in case.name  # an edit may divide the roundings of §7 by a tiny c_i

@@ -22,6 +22,7 @@ import numpy as np
 import second_checker
 from second_checker.files import digest
 from second_checker.formulations import program
+from second_checker.trees import Search
 
 from chance import data
 
@@ -34,7 +35,7 @@ NORMAL = COSTLY | {"baseline": None}
 BASE = NORMAL | {"factoring": "constant", "counts": "baseline", "baseline": [0.7]}
 SLACK = {"lam": 1, "rescaling": "slack", "declare": "compact"}
 INTERCEPT = {"lam": 0.5, "rescaling": "margin", "declare": "cuts", "intercept": True}
-ALL = tuple(data.STRUCTURES)
+ALL = tuple(each for each in data.STRUCTURES if each != "dyads")
 FIRST = ("multiclass", "chain", "linear", "matching", "motif", "structured", "multilabel", "views")
 FACTORINGS = ("ordered", "unordered", "true", "predicted", "constant", "input",
               "input-smallest", "input-count", "input-true")  # fmt: skip
@@ -61,6 +62,27 @@ SETTINGS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("normalized-cost-learning", ("multiclass",), NORMAL | {"factoring": "input", "counts": "logical"}),
     ("normalized-cost-learning", ("multiclass",), BASE | {"factoring": "true", "baseline": [0.7, 0.0, 1.5]}),
     ("fixed-cost", ("multiclass",), FIXED | {"factoring": "predicted", "v": [0.25, 1.5, 0.0]}),
+]  # fmt: skip
+
+SOFT, PACED = SETTINGS[0][2], {"C": 3.0, "K": 2.0}
+DYADIC = {"lam": 8.0, "dimensions": 2, "loss": "hinge"}
+FURTHER: list[tuple[str, str, dict[str, Any], str, dict[str, Any]]] = [  # as the settings, a tag, words to the data
+    ("soft-margin", "graph", SOFT, " of three labels", {"k": 3}),
+    ("soft-margin", "graph", SOFT, " enclosed", {"k": 3, "oracle": "enclosed"}),
+    *((name, "chain", settings, " with pairs", {"paired": True})
+      for name, settings in (("soft-margin", SOFT), ("soft-margin", SLACK), ("soft-margin", INTERCEPT),
+                             ("crf", {"lam": 0.3}), ("perceptron", {"lam": 1.0}),
+                             ("simplex-cost-learning", COSTLY | {"factoring": "true"}))),
+    *((name, "matching", settings, " clipped", {"clipped": True})
+      for name, settings in (("soft-margin", SOFT), ("perceptron", {"lam": 1.0}), ("self-paced", PACED))),
+    ("soft-margin", "motif", SOFT, " of six letters", {"q": 6}),
+    *(("completed-ssvm", output, {"C": 3.0, "states": "first", "kept": None}, " hidden", {"hidden": True})
+      for output in ("motif", "views")),
+    *(("self-paced", output, PACED, f" hidden {draw}", {"hidden": True})
+      for output in ("motif", "views") for draw in range(2)),
+    *((name, "dyads", settings, "", {}) for name, settings in (("soft-margin", SOFT), ("soft-margin", INTERCEPT))),
+    *(("nuclear-dyadic", "dyads", DYADIC | {"loss": loss}, f" of {k} labels", {"k": k})
+      for loss in ("hinge", "squared") for k in (2, 3)),
 ]  # fmt: skip
 
 
@@ -134,9 +156,12 @@ def case_of(rng: Any, name: str, output: str, settings: dict[str, Any], tag: str
     arrays = {f"data_{key}": each for key, each in data.STRUCTURES[output](rng, whole, **words).items()}
     if words.get("oracle") == "enclosed":
         arrays["hint_shares"] = rng.choice([0.0, 0.25, 0.5, 1.0], (len(arrays["data_edges"]), words["k"]))
+    if settings.get("states") == "first":
+        settings = settings | {"states": first_states(output, arrays)}
     found = program(name, settings, arrays, output, version=1 + ("intercept" in settings))
     kind = "tree" if name == "self-paced" else "cuts"
     kind = "tangent" if name == "crf" or settings.get("loss") in ("squared", "logistic") else kind
+    kind = "slopes" if name == "nuclear-dyadic" else kind
     case = Case(f"{name} of {output}{tag}", header(kind, name, settings, output), arrays)
     arrays["theta"] = separating(rng, found) if found.hard else data.numbers(rng, found.size)
     samples, witnesses, masses = cuts(rng, found) if kind == "cuts" else ([], [], [])
@@ -144,6 +169,8 @@ def case_of(rng: Any, name: str, output: str, settings: dict[str, Any], tag: str
     arrays["witnesses"] = np.array(witnesses, np.int64).reshape(-1, found.data.width)
     if kind == "tree":
         arrays |= search(rng, found)
+    if kind == "slopes":
+        arrays["slopes"] = slopes(rng, found)
     case.sign()
     return case.claimed(case.judged())
 
@@ -173,16 +200,31 @@ def separating(rng: Any, found: Any) -> np.ndarray:
     return theta * rng.choice([1.0, 0.9, 0.97, 2.0]) if theta.any() else data.numbers(rng, found.size)
 
 
+def first_states(output: str, arrays: dict[str, np.ndarray]) -> list[int]:
+    """The first window of each positive sample, the first view of each."""
+    if output == "views":
+        return [0] * len(arrays["data_labels"])
+    return np.where(arrays["data_labels"], arrays["data_spans"][:, 0], -1).tolist()
+
+
+def slopes(rng: Any, found: Any) -> np.ndarray:
+    """(n, L): where the hinge's conjugate is finite."""
+    sizes = rng.choice([0.0, 0.25, 0.5, 0.1, 1.0], (found.n, found.L))
+    return -np.array([[found.target(i, c) for c in range(found.L)] for i in range(found.n)]) * sizes
+
+
 def search(rng: Any, found: Any) -> dict[str, np.ndarray]:
     """A tree of a few nodes, with multipliers at random."""
-    priced = [i for i, w in enumerate(found.data.weights) if w]
-    R, m = sum(len(list(found.data.listed(i))) for i in priced), int(rng.integers(1, 8))
+    states = Search(found).states
+    R, m = len(Search(found).cuts), int(rng.integers(1, 8))
     parents, branches = [0], [-1]
     while len(parents) < m:
         v = int(rng.integers(len(parents)))
-        i = int(rng.integers(len(priced)))
-        parents += [v] * 2 if rng.random() < 0.8 else [v]
-        branches += ([2 * i, 2 * i + 1] if rng.random() < 0.8 else [2 * i, 2 * i])[: len(parents) - len(branches)]
+        own = states[int(rng.integers(len(states)))]
+        sides = [*(2 * state for state in own), 2 * own[0] + 1]
+        count = len(sides) if rng.random() < 0.8 else len(sides) - 1
+        parents += [v] * count
+        branches += (sides if rng.random() < 0.8 else sides[:1] * len(sides))[:count]
     m = len(parents)
     kept = rng.random((m, R)) < 0.4
     multipliers = rng.choice([0.05, 0.1, 0.3, 0.0], (m, R))
@@ -236,7 +278,6 @@ def certificates(seed: int = 0, rounds: int = 1) -> tuple[Case, ...]:
                 squared = name in SQUARED and output != "graph" and settings is not INTERCEPT
                 if squared and case.header["proof"]["kind"] == "cuts":
                     found.append(fractions(rng, case))
-        rng, soft = np.random.default_rng([seed, draw]), SETTINGS[0][2]
-        found.append(case_of(rng, "soft-margin", "graph", soft, " of three labels", k=3))
-        found.append(case_of(rng, "soft-margin", "graph", soft, " enclosed", k=3, oracle="enclosed"))
+        rng = np.random.default_rng([seed, draw])
+        found += [case_of(rng, name, output, settings, tag, **words) for name, output, settings, tag, words in FURTHER]
     return tuple(found)

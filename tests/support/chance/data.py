@@ -58,8 +58,9 @@ def sequences(rng: Any, whole: bool, most: int, k: int) -> tuple[dict[str, np.nd
     return found | {"loss": np.array(rng.choice(["hamming-normalised", "hamming"]))}, sizes
 
 
-def chain(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
-    return sequences(rng, whole, 3, int(rng.integers(2, 4)))[0]
+def chain(rng: Any, whole: bool = False, paired: bool = False) -> dict[str, np.ndarray]:
+    found, sizes = sequences(rng, whole, 3, int(rng.integers(2, 4)))
+    return found | ({"pairs": numbers(rng, int(sizes.sum()) - len(sizes), 2)} if paired else {})
 
 
 def linear(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
@@ -68,7 +69,7 @@ def linear(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     return sparse(rng, n, 4) | {"n_features": np.array(4), "targets": targets, "weights": weights(rng, n)}
 
 
-def matching(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
+def matching(rng: Any, whole: bool = False, clipped: bool = False) -> dict[str, np.ndarray]:
     shapes = rng.integers(1, 4, (3, 2))
     width, truth = int(shapes[:, 0].max()), []
     for J, K in shapes:
@@ -76,7 +77,20 @@ def matching(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
         truth.append(np.concatenate([np.where(rng.random(J) < 0.7, columns, -1), [-1] * (width - J)]))
     found = sparse(rng, int(shapes.prod(axis=1).sum()), 2) | {"n_inputs": np.array(2), "shapes": shapes}
     found |= {"truth": np.array(truth, np.int64), "weights": weights(rng, 3)}
-    return found | {"false_positive": np.array(1.0), "false_negative": np.array(float(rng.choice([1.5, 0.3])))}
+    found |= {"false_positive": np.array(1.0), "false_negative": np.array(float(rng.choice([1.5, 0.3])))}
+    return found | (annotated(rng, shapes, found["truth"]) if clipped else {})
+
+
+def annotated(rng: Any, shapes: np.ndarray, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """Links of samples of more than one edge, two of which share a row or a column; another `truth`."""
+    links, truth = [], truth.copy()
+    for i, (J, K) in enumerate(shapes.tolist()):
+        own = {(0, 0), (0, K - 1)} if K > 1 else {(0, 0), (J - 1, 0)}
+        if len(own) > 1:
+            own |= {(j, k) for j in range(J) for k in range(K) if rng.random() < 0.3}
+            links += [(i, *link) for link in sorted(own)]
+            truth[i, :J] = -2
+    return {"annotated": np.array(links, np.int64), "truth": truth}
 
 
 def multilabel(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
@@ -85,14 +99,16 @@ def multilabel(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     return found | {"truth": rng.integers(0, 2, (n, k)), "weights": weights(rng, n)}
 
 
-def motif(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
+def motif(rng: Any, whole: bool = False, hidden: bool = False, q: int = 4) -> dict[str, np.ndarray]:
     m, lengths = 2, rng.integers(3, 6, 4)
     first = rng.integers(0, lengths - m + 1)
     last = rng.integers(first, lengths - m + 1)
     labels = rng.integers(0, 2, 4)
     labels[0] = 1
     positions = np.where(labels, rng.integers(first, last + 1), -1)
-    found = {"letters": rng.integers(0, 4, int(lengths.sum())).astype(np.uint8), "lengths": lengths}
+    positions = np.where(hidden, -1, positions)
+    found = {"letters": rng.integers(0, q, int(lengths.sum())).astype(np.uint8), "lengths": lengths}
+    found |= {"alphabet": np.arange(q, dtype=np.uint8) * 3} if q != 4 else {}
     found |= {"labels": labels, "positions": positions, "spans": np.stack([first, last], axis=1)}
     return found | {"length": np.array(m), "weights": weights(rng, 4)}
 
@@ -158,14 +174,23 @@ def structured(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
     return found | {"source": np.frombuffer(b"text", np.uint8), "names": np.frombuffer(b"a\nb", np.uint8)}
 
 
-def views(rng: Any, whole: bool = False) -> dict[str, np.ndarray]:
+def views(rng: Any, whole: bool = False, hidden: bool = False) -> dict[str, np.ndarray]:
     n, k, p, counts = 4, 3, 2, rng.integers(1, 4, 4)
     found = sparse(rng, int(counts.sum()), p) | {"n_inputs": np.array(p), "classes": np.arange(k) * 2}
     found |= {"offsets": ends(*counts), "labels": rng.integers(0, k, n), "states": rng.integers(0, counts)}
+    found |= {"states": np.where(counts > 1, -1, 0)} if hidden else {}
     return found | {"weights": weights(rng, n)}
+
+
+def dyads(rng: Any, whole: bool = False, k: int = 3) -> dict[str, np.ndarray]:
+    n, sides = int(rng.integers(3, 6)), {"left": 2, "right": 3}
+    found = labelled(rng, n, 2, k, whole) | {"weights": weights(rng, n), "of_both": np.array(True)}
+    for side, p in sides.items():
+        found |= {f"{side}_{key}": each for key, each in sparse(rng, n, p).items()} | {f"{side}_columns": np.array(p)}
+    return found | {"left_names": np.array(["a", "b"]), "linear_names": np.arange(2)}
 
 
 STRUCTURES = {
     each.__name__: each
-    for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured, multilabel, views)
+    for each in (multiclass, chain, linear, matching, motif, tree, graph, flow, structured, multilabel, views, dyads)
 }

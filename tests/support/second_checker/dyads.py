@@ -1,6 +1,7 @@
 """The output structure `dyads` (§3) and the proof by slopes of `nuclear-dyadic` (§12), all in fractions."""
 
 from .files import need
+from .reader import MOST_COLUMNS
 from .structures import Multiclass
 
 
@@ -11,7 +12,7 @@ class Dyads(Multiclass):
         super().__init__(read)
         self.sides, self.columns = {}, {"linear": self.p}
         for side in ("left", "right"):
-            self.columns[side] = read.whole(f"{side}_columns", (), 1)
+            self.columns[side] = read.whole(f"{side}_columns", (), 1, MOST_COLUMNS)
             parts = {key: read.array(f"{side}_{key}", None, (None,)) for key in ("data", "indices", "indptr")}
             own = type(read)({f"data_{key}": array for key, array in parts.items()})
             self.sides[side] = own.rows(None, self.n, self.columns[side])[1]

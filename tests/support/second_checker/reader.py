@@ -7,6 +7,8 @@ import numpy as np
 
 from .files import exact, need
 
+MOST_COLUMNS = 1 << 40
+
 
 class Reader:
     """Data arrays by name, each checked as it is taken; `end` refuses what nobody took."""
@@ -63,7 +65,7 @@ class Reader:
 
     def rows(self, columns, m=None, p=None):
         """The rows of X as dicts column → number; the number of columns is p, or stands in an array."""
-        p = self.whole(columns, (), 1) if p is None else p
+        p = self.whole(columns, (), 1, MOST_COLUMNS) if p is None else p
         indptr = self.whole("indptr", (None if m is None else m + 1,), 0)
         data, indices = self.floats("data", (None,)), self.whole("indices", (None,), 0, p - 1)
         need(len(indptr) >= 1 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "indptr has wrong ends")

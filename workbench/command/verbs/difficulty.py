@@ -4,24 +4,25 @@ DATA is a certificate (the JSON file, the npz file beside it, or the folder of b
 samples; or a PROBLEM, with --set theta=CERTIFICATE for the weights and other --set for the problem's settings. Slack
 is the hinge ξ_i(w), hidden states at their best; uncertainty the entropy of the hidden state; novelty the least ½‖δ‖²
 after which w + δ has the sample right with full margins, `inf` where no δ does. Self-paced learning compares these with
-1/K (docs/latent.md). Where scores are linear, h-min alone is shown: the least importance with which an update of the
-hinge at η = 1 turns the sign of the prediction, |⟨w, x⟩|/‖x‖² (docs/mathematics.md §7). Where intercepts, biases or
-costs were learned beside w, they count in slack and novelty, and δ leaves them as they are. Novelty compares the truth
-with every output: where a sample has too many to list, slack is shown alone, and stderr says so.
+1/K (docs/latent.md). Where scores are linear or dyadic, h-min alone is shown: the least importance with which an update
+of the hinge at η = 1 turns the prediction, |⟨w, x⟩|/‖x‖² of linear scores, the least over the other labels where a pair
+may have several (docs/mathematics.md §7). Where intercepts, biases or costs were learned beside w, they count in slack
+and novelty, and δ leaves them as they are. Novelty compares the truth with every output: where a sample has too many to
+list, slack is shown alone, and stderr says so.
 
     cutbench difficulty runs/motif-latent-ssvm
     cutbench difficulty motif --set theta=runs/motif-latent-ssvm --set draw=1
-    cutbench difficulty crowd --set theta=runs/crowd-weighted-risk --json
+    cutbench difficulty breast-cancer --set theta=runs/breast-cancer-weighted-risk --json
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 import workbench.command.terminal as terminal
+from workbench.command.given import placed, weights_for
 from workbench.command.words import certificate_path, json_option, positive, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability
@@ -36,7 +37,7 @@ from workbench.registries import build, parse_settings
 def command(data: str, settings: tuple[str, ...], steepness: float, as_json: bool) -> int:
     from workbench.proofs.certificate import load
 
-    weights = [text.partition("=")[2] for text in settings if text.partition("=")[0] == "theta"]
+    weights = [text.partition("=")[2].strip() for text in settings if of_theta(text)]
     if len(weights) > 1 or (settings and not weights):
         raise BadInput(
             "The weights of a PROBLEM come from one certificate, which `cutbench solve` writes; add --set "
@@ -45,24 +46,24 @@ def command(data: str, settings: tuple[str, ...], steepness: float, as_json: boo
     path = certificate_path(weights[0] if weights else data)
     held, header = load(path)
     with terminal.stdout_kept(), terminal.status(f"{path} …"):
-        problem = asked(data, settings, held, path) if weights else held.problem
-        oracle = beside(problem, held, header["formulation"]["name"])
-        values = measured(problem, held.theta, positive("steepness", steepness), oracle)
+        problem, theta = asked(data, settings, held) if weights else (held.problem, held.theta)
+        values = measured(problem, theta, positive("steepness", steepness), held, header["formulation"]["name"])
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]} | values
     terminal.emit(terminal.plain(record)) if as_json else show(record)
     return 0
 
 
-def asked(data: str, settings: tuple[str, ...], held: Any, path: Path) -> Any:
-    """The user's PROBLEM, if the weights of the certificate at PATH fit."""
+def of_theta(setting: str) -> bool:
+    return setting.partition("=")[0].strip() == "theta"
+
+
+def asked(data: str, settings: tuple[str, ...], held: Any) -> tuple[Any, Any]:
+    """The user's PROBLEM, and the certificate's weights as its own."""
     source = load_problem(data)
-    own = [text for text in settings if text.partition("=")[0] != "theta"]
+    own = [text for text in settings if not of_theta(text)]
     problem = problem_of(build(source, *parse_settings(own, source)), data)
-    if type(problem) is not type(held.problem) or held.formulation.blocks(problem).dim != len(held.theta):
-        sizes = f"{len(held.theta)} weights of {type(held.problem).__name__}"
-        needs = f"{type(problem).__name__} with {problem.n_features} features"
-        raise BadInput(f"{path} holds {sizes}, and {data} is a {needs}; solve that first.")
-    return problem
+    problem = placed(held, problem)
+    return problem, weights_for(held, problem, data)
 
 
 def beside(problem: Any, held: Any, name: str) -> Any:
@@ -76,18 +77,19 @@ def beside(problem: Any, held: Any, name: str) -> Any:
         return held.formulation.oracle(problem)
     raise MissingCapability(
         f"Difficulty is measured where each feature has a weight, and {name} learned {len(held.theta)} weights for the "
-        f"{problem.n_features} features of {type(problem).__name__}; solve a formulation without latent dimensions."
+        f"{problem.n_features} features of {type(problem).__name__}; solve soft-margin."
     )
 
 
-def measured(problem: Any, w: Any, k: float, oracle: Any) -> dict[str, list[float]]:
-    """Each criterion (n,) by name; uncertainty only where something is hidden, h-min alone where scores are linear.
+def measured(problem: Any, w: Any, k: float, held: Any, name: str) -> dict[str, list[float]]:
+    """Each criterion (n,) by name; uncertainty only where something is hidden, h-min alone of linear and dyadic scores.
 
-    oracle : of θ = (w, b, …), if there is more than w
+    held : the certificate of the weights w, whose formulation has this `name`
     """
     import numpy as np
 
-    from workbench.contracts import Latent
+    from workbench.contracts import Factored, Latent
+    from workbench.dyads.dyadic import least_importances
     from workbench.dyads.flows import Curve, least_importance
     from workbench.objectives.criteria import uncertainty
     from workbench.objectives.least_change import novelty
@@ -95,11 +97,14 @@ def measured(problem: Any, w: Any, k: float, oracle: Any) -> dict[str, list[floa
     from workbench.objectives.pacing import hinges
     from workbench.outputs.linear import Linear
 
+    if isinstance(held.formulation, Factored):
+        view = held.formulation.oracle(problem)
+        return {"h-min": least_importances(view.pairs, view.factors(w)).tolist()}
     if isinstance(problem, Linear):
         squares = np.asarray(problem.X.multiply(problem.X).sum(axis=1)).ravel()
         curves = (Curve(p, 0.0, 0.0, x) for p, x in zip((problem.X @ w).tolist(), squares.tolist(), strict=True))
         return {"h-min": [least_importance(0.0, at, -np.sign(at.p) or 1.0) for at in curves]}
-    everyone, found = np.arange(problem.n_samples), {}
+    oracle, everyone, found = beside(problem, held, name), np.arange(problem.n_samples), {}
     try:
         novelties = {"novelty": novelty(problem, w, oracle=oracle).values.tolist()}  # first: it checks the size of w
     except MissingCapability as refusal:

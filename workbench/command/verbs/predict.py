@@ -18,13 +18,13 @@ a line. If DATA hold true outputs, too, the share of wrong outputs or the mean l
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import click
 
 import workbench.command.terminal as terminal
+from workbench.command.given import outputs_of, placed, weights_for
 from workbench.command.words import certificate_path, json_option, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability, counted
@@ -168,18 +168,12 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
     """Predict and print outputs in the problem's own words, and their mean loss if the true outputs are known."""
     import numpy as np
 
-    from workbench.contracts import Latent, SmoothForm
-
     with terminal.stdout_kept():
         problem = placed(certificate, problem)
-        theta = weights_for(certificate, problem, data)
-        every = np.arange(problem.n_samples)
-        form = certificate.formulation
-        if isinstance(problem, Latent):  # the states in the certificate are those of the samples learned from
-            outputs = problem.argmax(theta, every, augment=False)
-        else:
-            view = form.terms(problem) if isinstance(form, SmoothForm) else form.oracle(problem)
-            outputs = view.decode(theta, every)
+        every, outputs = (
+            np.arange(problem.n_samples),
+            outputs_of(certificate, problem, weights_for(certificate, problem, data)),
+        )
         loss = float(problem.loss(every, outputs).mean()) if labelled else None
         named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
     if as_json:
@@ -189,43 +183,6 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
         if loss is not None:
             click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)
     return 0
-
-
-def placed(certificate: Any, problem: Any) -> Any:
-    """Pairs with the columns of those learned, matched by name; any other problem as it is."""
-    from workbench.outputs.dyads import DyadicPairs
-
-    both = isinstance(problem, DyadicPairs) and isinstance(certificate.problem, DyadicPairs)
-    return problem.like(certificate.problem) if both else problem
-
-
-def weights_for(certificate: Any, problem: Any, data: str) -> Any:
-    """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
-    from workbench.outputs.motif import Motif
-
-    held = certificate.problem
-    if hasattr(problem, "renamed") and hasattr(held, "complete"):
-        return problem.renamed(held, certificate.theta)
-    if type(held) is not type(problem) or certificate.formulation.blocks(problem).dim != len(certificate.theta):
-        raise BadInput(
-            f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
-            f"{type(held).__name__} with {held.n_features}; give a problem of the same kind."
-        )
-    if isinstance(held, Motif) and problem.alphabet != held.alphabet:
-        raise BadInput(
-            f"{data} holds {problem.alphabet}, the weights are about {held.alphabet}; give sequences of that."
-        )
-    parts = [[*each.columns, *each.classes.tolist()] for each in (problem, held) if named(each)]
-    if len(parts) == 2 and parts[0] != parts[1]:
-        mine, learned = next(pair for pair in zip_longest(*parts) if pair[0] != pair[1])
-        raise BadInput(
-            f"{data} has the name {mine!r} where {learned!r} was learned; give the same features and labels."
-        )
-    return certificate.theta
-
-
-def named(problem: Any) -> bool:
-    return isinstance(getattr(problem, "columns", None), list) and hasattr(problem, "classes")
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:

@@ -1,9 +1,10 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
-where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
-(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
-passes have trebled, and at the end; nothing else that an ascent says counts.
+Four ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py, and solvers/_crammer_singer.py where nothing else is learned), and over
+cached cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap
+that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
+counts. An ascent that knows F and D is certified when these say so, and seldom before.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -11,17 +12,18 @@ passes have trebled, and at the end; nothing else that an ascent says counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
+from workbench.solvers._crammer_singer import CrammerSinger, fits
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
@@ -32,6 +34,7 @@ from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
+FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
@@ -40,8 +43,12 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇.
 
+    known : F at `theta`, which then is the best of the last pass, means included, and `gap` is F − D; ∞ if unknown
+    """
+
+    known: float
     passes: int
     gap: float
     risk: float
@@ -51,8 +58,8 @@ class Ascent(Protocol):
         """A pass; one that turns `late` may end before all samples are visited, with the gap ∞ or of less visits."""
         ...
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, slopes: sparse.csr_array, offsets: Floats) -> None:
-        """Go on from dual weights of cuts, of these slopes (K, p) and offsets."""
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        """Go on from dual weights μ (K,) of cuts, of which one may stand there twice; `push` is Σ_k μ_k a_k (p,)."""
         ...
 
     def raised(self, factor: float) -> None:
@@ -88,7 +95,7 @@ class Passes:
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
-        self.patient, self.raises = PATIENT, RAISES
+        (self.first, self.patient), self.raises = looks(self.ascent), RAISES
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
@@ -112,10 +119,15 @@ class Passes:
         """Go on from a checkpoint: its weights, and the cuts rebuilt from the data."""
         arrays, seconds = last.arrays(), last.numbers["seconds"]
         samples, witnesses = self.family.unpacked(arrays)
-        self.ascent.begin(samples, witnesses, arrays["weights"], *self.bounds.oracle.rows(samples, witnesses))
+        self.begin(samples, witnesses, arrays["weights"])
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
-        self.mean = self.ascent.theta
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """Go on from dual weights of cuts."""
+        slopes, offsets = self.bounds.oracle.rows(samples, witnesses)
+        self.ascent.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
+        self.mean = self.ascent.theta
 
     @property
     def gap(self) -> float:
@@ -127,13 +139,13 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
+        look = self.first if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
-                self.average()
+                self.mean = averaged(self.mean, self.ascent)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             estimate = self.estimate()
@@ -150,18 +162,12 @@ class Passes:
                 self.checkpoint(clock)
                 break
 
-    def average(self) -> None:
-        """θ̄ ← θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
-        self.mean += (self.ascent.theta - self.mean) * (4 / (self.ascent.passes + 3))
-
     def estimate(self) -> float:
-        """The relative gap as the visits of the last pass met it, each at the θ of its moment."""
-        ascent = self.ascent
+        """The relative gap as the visits of the last pass met it."""
         if self.bounds.prices.hard:
             self.keep_prices_up()
-            return 2 * max(ascent.peak, 0.0) / self.bounds.oracle.least_loss
-        size = float(self.bounds.regularizer.value(self.bounds.regularizer.feasible(ascent.theta))) + ascent.risk
-        return ascent.gap / max(abs(size), 1e-6 * abs(self.bounds.scale), np.finfo(float).tiny)
+            return 2 * max(self.ascent.peak, 0.0) / self.bounds.oracle.least_loss
+        return estimated(self.ascent, self.bounds)
 
     def keep_prices_up(self) -> None:
         if self.ascent.saturated and self.raises > 0:
@@ -172,7 +178,7 @@ class Passes:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
         uppers = [(self.bounds.upper(theta), theta)]
-        if self.ascent.passes > 1:
+        if self.ascent.passes > 1 and np.isinf(self.ascent.known):
             uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
         for upper, point in uppers:
             if upper < state.upper:
@@ -185,7 +191,8 @@ class Passes:
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
-        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates:
+        known = np.isfinite(self.ascent.known) and self.estimates and self.estimates[-1][1] > self.trusted
+        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates and not known:
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
@@ -220,14 +227,44 @@ class Passes:
 
     def stands(self) -> bool:
         """Whether the gap stands still; see the class's docstring."""
-        passes = self.ascent.passes
         if self.bounds.prices.hard and self.raises == 0 and self.ascent.saturated:
             return True
-        if passes <= self.patient:
-            return False
-        recent = min((gap for at, gap in self.estimates if 3 * at > 2 * passes), default=np.inf)
-        earlier = min((gap for at, gap in self.estimates if 3 * at <= 2 * passes), default=np.inf)
-        return recent > 0.5 * earlier and (recent < FAR or passes > 10 * self.patient)
+        return standing(self.estimates, self.ascent.passes, self.patient)
+
+
+def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
+    """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half."""
+    if passes <= patient:
+        return False
+    recent = min((gap for at, gap in estimates if 3 * at > 2 * passes), default=np.inf)
+    earlier = min((gap for at, gap in estimates if 3 * at <= 2 * passes), default=np.inf)
+    return recent > 0.5 * earlier and (recent < FAR or passes > 10 * patient)
+
+
+def looks(ascent: Ascent) -> tuple[int, int]:
+    """The pass after which bounds are computed in any case, and the passes before the gap may count as standing still.
+
+    Passes of an ascent that knows F are short, and it says itself when a look is worth its time.
+    """
+    return (FIRST_LOOK, PATIENT) if np.isinf(ascent.known) else (FIRST_KNOWN, PATIENT_KNOWN)
+
+
+def averaged(mean: Floats, ascent: Ascent) -> Floats:
+    """θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it.
+
+    An ascent that knows F averages by itself, so it is θ.
+    """
+    if np.isfinite(ascent.known):
+        return ascent.theta
+    return mean + (ascent.theta - mean) * (4 / (ascent.passes + 3))
+
+
+def estimated(ascent: Ascent, bounds: Bounds) -> float:
+    """The relative gap as the visits of an ascent's last pass met it, each at the θ of its moment; finite prices."""
+    size = ascent.known
+    if np.isinf(size):
+        size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
+    return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
 
 
 def ascent(bounds: Bounds) -> Ascent:
@@ -242,6 +279,8 @@ def ascent(bounds: Bounds) -> Ascent:
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
     listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
+    if listing is not None and fits(listing) and not bounds.prices.hard:
+        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features

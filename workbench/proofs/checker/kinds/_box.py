@@ -39,9 +39,12 @@ class Box(NamedTuple):
         term = int(self.active[i])
         least, most = (Fraction(int(ends[term]), grid) for ends in (self.low, self.high))
         mean = term >= states
-        if (most < 0 or (mean and self.reach[i] < 0)) and mass > 0:
+        unbounded = mean and self.reach[i] < 0
+        if mass > 0 and (most < 0 or unbounded):
             return -float("inf")
-        reach = Fraction(max(int(self.reach[i]), 0), grid) if mean else Fraction(0)
+        if unbounded:
+            return Fraction(0)
+        reach = Fraction(int(self.reach[i]), grid) if mean else Fraction(0)
         slope, first = mass / cost, max(least - cost * reach, Fraction(0))
         last = max(most - cost * reach, Fraction(0))
         end = cap if most < 0 else min(last, cap) - slope * last

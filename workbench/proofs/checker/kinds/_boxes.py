@@ -97,7 +97,7 @@ class Boxes:
         return cuts[held], weights[held], terms[held]
 
     def value(self, tree: Tree, node: int, box: Box) -> Bound:
-        """D, or ∞ for an empty box."""
+        """D, or ∞ for an empty box; −∞ where a term has no least."""
         if box.empty():
             return INFINITE
         cuts, weights, terms = self.standing(tree, node, box)
@@ -105,8 +105,10 @@ class Boxes:
         paid = Whole(weights * self.terms.offsets.values[cuts], tree.weights.unit * self.terms.offsets.unit).sum()
         mass = Whole(grouped(weights, self.terms.owner[terms], self.n), tree.weights.unit).fractions()
         prices = zip(mass, self.costs.fractions(), self.caps, strict=True)
-        least = sum(box.least(i, *each, self.terms.states, self.grid) for i, each in enumerate(prices))
-        return least + paid - push.squares() / 2
+        least = [box.least(i, *each, self.terms.states, self.grid) for i, each in enumerate(prices)]
+        if -INFINITE in least:  # to which no number is added that may be too large for a float
+            return -INFINITE
+        return sum(least) + paid - push.squares() / 2
 
     def shrunk_by(
         self, tree: Tree, chosen: list[int], nodes: list[int], bounds: list[Bound], boxes: list[Box]
