@@ -17,7 +17,7 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.registries import registry
-from workbench.solvers import _dual_block as loops
+from workbench.solvers import _pool
 from workbench.solvers.dual_block import DualBlock, moved, prepared, remember
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import run
@@ -129,7 +129,8 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
     remember(state)
     pool, point, mu = state.pool, state.point, state.curvature
     place = True, 1, prices, mu, pool, state.desk, state.loose, point.theta
-    tools.sweep(tools.argmax_into, tools.slope_into, tools.insert, tools.data, np.arange(12), *place)
+    kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of, tools.asked)
+    tools.sweep(*kernel, *own, tools.data, np.arange(12), *place)
     moves = np.array([point.theta - point.before, point.step])
     displaced = np.array([pool.weight - pool.before, pool.step])
     rise = displaced @ pool.offset - mu * moves @ point.theta
@@ -167,7 +168,7 @@ def test_room_is_made_in_the_midst_of_a_sweep():
         tools, prices, state = started(problem, form, solver)
         if tight:
             n, most = 12, 2 * state.most
-            small = loops.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
+            small = _pool.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
             assert tools.repack(
                 *(tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.loose),
                 state.point.theta,
@@ -210,7 +211,7 @@ class Careless(DualBlock):
 
     def visitor(self, kernel, prices, state, compiled):
         def insert(slope_into, data, i, witness, pool, desk):
-            place = loops.insert(slope_into, data, i, witness, pool, desk)
+            place = _pool.insert(slope_into, data, i, witness, pool, desk)
             newest = pool.used[0] - 1
             if place >= 0 and pool.last[newest] > pool.first[newest]:
                 pool.value[pool.first[newest]] *= 1.5

@@ -38,7 +38,9 @@ def nested(kernel: Kernel) -> Kernel:
     """The kernel with the kernels in its data compiled entirely; numba knows them as plain tuples."""
     if not any(isinstance(each, Kernel) for each in kernel.data):
         return kernel
-    data = tuple(tuple(entirely(each)) if isinstance(each, Kernel) else each for each in kernel.data)
+    data = tuple(
+        tuple(entirely(each)._replace(place=None)) if isinstance(each, Kernel) else each for each in kernel.data
+    )
     return kernel._replace(data=data)
 
 
@@ -47,7 +49,8 @@ def entirely(kernel: Kernel) -> Kernel:
     kernel = compiled_kernel(kernel)
     slope = kernel.slope_into and compiled(kernel.slope_into, signature(kernel, "slope_into"))
     reads = kernel.reads_into and compiled(kernel.reads_into, signature(kernel, "reads_into"))
-    return kernel._replace(slope_into=slope, reads_into=reads)
+    parts = kernel.parts_into and compiled(kernel.parts_into, signature(kernel, "parts_into"))
+    return kernel._replace(slope_into=slope, reads_into=reads, parts_into=parts)
 
 
 def sealed(kernel: Kernel, *names: str) -> Kernel:
@@ -117,6 +120,8 @@ def signature(kernel: Kernel, name: str) -> Any:
         return types.float64(data, floats, i, ints)
     if name == "add_slope":
         return types.void(data, i, ints, types.float64, floats)
+    if name == "parts_into":
+        return types.int64(data, i, ints, ints, types.int64[:, ::1], floats)
     return types.int64(data, i, ints, ints, floats) if name == "slope_into" else types.int64(data, i, ints)
 
 

@@ -26,7 +26,13 @@ from numba.np.arrayobj import make_array, populate_array
 
 from workbench.contracts import Floats, Ints
 
-ROLES = ("argmax_into", "add_slope", "slope_into", "reads_into")  # a table begins with the addresses of these
+ROLES = (
+    "argmax_into",
+    "add_slope",
+    "slope_into",
+    "reads_into",
+    "parts_into",
+)  # a table begins with the addresses of these
 KINDS: dict[str, Any] = {}  # what `opened` has to know while it is compiled: (type of the data, of the function, role)
 
 
@@ -130,6 +136,10 @@ def opener(role: str, data: Any, signature: Any) -> Callable[..., Any]:
         data, function = opened(sealed[0], name)
         return function(data, i, indices)
 
-    found = dict(zip(ROLES, (argmax_into, add_slope, slope_into, reads_into), strict=True))[role]
+    def parts_into(sealed: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
+        data, function = opened(sealed[0], name)
+        return function(data, i, base, out, parts, offsets)
+
+    found = dict(zip(ROLES, (argmax_into, add_slope, slope_into, reads_into, parts_into), strict=True))[role]
     found.__qualname__ = f"{role}_{name}"
     return found

@@ -45,6 +45,7 @@ from workbench.contracts.formulations import (
 from workbench.contracts.listings import Listing
 from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
+    Arranged,
     Asking,
     BoundedFeatures,
     Clipped,
@@ -104,6 +105,7 @@ __all__ = [
     "OF_SLACKS",
     "OF_SUMS",
     "SAME",
+    "Arranged",
     "Asking",
     "Blocks",
     "BoundedFeatures",

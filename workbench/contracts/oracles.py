@@ -25,8 +25,12 @@ class Kernel(NamedTuple):
     slope_into(data, i, out, indices, values) -> count, optional, writes the at most `most` entries of a_i(out);
     entries with the same index add up;
     reads_into(data, i, indices) -> count, optional, writes the at most `widest` entries of θ on which h_i may
-    depend, some perhaps twice; without `reads_into` h_i may depend on every entry.
-    `data` may hold further kernels, whose functions these four call. All four stay within numba's subset of Python,
+    depend, some perhaps twice; without `reads_into` h_i may depend on every entry;
+    parts_into(data, i, base, out, parts, offsets) -> count, optional, writes the at most `parts` witnesses that agree
+    with `out` in one part and with the witness `base` elsewhere, `out` itself where their heights do not add up, and
+    the o_i of these; none if all of `out` is one part;
+    place : where the functions expect each entry of θ, and where they write those of a_i; None stands for 0, 1, 2, …
+    `data` may hold further kernels, whose functions these call. All of them stay within numba's subset of Python,
     so a compiled and an interpreted run agree to the last bit.
     """
 
@@ -37,6 +41,9 @@ class Kernel(NamedTuple):
     most: int = 0
     reads_into: Callable[..., int] | None = None
     widest: int = 0
+    parts_into: Callable[..., int] | None = None
+    parts: int = 0
+    place: Ints | None = None
 
 
 class Oracle(Protocol):
@@ -87,7 +94,9 @@ class Oracle(Protocol):
         """(m,) bound on ‖a_i(z)‖₁ over all z."""
         ...
 
-    def kernel(self) -> Kernel: ...
+    def kernel(self, arranged: bool = False) -> Kernel:
+        """`arranged`: perhaps for θ in another order, `Kernel.place`: what is read together stands together."""
+        ...
 
 
 @runtime_checkable

@@ -298,6 +298,13 @@ class Kernelled(Protocol):
 
 
 @runtime_checkable
+class Arranged(Protocol):
+    """A problem with kernels for weights in another order, in which those that are read together stand together."""
+
+    def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel: ...
+
+
+@runtime_checkable
 class SlackKernelled(Protocol):
     """A problem whose slack-rescaled cuts have a `Kernel`, too."""
 

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.intervals import U, gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios, ratios
-from workbench.contracts import Exact, Floats, Ints, Kernel, Kernelled, Listable, Listing
+from workbench.contracts import Arranged, Exact, Floats, Ints, Kernel, Kernelled, Listable, Listing
 from workbench.objectives.factorings import Classes
 from workbench.objectives.oracles import MarginRescaling, called_kernel
 
@@ -69,6 +69,19 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
             if m > 0 and classes[group[i], label, other] >= 0:
                 indices[count], values[count] = d + k + classes[group[i], label, other], K
                 count += 1
+    return count
+
+
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
+    """The parts of the problem's own kernel, and what they cost where costs are not learned."""
+    inner, _, classes, fixed, group, starts, truth, _, _, m, _ = data
+    count = inner[7](inner[0], i, base, out, parts, offsets)
+    for part in range(count):
+        offsets[part] = 0.0
+        for place in range(starts[i], starts[i + 1]):
+            label, other = truth[place], parts[part, place - starts[i]]
+            if m == 0 and label != other and classes[group[i], label, other] >= 0:
+                offsets[part] += fixed[group[i], label, other]
     return count
 
 
@@ -158,7 +171,7 @@ class LearnedCost(MarginRescaling):
     def exact(self) -> ExactLearnedCost | None:
         return ExactLearnedCost(self, self.problem.exact()) if isinstance(self.problem, Exact) else None
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
         """The problem's own kernel at the table of costs and biases of the sample's group."""
         everyone = np.arange(self.n_samples)
         number, places = self.problem.places(everyone)
@@ -168,12 +181,15 @@ class LearnedCost(MarginRescaling):
             return called_kernel(self)
         table, (d, k, _) = np.zeros((len(self.problem.classes),) * 2), self.sizes
         learned = self.dim - d - k
-        inner, size = self.problem.kernel(augment=table), (d, k, learned, self.K)
+        moved, size = arranged and isinstance(self.problem, Arranged), (d, k, learned, self.K)
+        inner = self.problem.arranged(table) if moved else self.problem.kernel(augment=table)
+        place = None if inner.place is None else np.append(inner.place, np.arange(d, self.dim))
         truth, group = self.problem.labels[places], groups[starts[:-1]]
         data = inner, table, *self.costs(), group, starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
         reads = reads_into if inner.reads_into else None  # pair scores may read every weight
-        return Kernel(data, argmax_into, add_slope, slope_into, most, reads, inner.widest + k + learned)
+        parts, widest = parts_into if inner.parts_into else None, inner.widest + k + learned
+        return Kernel(data, argmax_into, add_slope, slope_into, most, reads, widest, parts, inner.parts, place)
 
     def listing(self) -> Listing | None:
         """All cuts as tables; a kind is a group of inputs and a true label."""

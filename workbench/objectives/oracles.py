@@ -21,6 +21,7 @@ from scipy import sparse
 from workbench.arithmetic.intervals import gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, ExactRivals, Ratios
 from workbench.contracts import (
+    Arranged,
     BoundedFeatures,
     Clipped,
     Exact,
@@ -126,7 +127,10 @@ class MarginRescaling:
     def reach(self, samples: Ints) -> Floats:
         return 2 * self.problem.magnitude[samples]
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
+        """`arranged`: perhaps for the weights in another order, `Kernel.place`."""
+        if arranged and isinstance(self.problem, Arranged):
+            return self.problem.arranged()
         if isinstance(self.problem, Kernelled):
             return self.problem.kernel()
         return called_kernel(self)
@@ -171,7 +175,7 @@ class HiddenMargin(MarginRescaling):
     def exact(self) -> ExactHidden | None:
         return ExactHidden(self.problem) if isinstance(self.problem, Exact) else None
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
         return called_kernel(self)
 
     def listing(self) -> None:
@@ -212,7 +216,9 @@ class SlackRescaling(MarginRescaling):
     def reach(self, samples: Ints) -> Floats:
         return super().reach(samples) * self.problem.max_loss[samples]
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
+        if arranged and isinstance(self.problem, Arranged):
+            return self.problem.arranged(slack=True)
         if isinstance(self.problem, SlackKernelled):
             return self.problem.slack_kernel()
         return called_kernel(self)
@@ -265,7 +271,7 @@ class UnitMargin(MarginRescaling):
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + 1
         return 4 * gamma(2 * self.problem.terms + 8) * size
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
         return called_kernel(self)
 
 
@@ -289,7 +295,7 @@ class Decoding(MarginRescaling):
     def exact(self) -> None:
         return None
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
         return self.problem.kernel(augment=False) if isinstance(self.problem, Kernelled) else called_kernel(self)
 
 

@@ -67,7 +67,7 @@ class View(Sized):
     def exact(self) -> None:
         return None
 
-    def kernel(self) -> Kernel:
+    def kernel(self, arranged: bool = False) -> Kernel:
         return called_kernel(self)
 
 

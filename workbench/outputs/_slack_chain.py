@@ -17,9 +17,9 @@ from workbench.contracts import Floats, Ints
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """h_i(w), its witness into `out` (width,)."""
-    _, levels, most, (offsets, indptr, indices, values, truth, scale, p, gaps) = data
+    _, levels, most, (offsets, indptr, columns, values, truth, scale, stride, edges, gaps) = data
     first, length, k, q = offsets[i], offsets[i + 1] - offsets[i], levels.shape[0], gaps.shape[1]
-    unary, A, step = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k, q)), np.zeros((length, k, k))
+    A, step = theta[edges:].reshape((k, k, q)), np.zeros((length, k, k))
     best, scores = np.full((length, most[i] + 1, k), -np.inf), np.zeros(k)
     arrived = np.zeros(k)
     own, top = 0.0, 0
@@ -27,9 +27,9 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
         label, before = truth[first + t], top
         scores[:] = 0.0
         for j in range(indptr[first + t], indptr[first + t + 1]):
-            column, value = unary[:, indices[j]], values[j]
+            column, value = columns[j], values[j]
             for b in range(k):
-                scores[b] += column[b] * value
+                scores[b] += theta[column + b * stride] * value
         own += scores[label]
         if t > 0:
             for a in range(k):
@@ -75,7 +75,7 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
     """θ += scale · ℓ_i(out) (φ(x_i, out) − φ(x_i, y_i))."""
-    inner, levels, _, (offsets, _, _, _, truth, share, _, _) = data
+    inner, levels, _, (offsets, _, _, _, truth, share, _, _, _) = data
     cost = 0
     for t in range(offsets[i + 1] - offsets[i]):
         cost += levels[truth[offsets[i] + t], out[t]]
@@ -85,7 +85,7 @@ def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None
 
 def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
     """The entries of the same slope into (indices, values); their number."""
-    inner, levels, _, (offsets, _, _, _, truth, share, _, _) = data
+    inner, levels, _, (offsets, _, _, _, truth, share, _, _, _) = data
     cost = 0
     for t in range(offsets[i + 1] - offsets[i]):
         cost += levels[truth[offsets[i] + t], out[t]]
@@ -95,6 +95,20 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     for j in range(count):
         values[j] *= cost * share[i]
     return count
+
+
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
+    """The parts of margin rescaling, whose losses are the offsets here, too, and `out`: slack cuts do not add up."""
+    inner, levels, _, (starts, _, _, _, truth, share, _, _, _) = data
+    count, cost = inner[7](inner[0], i, base, out, parts, offsets), 0
+    if count == 0:
+        return 0
+    for t in range(parts.shape[1]):
+        parts[count, t] = out[t]
+    for t in range(starts[i + 1] - starts[i]):
+        cost += levels[truth[starts[i] + t], out[t]]
+    offsets[count] = cost * share[i]
+    return count + 1
 
 
 def reads_into(data: Any, i: int, indices: Ints) -> int:

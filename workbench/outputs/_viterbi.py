@@ -30,17 +30,17 @@ from workbench.contracts import Floats, Ints
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     """h_i(w) = max_y ℓ_i(y) + ⟨w, φ(x_i, y)⟩ − ⟨w, φ(x_i, y_i)⟩, its witness into `out` (width,)."""
-    offsets, indptr, indices, values, truth, cost, scale, p = data
+    offsets, indptr, columns, values, truth, cost, scale, stride, edges = data
     first, length, k = offsets[i], offsets[i + 1] - offsets[i], cost.shape[0]
-    unary, transitions = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k))
+    transitions = theta[edges:].reshape((k, k))
     best, arrived = np.zeros((length, k)), np.zeros(k)
     own = 0.0
     for t in range(length):
         scores, label = best[t], truth[first + t]
         for j in range(indptr[first + t], indptr[first + t + 1]):
-            column, value = unary[:, indices[j]], values[j]
+            column, value = columns[j], values[j]
             for b in range(k):
-                scores[b] += column[b] * value
+                scores[b] += theta[column + b * stride] * value
         if t > 0:
             own = own + transitions[truth[first + t - 1], label]
             arrived[:] = -np.inf
@@ -70,47 +70,66 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:
     """θ += scale · (φ(x_i, out) − φ(x_i, y_i)), in place; letters labelled alike are skipped."""
-    offsets, indptr, indices, values, truth, cost, _, p = data
+    offsets, indptr, columns, values, truth, cost, _, stride, edges = data
     first, k = offsets[i], cost.shape[0]
     for t in range(offsets[i + 1] - first):
         label, other = truth[first + t], out[t]
         if label != other:
             for j in range(indptr[first + t], indptr[first + t + 1]):
-                theta[other * p + indices[j]] += scale * values[j]
-                theta[label * p + indices[j]] -= scale * values[j]
+                theta[other * stride + columns[j]] += scale * values[j]
+                theta[label * stride + columns[j]] -= scale * values[j]
         if t > 0 and (label != other or truth[first + t - 1] != out[t - 1]):
-            theta[k * p + out[t - 1] * k + other] += scale
-            theta[k * p + truth[first + t - 1] * k + label] -= scale
+            theta[edges + out[t - 1] * k + other] += scale
+            theta[edges + truth[first + t - 1] * k + label] -= scale
 
 
 def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> int:
     """The entries of φ(x_i, out) − φ(x_i, y_i) into (indices, values); their number. Equal indices add up."""
-    offsets, indptr, columns, entries, truth, cost, _, p = data
+    offsets, indptr, columns, entries, truth, cost, _, stride, edges = data
     first, k, count = offsets[i], cost.shape[0], 0
     for t in range(offsets[i + 1] - first):
         label, other = truth[first + t], out[t]
         if label != other:
             for j in range(indptr[first + t], indptr[first + t + 1]):
-                indices[count], values[count] = other * p + columns[j], entries[j]
-                indices[count + 1], values[count + 1] = label * p + columns[j], -entries[j]
+                indices[count], values[count] = other * stride + columns[j], entries[j]
+                indices[count + 1], values[count + 1] = label * stride + columns[j], -entries[j]
                 count += 2
         if t > 0 and (label != other or truth[first + t - 1] != out[t - 1]):
-            indices[count], values[count] = k * p + out[t - 1] * k + other, 1.0
-            indices[count + 1], values[count + 1] = k * p + truth[first + t - 1] * k + label, -1.0
+            indices[count], values[count] = edges + out[t - 1] * k + other, 1.0
+            indices[count + 1], values[count + 1] = edges + truth[first + t - 1] * k + label, -1.0
             count += 2
     return count
 
 
+def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
+    """The labellings that are `out` on one run of positions where `base` differs, and their losses; none of one run."""
+    start, _, _, _, truth, cost, scale, _, _ = data
+    first, length, count = start[i], start[i + 1] - start[i], 0
+    for t in range(length):
+        if base[t] == out[t]:
+            continue
+        if t == 0 or base[t - 1] == out[t - 1]:
+            for s in range(parts.shape[1]):
+                parts[count, s] = base[s]
+            count += 1
+        parts[count - 1, t] = out[t]
+    for part in range(count):
+        offsets[part] = 0.0
+        for t in range(length):
+            offsets[part] += cost[truth[first + t], parts[part, t]] * scale[i]
+    return count if count > 1 else 0
+
+
 def reads_into(data: Any, i: int, indices: Ints) -> int:
     """The letter weights that sample i's features meet, of every label, and all transitions; their number."""
-    offsets, indptr, columns, _, _, cost, _, p = data
+    offsets, indptr, columns, _, _, cost, _, stride, edges = data
     k, count = cost.shape[0], 0
     for label in range(k):
         for j in range(indptr[offsets[i]], indptr[offsets[i + 1]]):
-            indices[count] = label * p + columns[j]
+            indices[count] = label * stride + columns[j]
             count += 1
     for pair in range(k * k):
-        indices[count] = k * p + pair
+        indices[count] = edges + pair
         count += 1
     return count
 

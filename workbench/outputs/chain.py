@@ -29,7 +29,6 @@ from workbench.arithmetic.arrays import (
     checked_cost,
     checked_learned,
     checked_weights,
-    compiled_rows,
     kept_rows,
     saved_rows,
     taken,
@@ -38,7 +37,7 @@ from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs import _messages, _paths, _slack_chain, _viterbi
+from workbench.outputs import _chain_kernels, _messages, _paths, _viterbi
 from workbench.outputs._exact_chain import ExactChain
 from workbench.outputs._graph import compact
 from workbench.outputs._graph.sums import TreeSums
@@ -303,30 +302,15 @@ class Chain:
         return out
 
     def kernel(self, augment: bool | Floats = True) -> Kernel:
-        if self.path is not None:
-            return self.path.kernel(augment)
-        X, given = self.letters, not isinstance(augment, bool)
-        data = (
-            self.offsets,
-            *compiled_rows(X),
-            self.labels,
-            augment if given else self.cost if augment else np.zeros_like(self.cost),
-            np.ones(self.n_samples) if given else 1 / self.divisors,
-            self.n_inputs,
-        )
-        most = 2 * int((np.diff(X.indptr[self.offsets]) + self.lengths).max())
-        functions = _viterbi.argmax_into, _viterbi.add_slope, _viterbi.slope_into
-        widest = self.n_classes * (int(np.diff(X.indptr[self.offsets]).max()) + self.n_classes)
-        return Kernel(data, *functions, most, _viterbi.reads_into, widest)
+        return _chain_kernels.margin(self, augment, False)
 
     def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
-        levels, _ = self.levels
-        inner, reads = self.kernel(), None if self.paired else _slack_chain.reads_into
-        most = np.add.reduceat(levels.max(axis=1)[self.labels], self.offsets[:-1])
-        layout = (self.offsets, *compiled_rows(self.letters), self.labels, 1 / self.divisors, self.n_inputs, self.gaps)
-        functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into
-        return Kernel((inner, levels, most, layout), *functions, inner.most, reads, inner.widest)
+        return _chain_kernels.slack(self, False)
+
+    def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel:
+        """The kernel for weights in the order Wᵀ, A, in which the weights of one input stand together."""
+        return _chain_kernels.slack(self, True) if slack else _chain_kernels.margin(self, augment, True)
 
     def predict(
         self,

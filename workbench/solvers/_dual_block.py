@@ -1,14 +1,4 @@
-"""The loops of `dual_block`: a pool of cached cuts, sweeps over it, and the step in a plane.
-
-The cuts of one sample resemble one another: labellings of a word differ in a letter or two. So a cut
-stores only the difference between its slope and the slope of a **parent**, the nearest earlier cut of its
-sample (or the truth, whose slope is zero, if that is nearer):
-
-    a_r = a_parent(r) + δ_r,     ⟨a_r, θ⟩ = ⟨a_parent(r), θ⟩ + ⟨δ_r, θ⟩
-
-One pass over the cuts of a sample, parents first, gives all their scores; one pass backwards, each cut
-handing its change of weight on to its parent, moves θ = −Σ β_r a_r/μ. Inner products ⟨a_r, a_s⟩ of cuts
-of one sample are stored as a triangle; row r is computed by the same recursion when cut r arrives.
+"""The loops of `dual_block`: sweeps over a pool of cached cuts (_pool.py), and the step in a plane.
 
 Plain loops within numba's subset, which share nothing but their arguments, so that threads may call them side by side.
 A function that calls another takes it as an argument.
@@ -16,161 +6,26 @@ A function that calls another takes it as an argument.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
-
-from workbench.contracts import Floats, Ints
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
 
-class Pool(NamedTuple):
-    """Cached cuts. Sample i has the cuts member[i, :count[i]], parents before children.
-
-    used : (3,) how many cuts, entries of δ and inner products there are
-    parent : (K,) place of the parent among its sample's cuts, −1 if δ is the whole slope
-    first, last : (K,) where δ stands in (index, value);  row : (K,) where its inner products start
-    idle : (K,) oracle visits to its sample since the cut last had weight
-    weight : (K,) β, Σ_{r∈i} β_r = p_i;  before, step, trial : (K,) for `plane`
-    """
-
-    used: Ints
-    count: Ints
-    member: Ints
-    witness: Ints
-    offset: Floats
-    parent: Ints
-    first: Ints
-    last: Ints
-    index: Any
-    value: Floats
-    row: Ints
-    product: Floats
-    idle: Ints
-    weight: Floats
-    before: Floats
-    step: Floats
-    trial: Floats
-
-
-class Point(NamedTuple):
-    """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names.
-
-    Where θ has loose entries, these three hold their push d in place of θ.
-    """
-
-    theta: Floats
-    before: Floats
-    step: Floats
-    trial: Floats
-
-
-class Desk(NamedTuple):
-    """Working space: dense (p,) zeros, two slopes' entries, and four numbers a cut of one sample.
-
-    met : (4,) over visits, Σ_i p_i max_r ∇_r − Σ_r β_r ∇_r; of visits that asked Σ_i p_i max_r ∇_r and max_ir ∇_r; and
-        by how much D rose
-    ratio : (q,) μ/h of the loose entries, the last q of θ, which weigh in inner products
-    """
-
-    dense: Floats
-    indices: Ints
-    values: Floats
-    score: Floats
-    height: Floats
-    start: Floats
-    change: Floats
-    answer: Ints
-    met: Floats
-    ratio: Floats
-
-
-def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products: int) -> Pool:
-    """Room for so many cuts a sample and in all, entries of their δ, and inner products."""
-    ints = [np.zeros(cuts, np.int64) for _ in range(5)]
-    floats = [np.zeros(cuts) for _ in range(5)]
-    return Pool(
-        used=np.zeros(3, np.int64),
-        count=np.zeros(n, np.int64),
-        member=np.zeros((n, slots), np.int64),
-        witness=np.zeros((cuts, width), np.int64),
-        index=np.zeros(entries, np.int32),
-        value=np.zeros(entries),
-        product=np.zeros(products),
-        **dict(zip(("parent", "first", "last", "row", "idle"), ints, strict=True)),
-        **dict(zip(("offset", "weight", "before", "step", "trial"), floats, strict=True)),
-    )
-
-
-def desk(dim: int, width: int, most: int, slots: int, ratio: Floats) -> Desk:
-    numbers = [np.zeros(slots) for _ in range(4)]
-    entries = np.zeros(2 * most, np.int64), np.zeros(2 * most)
-    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(4), ratio)
-
-
-def insert(slope_into, data, i, witness, pool, desk):
-    """Append the cut of `witness` to sample i; its place among the sample's cuts, or −1 if there is no room."""
-    used, count, member, witnesses = pool.used, pool.count, pool.member, pool.witness
-    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
-    row, product = pool.row, pool.product
-    dense, indices, values, ratio = desk.dense, desk.indices, desk.values, desk.ratio
-    plain = len(dense) - len(ratio)
-    m, r, start, base = count[i], used[0], used[1], used[2]
-    if m == member.shape[1] or r == len(row) or start + len(indices) > len(index) or base + m + 1 > len(product):
-        return -1
-    entries = slope_into(data, i, witness, indices, values)
-    for k in range(entries):
-        dense[indices[k]] += values[k]
-    square = 0.0
-    for k in range(entries):
-        j = indices[k]
-        square += values[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
-    nearest, distance = -1, square
-    for a in range(m):
-        s, dot = member[i, a], 0.0
-        if parent[s] >= 0:
-            dot = product[base + parent[s]]
-        for k in range(first[s], last[s]):
-            j = index[k]
-            dot += value[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
-        product[base + a] = dot
-        apart = square - 2.0 * dot + product[row[s] + a]
-        if apart < distance:
-            nearest, distance = a, apart
-    product[base + m] = square
-    if nearest >= 0:
-        more = slope_into(data, i, witnesses[member[i, nearest]], indices[entries:], values[entries:])
-        for k in range(entries, entries + more):
-            dense[indices[k]] -= values[k]
-        entries += more
-    end = start
-    for k in range(entries):
-        if dense[indices[k]] != 0.0:
-            index[end], value[end] = indices[k], dense[indices[k]]
-            dense[indices[k]] = 0.0
-            end += 1
-    for t in range(len(witness)):
-        witnesses[r, t] = witness[t]
-    parent[r], first[r], last[r], row[r] = nearest, start, end, base
-    pool.idle[r], pool.weight[r] = 0, 0.0
-    used[0], used[1], used[2] = r + 1, end, base + m + 1
-    member[i, m], count[i] = r, m + 1
-    return m
-
-
-def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta):
+def sweep(
+    argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature,
+    pool, desk, loose, theta,
+):  # fmt: skip
     """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
 
     Fewer than `order` asks for says that the pool has no room for the next cut. A visit makes at most
     `steps` pairwise steps; desk.met takes in what the visit found.
     """
-    count, member, witnesses = pool.count, pool.member, pool.witness
+    count, member = pool.count, pool.member
     offset, weight, idle = pool.offset, pool.weight, pool.idle
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
-    score, height, start, change, answer = desk.score, desk.height, desk.start, desk.change, desk.answer
+    score, height, start, change = desk.score, desk.height, desk.start, desk.change
     metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
     top = 0.0
     for visit in range(len(order)):
@@ -178,22 +33,11 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
         m = count[i]
         if m == 1 and not asking:
             continue
-        asked, found = asking, m
         if asking:
-            top = argmax_into(data, theta, i, answer)
-            for a in range(m):
-                same = True
-                for t in range(len(answer)):
-                    if witnesses[member[i, a], t] != answer[t]:
-                        same = False
-                        break
-                if same:
-                    asked, found = False, a
-                    break
-            if asked:
-                if insert(slope_into, data, i, answer, pool, desk) < 0:
-                    return visit
-                m += 1
+            top = asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta, pool, desk)
+            if top == -np.inf:
+                return visit
+            m = count[i]
         own = 0.0
         for a in range(m):
             r, s = member[i, a], 0.0
@@ -201,13 +45,13 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
                 s = score[parent[r]]
             for k in range(first[r], last[r]):
                 s += value[k] * theta[index[k]]
-            if asked and a == found:
-                offset[r] = top - s
             score[a], height[a], start[a] = s, s + offset[r], weight[r]
             own += height[a] * weight[r]
         highest = height[0]
         for a in range(m):
             highest = max(highest, height[a])
+        if asking:
+            highest = max(highest, top)
         desk.met[0] += prices[i] * highest - own
         if asking:
             desk.met[1] += prices[i] * highest
@@ -261,7 +105,7 @@ def sweep(argmax_into, slope_into, insert, data, order, asking, steps, prices, c
 
 
 def turn(
-    argmax_into, slope_into, insert, sweep, plane, retie, projected,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, plane, retie, projected,
     data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
@@ -286,8 +130,9 @@ def turn(
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
         order = orders[number, visit : visit + most]
         done = sweep(
-            argmax_into, slope_into, insert, data, order, asking, steps, prices, curvature, pool, desk, loose, theta
-        )
+            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature,
+            pool, desk, loose, theta,
+        )  # fmt: skip
         if visit + done < orders.shape[1]:
             mark[1] += done
             return 0 if done < len(order) else 2

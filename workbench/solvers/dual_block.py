@@ -43,10 +43,10 @@ from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _dual_block as loops
-from workbench.solvers import _loose
+from workbench.solvers import _loose, _pool
 from workbench.solvers._common import Late, misfit_of_ridge, never
-from workbench.solvers._dual_block import Desk, Point, Pool
 from workbench.solvers._loose import Loose
+from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
@@ -74,12 +74,15 @@ class State:
 
 
 class Loops(NamedTuple):
-    """The loops of `_dual_block` and the kernel's functions, compiled or as they are."""
+    """The loops of `_dual_block` and `_pool` and the kernel's functions, compiled or as they are."""
 
     argmax_into: Callable[..., float]
     slope_into: Callable[..., int]
+    parts_into: Callable[..., int]
     data: tuple[Any, ...]
     insert: Callable[..., int]
+    place_of: Callable[..., int]
+    asked: Callable[..., float]
     sweep: Callable[..., int]
     plane: Callable[..., int]
     repack: Callable[..., int]
@@ -171,9 +174,9 @@ class DualBlock(Solver):
         while True:
             constants = self.worth, self.steps, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
-            functions = tools.argmax_into, tools.slope_into, tools.insert, tools.sweep, tools.plane
-            ties = tools.retie, tools.projected
-            said = tools.turn(*functions, *ties, tools.data, orders, *constants, *place)
+            kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
+            loops = tools.asked, tools.sweep, tools.plane, tools.retie, tools.projected
+            said = tools.turn(*kernel, *own, *loops, tools.data, orders, *constants, *place)
             if said == DONE or (said == VISITED and late()):
                 break
             if said == FULL:
@@ -183,13 +186,14 @@ class DualBlock(Solver):
 
 def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int) -> State:
     """All weight on the truth, no loose entries."""
-    most, samples, (n, m) = oracle.kernel().most, np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
-    pool = loops.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
+    kernel, samples, (n, m) = oracle.kernel(), np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
+    most = kernel.most
+    pool = _pool.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
     pool.used[:] = m, 0, m
     pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
     pool.witness[:m], pool.parent[:m], pool.weight[:m] = truth[samples], -1, prices[samples]
     point = Point(*np.zeros((4, oracle.dim)))
-    desk = loops.desk(oracle.dim, oracle.width, most, 8, np.zeros(0))
+    desk = _pool.desk(oracle.dim, oracle.width, most, 8, np.zeros(0), kernel.parts)
     return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _loose.none())
 
 
@@ -205,12 +209,13 @@ class CachedBlocks:
 
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
         self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)
-        self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel()
+        self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel(arranged=True)
         self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
         if oracle.dim > d:
             state.point.theta[d:] = start[d:]
             state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
             state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        self.place = slice(None) if kernel.place is None else kernel.place
         self.tools = prepared(kernel, prices, state, machine.available() and bool(kernel.data))
         self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
 
@@ -225,7 +230,9 @@ class CachedBlocks:
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
-        state = self.state
+        state, public = self.state, push
+        push = np.zeros(len(public))
+        push[self.place] = public
         state.pool.weight[:] = 0.0
         for i, witness, offset, weight in zip(samples, witnesses, offsets, weights, strict=True):
             cut = seated(self.tools, state, int(i), witness)
@@ -254,7 +261,7 @@ class CachedBlocks:
     @property
     def theta(self) -> Floats:
         """θ of now."""
-        return self.method.report(self.state)
+        return self.method.report(self.state)[self.place]
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
@@ -284,12 +291,12 @@ def moved(tools: Loops, state: State, patience: int) -> None:
     """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
     old, n, factor = state.pool, len(state.pool.count), FACTOR
     while True:
-        slots = factor * int(old.count.max()) + 1
+        news = 1 + len(state.desk.parts)  # cuts of one visit
+        slots = factor * int(old.count.max()) + news
         cuts, entries, products = (factor * int(used) + n for used in old.used)
-        new = loops.empty_pool(
-            n, old.witness.shape[1], slots, cuts, entries + factor * 2 * state.most, products + slots
-        )
-        desk = loops.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio)
+        entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
+        new = _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
+        desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
         desk.met[:] = state.desk.met
         state.desk = desk
         place = state.curvature, old, new, state.desk, state.loose, state.point.theta
@@ -304,14 +311,19 @@ def moved(tools: Loops, state: State, patience: int) -> None:
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
+    kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
-        plain = loops.insert, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
-        return Loops(kernel.argmax_into, kernel.slope_into, kernel.data, *plain)
-    kernel = machine.sealed(kernel, "argmax_into", "slope_into")
+        search = _pool.insert, _pool.place_of, _pool.asked
+        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
+        return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
+    kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
-    insert = build(loops.insert, (slope, data, i, desk.answer, pool, desk), "int64")
-    order, loose, functions = np.empty(1, np.int64), state.loose, (argmax, slope, insert)
+    insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk), "int64")
+    order, loose, parts = np.empty(1, np.int64), state.loose, kernel.parts_into
+    place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
+    asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
+    functions = argmax, slope, parts, insert, place_of, asked
     place = pool, desk, loose, point.theta
     sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
     plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
@@ -320,7 +332,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
-    return Loops(argmax, slope, data, insert, sweep, plane, repack, turn, retie, onto)
+    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto)
 
 
 NAMES = {"dual-block": DualBlock}
