@@ -10,6 +10,7 @@ import ctypes
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
 import textwrap
@@ -72,11 +73,18 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def line(row: Sequence[str], widths: Sequence[int]) -> None:
-    """Print one row of a table at once, whose columns but the last have these widths; the last is wrapped."""
+    """Print one row of a table at once, whose columns but the last have these widths; the last is wrapped.
+
+    On a terminal the last column ends where the terminal does, and where that leaves too little room, it goes below.
+    """
     *first, last = row
     start, indent = "".join(f"  {cell.ljust(width)}" for cell, width in zip(first, widths, strict=True)) + "  ", 2
     indent += sum(widths) + 2 * len(widths)
-    wrapped = textwrap.wrap(last, max(WIDE - indent, NARROW), break_long_words=False) or [""]
+    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    if wide - indent < min(len(last), NARROW, wide // 2):
+        click.echo(start.rstrip())
+        start, indent = " " * 6, 6
+    wrapped = textwrap.wrap(last, max(wide - indent, 20), break_long_words=False) or [""]
     for number, piece in enumerate(wrapped):
         click.echo(f"{start if number == 0 else ' ' * indent}{piece}".rstrip())
 
