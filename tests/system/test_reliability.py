@@ -104,15 +104,18 @@ def test_seeds_beyond_all_bounds_are_one_sentence(words):
     assert said == []
 
 
-def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time():
-    """A compiler that an alarm interrupts fails in its own cleaning up, with an error of another kind."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time(kept):
+    """A compiler that an alarm interrupts fails in its own cleaning up; native code forgets what came first."""
 
     @verb("A verb.")
     def command() -> int:
         try:
             time.sleep(5)
-        finally:
-            raise RuntimeError("no compiled object yet")
+        except BaseException as error:
+            failure = RuntimeError("no compiled object yet")
+            failure.__context__ = error if kept else None
+        raise failure
 
     with pytest.raises(OutOfTime, match=r"The time limit of 0.05 s came"):
         command.main(["--time-limit", "0.05"], standalone_mode=False)
