@@ -21,7 +21,21 @@ def measure(n: int = 300, lam: float = 0.1, gap: float = 1e-9) -> dict[str, np.n
             row = (method, each["round"], each["cuts"], each["active"])
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
-    return {name: np.array(values) for name, values in columns.items()}
+    return {name: np.array(values) for name, values in columns.items()} | {"about": np.array(["Digits, soft margin"])}
+
+
+def of_runs(records):
+    """The same arrays from the histories of `solve` by cuts, four runs at most; None without one."""
+    runs = []
+    for number, record in enumerate(records, 1):
+        rounds = [each for each in record.get("history", []) if each.get("cuts") and "active" in each]
+        name = f"{number}: {record.get('problem')}"
+        runs += [[(name, each["round"], each["cuts"], each["active"]) for each in rounds]] if rounds else []
+    if not runs:
+        return None
+    columns = zip(*(row for run in runs[:4] for row in run), strict=True)
+    found = dict(zip(("method", "round", "held", "active"), map(np.array, columns), strict=True))
+    return found | {"about": np.array(["Runs of one's own"])}
 
 
 @wb.pictures.styled
@@ -29,15 +43,16 @@ def draw(arrays):
     from matplotlib.ticker import MaxNLocator
 
     methods = list(dict.fromkeys(arrays["method"].tolist()))
-    parts = {name: {key: arrays[key][arrays["method"] == name] for key in arrays} for name in methods}
+    parts = {
+        name: {key: arrays[key][arrays["method"] == name] for key in ("round", "held", "active")} for name in methods
+    }
     first, last = parts[methods[0]], parts[methods[-1]]
     figure, axes = wb.pictures.canvas(
         1,
         len(methods),
         (7.2, 2.5),
-        f"Few rounds with many rows or many rounds with few: {first['round'][-1]} rounds end with "
-        f"{first['held'][-1]} rows ({methods[0]}), {last['round'][-1]} with {last['held'][-1]} ({methods[-1]})",
-        "Digits, soft margin. Light: rows that the master holds; a row leaves after two idle rounds. "
+        headline(methods, first, last),
+        f"{arrays['about'][0]}. Light: rows that the master holds; a row leaves after two idle rounds. "
         "Dark: rows with weight, all that the optimum and its certificate need. Titles count both at the end.",
         sharey=True,
     )
@@ -58,6 +73,14 @@ def draw(arrays):
     for text, height, color in (("held", between, dark), ("active", first["active"][middle] / 2, "white")):
         axes[0, 0].text(first["round"][middle], height, text, color=color, weight="bold", ha="center", va="center")
     return figure
+
+
+def headline(methods, first, last):
+    ends = f"{first['round'][-1]} rounds end with {first['held'][-1]} rows ({methods[0]})"
+    if len(methods) == 1:
+        return ends
+    also = f"{last['round'][-1]} with {last['held'][-1]} ({methods[-1]})"
+    return f"Few rounds with many rows or many rounds with few: {ends}, {also}"
 
 
 NAMES = {"cuts-per-round": sys.modules[__name__]}

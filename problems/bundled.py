@@ -30,7 +30,9 @@ FILES = {  # lines of heading, and the file
 def digits(n: int = 300) -> wb.Multiclass:
     """The first n of 1,797 handwritten digits, X/16, no bias."""
     X, y = source("digits")
-    return wb.Multiclass(*first(n, X / 16, y))
+    problem = wb.Multiclass(*first(n, X / 16, y))
+    problem.pixels = [8, 8]
+    return problem
 
 
 def iris(n: int = 150) -> wb.Multiclass:

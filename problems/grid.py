@@ -41,7 +41,9 @@ def grid(
     nodes = [np.column_stack([x, np.ones(size * size)]) for x in seen]
     chosen = oracle or ("exact" if labels == 2 else "enclosed")
     every = np.arange(labels)
-    return wb.Graph(nodes, [edges] * n, truth, pairs, "hamming", classes=every, oracle=chosen)
+    problem = wb.Graph(nodes, [edges] * n, truth, pairs, "hamming", classes=every, oracle=chosen)
+    problem.pixels = [size, size]
+    return problem
 
 
 def discs(rng: np.random.Generator, size: int, labels: int) -> np.ndarray:

@@ -29,7 +29,9 @@ def ocr(n: int = 100, fold: int = 0, data: str | None = None) -> wb.Chain:
         place[:, 0] = place[0, 1] = place[-1, 2] = 1
         sequences.append(np.hstack([words.pixels[letters], place]))
         labels.append(names[words.labels[letters]])
-    return wb.Chain(sequences, labels, classes=names)
+    problem = wb.Chain(sequences, labels, classes=names)
+    problem.pixels = [16, 8]
+    return problem
 
 
 NAMES = {"ocr": ocr}

@@ -120,6 +120,11 @@ def test_every_block_of_python_is_run_by_a_test():
             assert blocks <= ran, f"{name} has a block that no test runs: {min(blocks - ran)}"
 
 
+def test_captions_have_a_level_and_blocks_are_within_reach_of_the_keyboard():
+    told = website.accessible('<p class="caption" role="heading">Use</p><pre>x</pre>')
+    assert told == '<p class="caption" role="heading" aria-level="2">Use</p><pre tabindex="0">x</pre>'
+
+
 # ── links of written pages ────────────────────────────────────────────────────────────────────────
 
 
@@ -155,5 +160,8 @@ def test_the_written_site_has_no_broken_link_and_is_searched_from_the_disk(tmp_p
             time.sleep(0.1)
         assert browser.value(found) > 0
         assert browser.complaints == []
+        for page in ("index.html", "docs/guide.html", "docs/formulations/soft-margin.html"):
+            browser.open(site / page)
+            assert browser.violations() == []
     finally:
         browser.close()

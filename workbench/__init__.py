@@ -40,6 +40,7 @@ _HOMES = {
     "explain": "proofs.support",
     "Certificate": "proofs.certificate",
     "Bounds": "proofs.door",
+    "tables": "command.tables",
     "registry": "registries",
     "load_problem": "data.loading",
     "nearest_matching": "outputs.matching",

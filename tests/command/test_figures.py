@@ -20,24 +20,25 @@ pytest.importorskip("matplotlib")
 FIGURES = registry("figure").names()
 SMALL = {"n": 24, "passes": 30, "gap": 0.1, "instances": 2, "starts": 2}
 SMALL |= {
-    "patience": 0.004,
+    "patience": 0.001,
     "size": 10,
     "only": "digits",
     "splits": 4,
     "rounds": 4,
     "scales": 2,
     "lams": 2,
-    "ranks": 2,
+    "ranks": 1,
     "tasks": 6,
     "span": 6,
     "draws": 2,
 }
+SMALLER = {"speed": {"n": 8}, "cost-table": {"n": 12}, "hidden-states": {"span": 5}, "cost-alternations": {"copies": 5}}
 
 
 @cache
 def measured(name):
-    figure = registry("figure").get(name)
-    return figure.measure(**{key: SMALL[key] for key in SMALL.keys() & settings_of(figure.measure).keys()})
+    figure, small = registry("figure").get(name), SMALL | SMALLER.get(name, {})
+    return figure.measure(**{key: small[key] for key in small.keys() & settings_of(figure.measure).keys()})
 
 
 @cache
@@ -105,13 +106,12 @@ def test_a_figure_is_measured_and_drawn(name):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_csv_holds_what_is_drawn(name):
+def test_the_csv_holds_what_is_measured(name):
     arrays = measured(name)
     again = read(pictures.table(arrays))
     assert again.keys() == arrays.keys()
     for key, array in arrays.items():
         np.testing.assert_array_equal(again[key], array, err_msg=key)
-    assert svg(name, again) == shown(name)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -124,10 +124,13 @@ def test_other_data_give_another_picture(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_files_are_whole_and_the_same_each_time(name, tmp_path):
+    """The second time the figure is drawn from its CSV, which thus holds all that is drawn."""
     image = pytest.importorskip("PIL.Image")
-    again, contents = registry("figure").get(name).draw(measured(name)), []
-    for folder, figure in ((tmp_path / "a", drawn(name)), (tmp_path / "b" / "c", again)):
-        paths = pictures.save(name, measured(name), figure, folder)
+    held, contents = read(pictures.table(measured(name))), []
+    again = {key: held[key] for key in measured(name)}
+    pairs = (measured(name), drawn(name)), (again, registry("figure").get(name).draw(again))
+    for folder, (arrays, figure) in zip((tmp_path / "a", tmp_path / "b" / "c"), pairs, strict=True):
+        paths = pictures.save(name, arrays, figure, folder)
         assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in paths)
         assert [path.suffix for path in paths] == [".png", ".svg", ".csv"]
         contents.append([path.read_bytes() for path in paths])

@@ -47,7 +47,19 @@ def test_a_new_problem_is_sound_solved_and_predicts(cutbench):
 
 def test_a_new_learner_is_judged_with_its_settings(cutbench):
     cutbench("new", "learner", "my-sgd")
-    words = ("crosscheck", "iris", "soft-margin", "--set", "lam=1", "--learners", "./my_sgd.py", "--tolerance", "0.05")
+    words = (
+        "crosscheck",
+        "iris",
+        "soft-margin",
+        "--set",
+        "lam=1",
+        "--learners",
+        "./my_sgd.py",
+        "--tolerance",
+        "0.05",
+        "--passes",
+        "20",
+    )
     for extra in ((), ("--learner-set", "my-sgd.shift=5")):
         rows = json.loads(cutbench(*words, *extra, "--json").stdout)["learners"]
         assert [(row["name"], row["verdict"]) for row in rows] == [("my-sgd", "agrees")]

@@ -203,6 +203,22 @@ def test_the_page_prints_and_follows_the_colour_scheme(pages, browser):
     assert browser.printed().startswith(b"%PDF")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_accessibility_checker_finds_nothing_serious(pages, browser, scheme):
+    browser.shown(scheme)
+    for path in pages.values():
+        browser.open(path)
+        assert browser.violations() == []
+
+
+def test_the_accessibility_checker_finds_what_is_planted(browser, tmp_path):
+    (tmp_path / "bad.html").write_text("<html lang=en><title>t</title><main><img src=x.png><button></button></main>")
+    browser.open(tmp_path / "bad.html")
+    browser.complaints.clear()  # the picture is missing
+    assert {rule for _, rule, _ in browser.violations()} >= {"image-alt", "button-name"}
+    browser.complaints.clear()
+
+
 def test_every_picture_and_table_has_words(pages, browser):
     for path in pages.values():
         browser.open(path)

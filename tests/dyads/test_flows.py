@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -15,8 +17,13 @@ from workbench.arithmetic.compiled import compiled, signed
 from workbench.backends import solve_cvxpy
 from workbench.dyads import flows
 
-TOOLS = flows.machine()
 seeds = st.integers(0, 2**32 - 1)
+
+
+@cache
+def ours():
+    """The functions of flows.py, compiled where numba is."""
+    return flows.machine()
 
 
 def drawn(seed):
@@ -53,7 +60,7 @@ def test_updates_are_the_full_gradient_flow(loss):
         a, b, w, x, y, T = drawn(seed)
         at = flows.curve(a, b, w, x)
         if tame(loss, at, y):
-            found = np.concatenate(flows.moved(a, b, w, x, flows.stepper(loss, TOOLS)(*at, y, T)))
+            found = np.concatenate(flows.moved(a, b, w, x, flows.stepper(loss, ours())(*at, y, T)))
             np.testing.assert_allclose(found, full_flow(loss, a, b, w, x, y, T), rtol=1e-8, atol=1e-8)
 
 
@@ -62,7 +69,7 @@ def test_updates_are_the_full_gradient_flow(loss):
 def test_two_updates_are_one(loss, seed, part, size):
     """h₁ then h₂ = h₁ + h₂; each a_i² − b_i² and UV stay; the prediction never passes the label or the margin."""
     a, b, w, x, y, _ = drawn(seed)
-    at, step, T = flows.curve(a, b, w, x), flows.stepper(loss, TOOLS), 10.0**size
+    at, step, T = flows.curve(a, b, w, x), flows.stepper(loss, ours()), 10.0**size
     if not tame(loss, at, y):
         return
     s = step(*at, y, T)
@@ -74,7 +81,7 @@ def test_two_updates_are_one(loss, seed, part, size):
     np.testing.assert_allclose(once[0] ** 2 - once[1] ** 2, a**2 - b**2, rtol=1e-10, atol=1e-10 * scale**2)
     after = flows.curve(*once, x)
     assert pytest.approx(at.U * at.V, rel=1e-10) == after.U * after.V
-    assert TOOLS.predicted(s, *at) == pytest.approx(after.p, rel=1e-9, abs=1e-9 * scale**2)
+    assert ours().predicted(s, *at) == pytest.approx(after.p, rel=1e-9, abs=1e-9 * scale**2)
     slope = flows.SLOPE[loss]
     before, now = slope(at.p, y), slope(after.p, y)
     assert abs(now) <= abs(before) * (1 + 1e-9)
@@ -92,16 +99,16 @@ def test_hard_curves(loss, T, kind):
         "steep": flows.Curve(1437.0, 6500.0, 700.0, 0.35),
         "neither": flows.Curve(0.5, 0.0, 0.0, 0.0),
     }[kind]
-    step, y = flows.stepper(loss, TOOLS), -1.0
+    step, y = flows.stepper(loss, ours()), -1.0
     if not tame(loss, at, y) or (loss == "exponential" and at.p > 100):
         return
     s = step(*at, y, T)
     half = step(*at, y, 0.3 * T)
-    moved = flows.Curve(TOOLS.predicted(half, *at), at.U * np.exp(-2 * half), at.V * np.exp(2 * min(half, 300)), at.X)
+    moved = flows.Curve(ours().predicted(half, *at), at.U * np.exp(-2 * half), at.V * np.exp(2 * min(half, 300)), at.X)
     assert half + step(*moved, y, 0.7 * T) == pytest.approx(s, rel=1e-8)
     if loss in ("hinge", "squared", "cosh"):
         assert s >= 0
-        assert TOOLS.predicted(s, *at) >= y - 1e-8 * max(1.0, abs(at.p))
+        assert ours().predicted(s, *at) >= y - 1e-8 * max(1.0, abs(at.p))
 
 
 @given(seed=seeds)
@@ -109,7 +116,7 @@ def test_h_in_many_small_steps(seed):
     """A thousand gradient steps of size T/1000 come near the flow, and nearer with ten times as many."""
     a, b, w, x, y, _ = drawn(seed % 20)
     at = flows.curve(a, b, w, x)
-    exact = np.concatenate(flows.moved(a, b, w, x, flows.stepper("logistic", TOOLS)(*at, y, 0.5)))
+    exact = np.concatenate(flows.moved(a, b, w, x, flows.stepper("logistic", ours())(*at, y, 0.5)))
     errors = []
     for count in (100, 1000):
         u, v, z = a.copy(), b.copy(), w.copy()
@@ -128,7 +135,7 @@ def test_the_general_flow_is_the_closed_form_on_lines(loss):
         p, y = rng.normal() * 10 ** rng.uniform(-2, 1), float(rng.choice([-1, 1]))
         X, T = 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-3, 3)
         s = flows.TRAVEL[loss](p, y, T * X) / X
-        assert flows.stepper(loss, TOOLS)(p, 0.0, 0.0, X, y, T) == pytest.approx(s, rel=1e-10)
+        assert flows.stepper(loss, ours())(p, 0.0, 0.0, X, y, T) == pytest.approx(s, rel=1e-10)
 
 
 @given(m=st.floats(-700, 700), tau=st.floats(1e-12, 1e12))
@@ -149,7 +156,7 @@ def test_a_hinge_update_is_the_passive_aggressive_program():
         new = cp.Variable(4)
         program = cp.Problem(cp.Minimize(cp.sum_squares(new - w) / 2 + eta * cp.pos(1 - y * (new @ x))))
         solve_cvxpy(program, "CLARABEL")
-        s = flows.stepper("hinge", TOOLS)(w @ x, 0.0, 0.0, x @ x, y, eta)
+        s = flows.stepper("hinge", ours())(w @ x, 0.0, 0.0, x @ x, y, eta)
         np.testing.assert_allclose(w - s * x, new.value, atol=1e-6)
         assert s == pytest.approx(flows.hinge_travel(w @ x, y, eta * (x @ x)) / (x @ x))
 
@@ -183,14 +190,14 @@ def each(function, target, p, U, V, X, out):
 def over(name, *arrays):
     """A function of five floats over arrays, compiled."""
     out, one = np.empty(len(arrays[0])), np.empty(1)
-    loop = compiled(each, signed(None, flows.signature(name), *[one] * 6)) if TOOLS.reach is not flows.reach else each
-    loop(getattr(TOOLS, name), *arrays, out)
+    loop = compiled(each, signed(None, flows.signature(name), *[one] * 6)) if ours().reach is not flows.reach else each
+    loop(getattr(ours(), name), *arrays, out)
     return out
 
 
 def test_the_inverse_over_a_million_hard_cases():
     """Sixty steps always do: p(s) = target to rounding, never NaN, ±∞ exactly where nothing gets there."""
-    cases = hard_cases(1_200_000 if TOOLS.reach is not flows.reach else 20_000, 0)
+    cases = hard_cases(1_200_000 if ours().reach is not flows.reach else 20_000, 0)
     target, p, U, V, X = cases
     s = over("reach", *cases)
     assert not np.isnan(s).any()
@@ -209,15 +216,15 @@ def test_the_inverse_over_a_million_hard_cases():
 
 
 def test_compiled_is_interpreted_to_the_last_bit():
-    if TOOLS.reach is flows.reach:
+    if ours().reach is flows.reach:
         pytest.skip("numba is not installed")
     plain = flows.machine(fast=False)
     for seed in range(20):
         a, b, w, x, y, T = drawn(seed)
         at = flows.curve(a, b, w, x)
-        assert TOOLS.reach(y, *at) == plain.reach(y, *at)
+        assert ours().reach(y, *at) == plain.reach(y, *at)
         for loss in ("hinge", "squared", "logistic"):
-            fast, slow = (flows.stepper(loss, tools)(*at, y, T) for tools in (TOOLS, plain))
+            fast, slow = (flows.stepper(loss, tools)(*at, y, T) for tools in (ours(), plain))
             assert fast == pytest.approx(slow, rel=1e-14)
 
 
@@ -231,11 +238,11 @@ def test_h_min_is_the_importance_that_gets_there(loss):
         at = flows.curve(a, b, w, x)
         if (loss == "hinge" and y * at.p >= 1) or not tame(loss, at, y):
             continue
-        s = flows.stepper(loss, TOOLS)(*at, y, 0.1 * T)
-        target = TOOLS.predicted(0.9 * s, *at)
+        s = flows.stepper(loss, ours())(*at, y, 0.1 * T)
+        target = ours().predicted(0.9 * s, *at)
         h = flows.least_importance(target, at, y, loss, step=0.5)
-        again = flows.stepper(loss, TOOLS)(*at, y, 0.5 * h)
-        assert TOOLS.predicted(again, *at) == pytest.approx(target, rel=1e-8, abs=1e-8)
+        again = flows.stepper(loss, ours())(*at, y, 0.5 * h)
+        assert ours().predicted(again, *at) == pytest.approx(target, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
@@ -252,4 +259,4 @@ def test_h_min_says_what_no_update_reaches():
     assert flows.least_importance(0.5, diagonal, -1.0) < np.inf
     assert flows.least_importance(1.5, flows.Curve(0.0, 1.0, 1.0, 1.0), 1.0) == np.inf  # beyond the margin
     with pytest.raises(wb.BadInput, match="no loss 'hinje'"):
-        flows.stepper("hinje", TOOLS)
+        flows.stepper("hinje", ours())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -75,10 +76,15 @@ class Covering:
             around += [name] * any(first <= each <= last for each in seen)
         return sorted(inside or around, key=self.seconds.__getitem__)
 
+    def hurried(self, name: str) -> None:
+        """The process ends where the test takes a second and twice the CPU time that it took while it was watched."""
+        signal.setitimer(signal.ITIMER_PROF, 1 + 2 * self.seconds[name])
+
     def failed(self, names: list[str]) -> bool:
         """Whether a test fails; in a fork."""
         items = [self.items[name] for name in names]
         for item, following in zip(items, [*items[1:], None], strict=True):
+            self.hurried(item.nodeid)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.session.testsfailed:
                 return True

@@ -18,7 +18,7 @@ Left alone are annotations, the text of sentences, and `strict` of zip, which on
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
-on the examples that `make test` draws. Three times the CPU time that these tests took while they were watched, 3 GiB of
+on the examples that `make test` draws. A second and twice the CPU time that a test took while it was watched, 3 GiB of
 memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
@@ -59,6 +59,7 @@ HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp",
 HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
 MEMORY = 3 << 30
 CRASHED = 70
+MANY = 1 << 30
 ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
@@ -306,7 +307,7 @@ def places(node: ast.AST, scope: str = "") -> Iterator[tuple[Any, Any, ast.AST, 
 
 def around(tree: ast.Module, line: int) -> tuple[int, int]:
     """The first and last line of the function of a line; of the module, for a line outside of functions."""
-    ends = [(1, 1 << 30)]
+    ends = [(1, MANY)]
     ends += [(each.lineno, each.end_lineno or 0) for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
     return min((each for each in ends if each[0] <= line <= each[1]), key=lambda each: each[1] - each[0])
 
@@ -361,9 +362,10 @@ class Altered(importlib.machinery.SourceFileLoader):
         return self.given
 
 
-def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
+def tested(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -> int:
     """pytest's exit code, or 0 where plain tests pass; runs in a fork, in the copy of the checkout.
 
+    mutant : None for the sound module
     tests : of the session, those that cover the mutant
     """
     bounded(seconds)
@@ -371,13 +373,13 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
     files = [f"tests/{each}.py" for each in target.tests]
-    if name in sys.modules and (
-        exchanged(sys.modules[name], mutant) or (tests and grafted(sys.modules[name], mutant.code))
-    ):
+    here = sys.modules[name]
+    if not mutant or exchanged(here, mutant) or (not target.plain and grafted(here, mutant.code)):
         if not target.plain:
             forgotten()
             return int(SESSION[0].failed(tests))
         for test in tests:
+            SESSION[0].hurried(test)
             PLAIN[test]()
         return 0
     for other in list(sys.modules):
@@ -386,6 +388,7 @@ def tested(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
         return by_pytest(target.words, files)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     for test in plain_tests(target.tests):
         test()
     return 0
@@ -446,7 +449,7 @@ def bounded(seconds: int) -> None:
     os.dup2(1, 2)
 
 
-def forked(module: str, mutant: Mutant, seconds: int, tests: list[str]) -> int:
+def forked(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -> int:
     """Starts a trial; its process."""
     process = os.fork()
     if not process:
@@ -470,25 +473,33 @@ def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) ->
 
     within : CPU seconds of all trials, after which no other begins
     """
-    running, survivors, late, spent, tried = {}, [], 0, 0.0, 0
+    running, survivors, late, tried = {}, [], 0, 0
+    forked(module, None, 600, covering(module, 1, (1, MANY)))
+    _, code, spent = waited()
+    if code:
+        raise SystemExit(f"The tests of the sound {module} end with {code}.")
     waiting = list(chosen)[::-1]
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = SESSION[0].covers(Path("workbench", f"{module}.py"), mutant.line, *mutant.around)
-            tests = [
-                test for test in tests if test.rpartition("::")[0] in TARGETS[module].tests or not TARGETS[module].plain
-            ]
+            tests = covering(module, mutant.line, mutant.around)
             limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
             running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
         process, code, seconds = waited()
-        mutant, spent, late = running.pop(process), spent + seconds, late + (code in (-signal.SIGXCPU, -signal.SIGALRM))
+        mutant, spent = running.pop(process), spent + seconds
+        late += code in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGPROF)
         if spent > within:
             waiting.clear()
         if code == 0:
             survivors.append(mutant)
             print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
     return sorted(survivors, key=lambda mutant: mutant.line), tried, late, spent
+
+
+def covering(module: str, line: int, around: tuple[int, int]) -> list[str]:
+    """The tests of the module that run the line, or else some line around."""
+    found, target = SESSION[0].covers(Path("workbench", f"{module}.py"), line, *around), TARGETS[module]
+    return [test for test in found if not target.plain or test.rpartition("::")[0] in target.tests]
 
 
 def copied(place: str, heavy: tuple[str, ...]) -> None:

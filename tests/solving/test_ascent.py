@@ -104,7 +104,7 @@ def test_a_wrong_metric_would_lower_the_dual(kind):
 @pytest.mark.parametrize("kind", ["counted", "simplex"])
 def test_compiled_steps_are_the_interpreted_ones(kind):
     found = []
-    for steps in (ascent.compiled(), (fill, sweep, pairwise, projected)):
+    for steps in (ascent.compiled(projected), (fill, sweep, pairwise, projected)):
         _, _, blocks, centred, dual, rng = begun(KINDS[kind], 3)
         steps[0](blocks, centred.metric, np.zeros(6))
         orders = np.array([rng.permutation(4) for _ in range(SWEEPS)])

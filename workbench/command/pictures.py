@@ -1,9 +1,10 @@
 """The house style of all figures, and the one way a figure becomes files.
 
-A file of `figures/` has two functions and exports itself,
+A file of `figures/` has two functions, perhaps a third, and exports itself,
 
     measure(**settings) -> dict[str, np.ndarray]      solves and runs; settings typed, with defaults
     draw(arrays) -> matplotlib Figure                 `@styled`; draws these arrays and nothing else
+    of_runs(records) -> the same arrays, or None      optional: of records that a user keeps; None if no record fits
     NAMES = {"its-name": sys.modules[__name__]}
 
 and `make` writes NAME.png (for reading), NAME.svg (for print; text stays text) and NAME.csv (the drawn arrays) into
@@ -27,7 +28,7 @@ import csv
 import functools
 import io
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -188,6 +189,27 @@ def make(names: Iterable[str] | None, out: str | Path, **settings: Any) -> list[
         arrays = figure.measure(**{key: value for key, value in settings.items() if key in takes[name]})
         paths += save(name, arrays, figure.draw(arrays), out)
     return paths
+
+
+def make_of(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]], out: str | Path) -> list[Path]:
+    """Draw the figures of these names (None: all that can) from records of runs; returns the files' paths.
+
+    Raises
+    ------
+    BadInput : a figure named cannot be drawn from runs, or none of these records fits
+    """
+    known = registry("figure")
+    able = {name: figure for name, figure in known.items() if hasattr(figure, "of_runs")}  # an optional function
+    chosen = {name: known.get(name) for name in names or able}
+    if other := next((name for name in chosen if name not in able), None):
+        raise BadInput(f"The figure {other} measures its own runs; with --run name {', '.join(able)}.")
+    fitting = {name: figure.of_runs(records) for name, figure in chosen.items()}
+    if missing := [name for name, arrays in fitting.items() if arrays is None and (names or len(fitting) == 1)]:
+        raise BadInput(f"No run here has what {missing[0]} draws; name runs of `cutbench solve` or `crosscheck`.")
+    drawn = {name: arrays for name, arrays in fitting.items() if arrays is not None}
+    if not drawn:
+        raise BadInput("No figure fits these runs; name runs of `cutbench solve` or `crosscheck`.")
+    return [path for name, arrays in drawn.items() for path in save(name, arrays, chosen[name].draw(arrays), out)]
 
 
 def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:

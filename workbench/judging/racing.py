@@ -78,7 +78,7 @@ class Race:
 
 
 OURS = ("dual-block", "bcfw", "solve", "one-slack")
-PEERS = ("sklearn-crammer-singer", "dlib")
+PEERS = ("sklearn-crammer-singer", "liblinear-crammer-singer", "dlib")
 CRF = ("solve", "crf-lbfgs", "crf-stochastic")
 RACES = {
     "digits": Race("digits", "digits", "soft-margin", 1797, 0, (*OURS, *PEERS, "cvxpy")),
@@ -87,6 +87,7 @@ RACES = {
     "rough-words": Race("ocr", "synthetic-chain", "soft-margin", 626, 0, (*OURS, "dlib", "cvxpy")),
     "bitext": Race("hansards", "synthetic-bitext", "soft-margin", None, 0.01, (*OURS, "dlib", "cvxpy")),
     "text": Race("reuters", "synthetic-text", "soft-margin", None, 0.01, (*OURS, *PEERS)),
+    "rough-text": Race("reuters", "synthetic-text", "soft-margin", None, 0, (*OURS, *PEERS)),
     "word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0.01, (*CRF, "python-crfsuite-full")),
     "rough-word-crf": Race("ocr", "synthetic-chain", "crf", 626, 0, (*CRF, "python-crfsuite-full")),
     "digit-crf": Race("digits", "digits", "crf", 1797, 0, (*CRF, "sklearn-logistic")),

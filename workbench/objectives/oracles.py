@@ -88,9 +88,18 @@ class MarginRescaling:
         return self.problem.argmax(theta, samples, augment=False)
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
-        truth = self.problem.truth[samples]
-        slopes = self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
-        return sparse.csr_array(slopes), self.problem.loss(samples, witnesses)
+        truth, loss = self.problem.truth[samples], self.problem.loss(samples, witnesses)
+        wrong = np.flatnonzero((witnesses != truth).any(axis=1))
+        if 2 * len(wrong) > len(samples):
+            return sparse.csr_array(
+                self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
+            ), loss
+        i, y, t = samples[wrong], witnesses[wrong], truth[wrong]
+        rows = self.problem.features(i, y) - self.problem.features(i, t)
+        ends = np.zeros(len(samples) + 1, rows.indptr.dtype)
+        ends[wrong + 1] = np.diff(rows.indptr)
+        slopes = (rows.data, rows.indices, np.cumsum(ends, dtype=ends.dtype))
+        return sparse.csr_array(slopes, shape=(len(samples), rows.shape[1])), loss
 
     def slope_error(self, samples: Ints) -> Floats:
         if isinstance(self.problem, BoundedFeatures):

@@ -16,13 +16,14 @@ proven enclosure), and after `over(Fraction)`, exactly, on `Ratios` and on objec
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.intervals import Interval, positive
+from workbench.arithmetic.intervals import Interval, positive, squared
 from workbench.arithmetic.rationals import Ratios, joined
 from workbench.contracts import Floats, Ints, Shape, Signed
 from workbench.errors import MissingCapability
@@ -69,6 +70,16 @@ def projected(u: Any, metric: Any) -> Any:
             total += v[i]
             inverse += 1.0 / metric[i]
     return np.maximum(v - total / inverse / metric, 0.0)
+
+
+def projection(simplex: Ints) -> Callable[[Any, Any], Any]:
+    """What compiled loops take as `projected`: where nothing lies on the simplex, what compiles in a moment."""
+    return projected if len(simplex) else kept
+
+
+def kept(u: Any, metric: Any) -> Any:
+    """u, and never called."""
+    return u
 
 
 @dataclass(frozen=True)
@@ -132,10 +143,10 @@ class SquaredNorm(Regularizer):
         return self.lam
 
     def value(self, w: Any) -> Any:
-        return (w * w).sum() * self.lam / 2
+        return squared(w) * self.lam / 2
 
     def conjugate(self, s: Any) -> Any:
-        return (s * s).sum() / self.lam / 2
+        return squared(s) / self.lam / 2
 
     def argmin(self, s: Any) -> Any:
         return s / self.lam
@@ -156,7 +167,7 @@ class SignedNorm(Regularizer):
     signed: NDArray[np.bool_]
 
     def value(self, w: Any) -> Any:
-        return (w * w).sum() * self.lam / 2
+        return squared(w) * self.lam / 2
 
     def conjugate(self, s: Any) -> Any:
         free, held = s[~self.signed], positive(s[self.signed])

@@ -141,6 +141,7 @@ class Multiclass:
     exact_features = exact_loss = True
     width = 1
     columns: int | list[str] | None = None  # how the file it was read from names its inputs (data/readers.py)
+    pixels: list[int] | None = None  # [rows, columns], where the inputs are a picture
     idf: list[float] | None = None  # of its words, where it was made of texts (data/texts.py)
     reading: str = ""  # how its file was read, one line for the user (data/readers.py)
 

@@ -160,7 +160,9 @@ class Bounds(Both):
         values = matvec(slopes, at) + self.enclosed(self.samples, offsets)
         error = up(self.oracle.slope_error(self.samples) * size)
         missed = up(self.oracle.rounding(theta)[self.samples])
-        away = float(up(np.maximum(at.hi - theta, theta - at.lo)).max(initial=0.0)) if point is not None else 0.0
+        away = 0.0
+        if not (at.lo is theta and at.hi is theta):
+            away = float(up(np.maximum(at.hi - theta, theta - at.lo)).max(initial=0.0))
         if away > 0:
             missed = up(missed + up(2 * self.oracle.reach(self.samples) * away))
         return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
@@ -273,9 +275,10 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
-        slopes, free = cuts.slopes[used], self.regularizer.free
+        slopes, free = cuts.slopes if len(used) == len(cuts) else cuts.slopes[used], self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
-        for entry, column in zip(free, slopes[:, free].toarray().T, strict=True):  # dear: summed with one rounding
+        columns = slopes[:, free].toarray().T if len(free) else ()
+        for entry, column in zip(free, columns, strict=True):  # dear: summed with one rounding
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
         return (mu * self.enclosed(samples, cuts.offsets[used])).sum(), push

@@ -55,7 +55,7 @@ from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 
-TOLD = ("columns", "idf")  # what a problem may keep of the file or the texts that it was made of, for new ones
+TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
 @dataclass

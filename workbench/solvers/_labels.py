@@ -25,7 +25,7 @@ import numpy as np
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing, Shape
-from workbench.objectives.regularizers import projected
+from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _loose
 from workbench.solvers._common import Late, never
 from workbench.solvers._dual_block import LEAST, LONGEST
@@ -310,6 +310,8 @@ class LabelBlocks:
     slopes : (m, p) of some cuts, for the scale of the loose entries
     """
 
+    known = np.inf
+
     def __init__(self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: Any, compiled: bool):
         n, k, inputs = len(prices), listing.scale.shape[1], listing.inputs
         self.listing, self.prices, self.samples = listing, prices, np.flatnonzero(prices)
@@ -392,7 +394,7 @@ class LabelBlocks:
 def prepared(blocks: LabelBlocks) -> tuple[Callable[..., Any], ...]:
     """The loops, compiled."""
     build, ints = machine.compiled_function, np.zeros(1, np.int64)
-    onto = build(projected, (blocks.prices, blocks.prices), "floats")
+    onto = build(projection(blocks.loose.simplex), (blocks.prices, blocks.prices), "floats")
     tie = build(_loose.retie, (onto, blocks.loose))
     place = ints, blocks.prices, blocks.curvature, STEPS, blocks.state, blocks.loose, blocks.bench
     step = build(plane, (blocks.listing, ints, *place[1:3], blocks.state, blocks.loose, blocks.memory), "int64")

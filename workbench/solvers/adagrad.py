@@ -38,7 +38,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import CutForm, Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput, checked_positive
-from workbench.objectives.regularizers import projected, separated
+from workbench.objectives.regularizers import projected, projection, separated
 from workbench.solvers._common import everything
 
 SHORT = 1e-8  # k(y − 1) below which Σ y^{−i} is taken for k
@@ -243,7 +243,8 @@ def prepared(kernel: Kernel, weights: Floats, state: State, compiled: bool) -> C
     if compiled:
         build, kernel = machine.compiled_function, machine.sealed(kernel, "argmax_into", "slope_into", "reads_into")
         some, floats = desk.asked, state.theta
-        apart, onto = build(separated, (floats,) * 6, "floats"), build(projected, (floats,) * 2, "floats")
+        apart = build(separated, (floats,) * 6, "floats")
+        onto = build(projection(state.prompt.simplex), (floats,) * 2, "floats")
         wait, go = build(settle, (1, some, 1, state), "void"), build(follow, (1, 1.0, some, floats, state), "void")
         steps = build(rated, (state,), "void"), wait, go, build(promptly, (apart, onto, state), "void"), apart, onto
         functions = kernel.argmax_into, kernel.slope_into, kernel.reads_into

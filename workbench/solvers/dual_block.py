@@ -41,7 +41,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
-from workbench.objectives.regularizers import projected
+from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _dual_block as loops
 from workbench.solvers import _loose
 from workbench.solvers._common import Late, misfit_of_ridge, never
@@ -201,6 +201,8 @@ class CachedBlocks:
     slopes : (m, p) of some cuts, for the scale of the loose entries
     """
 
+    known = np.inf
+
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
         self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)
         self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel()
@@ -314,7 +316,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
     plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
     repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
-    onto = build(projected, (prices, prices), "floats")
+    onto = build(projection(state.loose.simplex), (prices, prices), "floats")
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")

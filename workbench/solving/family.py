@@ -7,6 +7,7 @@ optimum. Prices of ∞ make every cut a hard row of its own.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -139,11 +140,15 @@ class Family:
         self.share: Floats = np.ones(n) if self.hard else weights / mass[self.group_of]
         self.prices: Floats = np.empty(0) if self.hard else mass / bounds.prices.total
         self.n_groups = len(mass)
-        self.members = np.split(np.arange(n), np.flatnonzero(np.diff(self.group_of)) + 1)
-        if self.hard:
-            self.members = [np.array([j]) for j in range(n)]
         self.position: Ints = np.full(bounds.oracle.n_samples, -1)  # where each sample stands in `samples`
         self.position[self.samples] = np.arange(n)
+
+    @cached_property
+    def members(self) -> list[Ints]:
+        """The places in `samples` of each group's samples; of each sample where rows are hard."""
+        n = len(self.samples)
+        ends = np.arange(1, n) if self.hard else np.flatnonzero(np.diff(self.group_of)) + 1
+        return np.split(np.arange(n), ends)
 
     @property
     def start(self) -> Floats:

@@ -31,7 +31,7 @@ from workbench.solvers._common import never
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
-from workbench.solving.masters.passes import FIRST_LOOK, HOPE, LOOKS, ascent, averaged, estimated, standing
+from workbench.solving.masters.passes import HOPE, LOOKS, ascent, averaged, estimated, looks, standing
 from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
@@ -233,11 +233,12 @@ class Walk:
         """
         if choose(bounds, len(bounds.samples), None, None)[0] != "dual-block":
             return None
-        climb, trusted, look, estimates = ascent(bounds), self.request.gap, FIRST_LOOK, list[tuple[int, float]]()
+        climb, trusted, estimates = ascent(bounds), self.request.gap, list[tuple[int, float]]()
+        look, patient = looks(climb)
         if guess is not None:
             climb.begin(*guess[1:4], guess.push, guess.offsets)
         mean = climb.theta
-        while not standing(estimates, climb.passes):
+        while not standing(estimates, climb.passes, patient):
             climb.advance(never)
             mean, estimate = averaged(mean, climb), estimated(climb, bounds)
             estimates.append((climb.passes, estimate))

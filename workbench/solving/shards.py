@@ -149,6 +149,7 @@ class ShardAscent:
         assert curvature is not None  # the route asks for r = μ/2‖θ‖² only
         self.curvature, self.passes = float(curvature), 0
         self.gap = self.risk = self.peak = np.inf  # as the workers say, which decides when to look and nothing else
+        self.known = np.inf
         self.earlier: list[Move] = []  # the steps of the last turns
         truth = self.bounds.problem.truth[self.bounds.samples]
         self.begin(self.bounds.samples, truth, self.prices[self.bounds.samples])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -174,4 +175,10 @@ def train_error(bounds: AnyBounds, theta: Floats) -> float:
 
 def versioned(name: str) -> str:
     """The name of a method of ours with the version of cutbench."""
-    return f"cutbench {metadata.version('cutbench')} {name}"
+    return f"cutbench {release()} {name}"
+
+
+@cache
+def release() -> str:
+    """The version of cutbench."""
+    return metadata.version("cutbench")

@@ -19,6 +19,7 @@ from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.formulations.smooth import listed_sums
 from workbench.proofs.checker.kinds.tangent import Tangent, ends_at
+from workbench.proofs.checker.outputs import _forests
 from workbench.proofs.checker.outputs._sums import Ball
 from workbench.proofs.checker.program import structure_of
 from workbench.proofs.checker.whole import Whole, objects
@@ -265,6 +266,76 @@ def magnitudes(structure):
 
 
 # ── tangents ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def forests():
+    """Samples of trees with features of both signs, of fractions, and of nodes without edges, at scores by chance."""
+    rng = np.random.default_rng(2)
+    for case in certificates():
+        if case.name == "crf of tree":
+            for scale in (1, 64):
+                new = case.copy("finer")
+                new.arrays["data_pairs"], new.arrays["data_data"] = (
+                    case.arrays[f"data_{key}"] / scale for key in ("pairs", "data")
+                )
+                forest = structure_of(Structure.find("tree", 1), new.arrays)
+                for _ in range(2):
+                    w = Whole(objects(rng.integers(-2, 3, forest.dim).tolist()), 2)
+                    for i in range(forest.n):
+                        scored, unit = forest.scored(w, i, augment=False)
+                        yield forest, i, scored, unit
+
+
+def test_shares_of_forests_hold_those_of_many_bits():
+    for forest, _, scored, unit in forests():
+        order, fine = forest.sorted(scored), 100
+        many = _forests.Passes(scored, order, unit, fine).shares()
+        for P in (14, 20):
+            few = _forests.Passes(scored, order, unit, P).shares()
+            for ours, theirs in zip((*few[0], *few[1]), (*many[0], *many[1]), strict=True):
+                assert (ours.lo << (fine - P) <= theirs.hi).all()
+                assert (ours.hi << (fine - P) >= theirs.lo).all()
+
+
+def test_sums_of_forests_are_those_of_their_roots():
+    for forest, _, scored, unit in forests():
+        for P in (14, 30):
+            passes = _forests.Passes(scored, forest.sorted(scored), unit, P)
+            low = high = 0
+            for root in passes.roots():
+                lo, hi = (int(each.sum()) for each in (passes.up[root].lo, passes.up[root].hi))
+                twos = [passes.shift[root] * each for each in balls.log(2, P)]
+                low, high = low + balls.log(lo, P)[0] + min(twos), high + balls.log(hi, P)[1] + max(twos)
+            assert passes.log_sum() == (low, high)
+
+
+def test_the_radius_of_a_forests_gradient_is_that_of_its_proof():
+    """A share in lo … hi stands as the whole number below its middle, which is off by less than hi − lo + 1."""
+    for forest, i, scored, unit in forests():
+        passes = _forests.Passes(scored, forest.sorted(scored), unit, 14)
+        nodes, pairs = passes.shares()
+        found, radius = _forests.gradient_of(forest, scored, i, passes, 14)
+        center = [(each.lo + each.hi) // 2 for each in (*nodes, *pairs)]
+        total, error = [Fraction(0)] * forest.dim, Fraction(0)
+        dense = np.zeros((len(nodes), forest.p), object)
+        first = forest.offsets[i]
+        for v in range(len(nodes)):
+            own = slice(*forest.X.indptr[first + v : first + v + 2])
+            dense[v, forest.X.indices[own]] = forest.X.values[own] * (forest.unit // forest.X.unit)
+            for b in range(forest.k):
+                share = int(center[v][b]) - (int(scored.truth[v]) == b) * (1 << 14)
+                error += int(nodes[v].hi[b] - nodes[v].lo[b] + 1) * sum(map(abs, dense[v]))
+                for j in range(forest.p):
+                    total[b * forest.p + j] += share * dense[v, j]
+        for e, (u, v) in enumerate(scored.edges.tolist()):
+            features = forest.pairs[forest.ends[i] + e] * (forest.unit // forest.count_unit)
+            for a, b in np.ndindex(forest.k, forest.k):
+                share = int(center[len(nodes) + e][a, b]) - ((scored.truth[u], scored.truth[v]) == (a, b)) * (1 << 14)
+                error += int(pairs[e].hi[a, b] - pairs[e].lo[a, b] + 1) * sum(map(abs, features))
+                for j, x in enumerate(features):
+                    total[forest.k * forest.p + (a * forest.k + b) * forest.q + j] += share * x
+        assert found.tolist() == total
+        assert radius == error
 
 
 def test_the_ends_of_a_tangent_are_its_formula():

@@ -11,8 +11,9 @@ import numpy as np
 from chance.against import limited, refusal
 from chance.certificates import certificates
 
+from workbench.proofs.checker import whole
 from workbench.proofs.checker.contracts import Structure
-from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching
+from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching, multilabel
 from workbench.proofs.checker.outputs._cuts import heaviest_cut, largest_flow
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
@@ -269,6 +270,38 @@ def test_listing_stops_at_the_limit_whatever_the_number_of_links():
     assert refusal(structure("flow", **arrays).outputs, 0) == "sample 0 has too many sets of paths to list"
 
 
+def test_annotations_that_are_no_matchings():
+    """Two samples of 2 × 2 and 2 × 3 edges; the second's links are annotated."""
+
+    def read(links, **arrays):
+        base = {"shapes": [[2, 2], [2, 3]], "truth": [[0, 1], [-2, -2]], "weights": [1.0, 1.0], "n_inputs": 1}
+        base |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 11, "annotated": links}
+        return structure("matching", **(base | {"false_positive": 1.0, "false_negative": 0.5} | arrays))
+
+    outside = "data_annotated: a link lies outside, or there is none"
+    for wrong in ([1, 2, 0], [1, -1, 0], [1, 0, 3], [1, 0, -1], [2, 0, 0], [-1, 0, 0]):
+        links = sorted([wrong, [1, 0, 0], [1, 0, 1]])
+        assert refusal(read, links) == outside, wrong
+    assert refusal(read, np.zeros((0, 3), np.int64)) == outside
+    again = "data_annotated: links are not in order, or come twice"
+    assert refusal(read, [[1, 0, 0], [1, 0, 0]]) == refusal(read, [[1, 0, 1], [1, 0, 0]]) == again
+    for links, alone in (([[1, 0, 0], [1, 1, 2]], True), ([[1, 0, 0]], True), ([[1, 0, 0], [1, 0, 2]], False),
+                         ([[1, 0, 1], [1, 1, 1]], False)):  # fmt: skip
+        told = "data_annotated: the links of sample 1 are a matching"
+        assert refusal(read, links) == (told if alone else ""), links
+    for links, least in (([[1, 0, 0], [1, 0, 2]], 1), ([[1, 0, 0], [1, 0, 2], [1, 1, 0]], 1),
+                         ([[1, 0, 0], [1, 0, 1], [1, 0, 2]], 2)):  # fmt: skip
+        found = read(links)
+        assert found.least_loss(np.array([1])) == Fraction(least, 2), links
+        assert found.least_loss(np.array([0, 1])) == Fraction(1, 2), links
+    mixed = read([[1, 0, 0], [1, 0, 2]], truth=[[0, -1], [-2, -2]], false_negative=9.0)
+    assert mixed.least_loss(np.array([0])) == mixed.least_loss(np.array([0, 1])) == 1
+    three = {"shapes": [[2, 2], [2, 2], [2, 3]], "truth": [[0, 1], [0, -1], [-2, -2]], "weights": [1.0] * 3}
+    many = read([[2, 0, 0], [2, 0, 2]], **three, indptr=[0] * 15, false_negative=9.0)
+    assert many.least_loss(np.arange(2)) == 1
+    assert many.least_loss(np.arange(1)) == 9
+
+
 # ── what data are refused, in which words ─────────────────────────────────────────────────────────
 
 
@@ -473,6 +506,52 @@ def motif(**arrays):
     return structure("motif", **(base | arrays))
 
 
+def test_views_that_are_refused():
+    """Samples of one, two and three views; labels 0, 1, 2."""
+
+    def views(**arrays):
+        base = {"classes": [0, 1, 2], "offsets": [0, 1, 3, 6], "labels": [0, 1, 2], "states": [0, 1, 2], "n_inputs": 1}
+        base |= {"weights": [1.0] * 3, "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 7}
+        return structure("views", **(base | arrays))
+
+    assert views().views.tolist() == [1, 2, 3]
+    for offsets in ([1, 1, 3, 6], [0, 3, 3, 6], [0, 4, 3, 6]):
+        assert refusal(views, offsets=offsets) == "data_offsets do not rise from 0", offsets
+    for states, refused in (([-1, 1, 2], True), ([0, -1, -1], False), ([1, 1, 2], True), ([0, 2, 2], True),
+                            ([0, 1, 3], True), ([0, -2, 2], True), ([0, 0, 0], False)):  # fmt: skip
+        assert refusal(views, states=states) == ("data_states: a state is no view" if refused else ""), states
+    half = views(states=[0, -1, 2])
+    assert refusal(half.usable) == "the view of sample 1 is hidden"
+    assert not refusal(views().usable)
+    assert views().revealed() is None
+    assert half.revealed().truth.tolist() == [[0, 0], [1, 0], [2, 2]]
+    for states, refused in (([0, 0, 2], False), ([0, 1, 2], False), ([0, 2, 2], True), ([0, -1, 2], True),
+                            ([0, 0, 1], True), ([1, 0, 2], True)):  # fmt: skip
+        told = refusal(half.completed, np.array(states))
+        assert told == ("a state is no view of its sample" if refused else ""), states
+        assert refused or half.completed(np.array(states)).truth.tolist() == [[y, h] for y, h in enumerate(states)]
+
+
+def test_sets_of_labels_are_listed_or_too_many():
+    arrays = {"classes": [0, 1], "truth": [[0, 0]], "n_inputs": 1, "weights": [1.0], "data": [1.0], "indices": [0]}
+    found = structure("multilabel", **arrays, indptr=[0, 1])
+    assert found.outputs(0).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    for most, told in ((2, ""), (1, "sample 0 has 2^2 sets of labels, too many to list")):
+        with limited(multilabel, MOST_LABELS=most):
+            assert refusal(found.outputs, 0) == told
+    for w, best in (([1, 1], 2), ([1, 0], 1), ([0, 0], 0), ([-1, -2], -1), ([3, -1], 3)):
+        assert found.rival(Whole(objects(w), 1), np.array([0])).fractions() == [best], w
+
+
+def test_an_alphabet_has_two_letters_or_more():
+    told = "data_alphabet has no two letters, or one twice"
+    letters = next(case for case in certificates() if case.name == "soft-margin of motif").arrays["data_letters"] % 2
+    for codes, q in (([7, 3], 2), ([7], 0), ([], 0), ([7, 7], 0), ([7, 3, 7], 0), ([0, 1, 9], 3)):
+        arrays = {"letters": letters, "alphabet": np.array(codes, np.uint8)}
+        assert refusal(structure, "motif", **arrays) == ("" if q else told), codes
+        assert not q or structure("motif", **arrays).q == q
+
+
 def test_motifs_that_are_refused():
     assert motif(length=1).dim == 8
     assert motif(length=4, spans=[[0, 0], [0, 0]], positions=[0, -1]).dim == 20
@@ -555,6 +634,48 @@ def test_flows_that_are_refused():
         assert changed("flow", "truth", range(wide * 4, wide * 4 + 4), row) == told, row
     single = int(found.sizes.argmin())
     assert changed("flow", "truth", single * 4 + 1, 0) == told
+
+
+def test_no_detection_beyond_a_sample_follows():
+    """Behind the two detections of sample 0 stands the first of sample 1, which has links."""
+    base = {"sizes": [2, 3], "counts": [0, 0, 2, 1, 0], "heads": [1, 2, 2], "weights": [1.0, 1.0], "blocks": [1]}
+    base |= {"truth": [[0, 1, -1], [0, 1, 2]], "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 19}
+    outputs = np.array([[-1, -1, -1], [-1, -1, 1], [0, 1, 1], [-1, -1, 0], [-1, -1, 2]])
+    found = structure("flow", **base)
+    assert found.is_output(np.zeros(5, int), outputs).tolist() == [True] + [False] * 4
+    w, one = Whole(objects([0]), 1), np.array([1])
+    for most, told in ((27, ""), (26, "checking would take 27 products of pieces, more than 26")):
+        with limited(whole, MOST_WORK=most):
+            assert refusal(found.margin, w, one) == told
+
+
+def test_slack_of_chains_takes_whole_costs_that_are_not_too_large():
+    def sentence(cost, *, most=10_000):
+        found = structure(
+            "chain", classes=[0, 1], cost=[[0.0, cost], [1.0, 0.0]], labels=[1, 0, 0], offsets=[0, 1, 3],
+            weights=[1.0, 1.0], n_inputs=1, data=[], indices=np.zeros(0, np.int64), indptr=[0] * 4, loss="hamming",
+        )  # fmt: skip
+        with limited(chain, MOST_COST=most):
+            return refusal(found.slack, Whole(objects([0] * found.dim), 1), np.arange(2))
+
+    told = "slack rescaling of chains takes whole costs that add up to {} at most"
+    assert not sentence(3.0, most=6)
+    assert sentence(3.0, most=5) == told.format(5)
+    assert sentence(1.5, most=6) == told.format(6)
+    with limited(whole, MOST_WORK=3 * 4 * 7):
+        assert not sentence(3.0)
+    with limited(whole, MOST_WORK=3 * 4 * 7 - 1):
+        assert sentence(3.0) == "checking would take 84 products of pieces, more than 83"
+
+
+def test_each_side_of_pairs_has_a_column():
+    for name, columns, refused in (("left", 0, True), ("left", 1, False), ("right", 0, True), ("right", 1, False)):
+        none = {f"{name}_data": [], f"{name}_indices": np.zeros(0, np.int64), f"{name}_columns": columns}
+        base = next(case for case in certificates() if case.name == "soft-margin of dyads").copy("few columns")
+        none[f"{name}_indptr"] = 0 * base.arrays[f"data_{name}_indptr"]
+        none["left_names"] = np.array(["a", "b"][:columns]) if name == "left" else base.arrays["data_left_names"]
+        told = refusal(structure, "dyads", **none)
+        assert told == (f"data_{name}_columns holds a number that is not in 1 … {1 << 40}" if refused else ""), name
 
 
 def test_where_nothing_is_linked_nothing_follows():

@@ -24,9 +24,9 @@ def listed():
     """A case of each structure, with the second checker's reading of it."""
     found: dict = {}
     for case in certificates():
-        output, name = case.header["problem"]["output"], case.header["formulation"]["name"]
+        name = case.header["formulation"]["name"]
         if name == "soft-margin" and "hint_shares" not in case.arrays:
-            found.setdefault((output, case.header["formulation"]["settings"]["rescaling"]), case)
+            found.setdefault((case.name.partition(",")[0], case.header["formulation"]["settings"]["rescaling"]), case)
     return [
         (case, program("soft-margin", PLAIN, case.arrays, case.header["problem"]["output"]).data)
         for case in found.values()
@@ -44,6 +44,7 @@ def test_outputs_losses_and_features():
         w = [Fraction((7 * j) % 11 - 5, 4) for j in range(data.dim)]
         weights = Whole(objects(int(4 * x) for x in w), 4)
         assert (structure.n, structure.dim, structure.width) == (data.n, data.dim, data.width), case.name
+        assert structure.truth.tolist() == [list(data.truth(i)) for i in range(data.n)], case.name
         for i in range(data.n):
             outputs = [list(z) for z in data.listed(i)]
             assert structure.outputs(i).tolist() == outputs, case.name
@@ -84,8 +85,8 @@ def test_maxima_and_least_losses():
             assert structure.least_loss(every[i : i + 1]) == data.least_loss(i), case.name
         losses = [each for i in range(data.n) if (each := data.least_loss(i)) is not None]
         assert structure.least_loss(every) == min(losses, default=None), case.name
-        for _ in range(4):
-            w = [Fraction(int(x), 2) for x in rng.integers(-3, 4, data.dim)]
+        for trial in range(4):
+            w = [Fraction(int(x), 2) * min(trial, 1) for x in rng.integers(-3, 4, data.dim)]
             if structure.signed is not None:
                 w = [abs(x) if signed else x for x, signed in zip(w, structure.signed, strict=True)]
             weights = Whole(objects(int(2 * x) for x in w), 2)
@@ -107,7 +108,7 @@ def check_others(case, data, structure, samples, w, weights):
     except Malformed:
         assert case.header["formulation"]["settings"]["rescaling"] == "margin", case.name
     rivals = [[gain for gain, _, other in each if other] for each in deltas]
-    if case.header["problem"]["output"] in ("tree", "graph", "flow") or not all(rivals):
+    if "hint_shares" in case.arrays or not all(rivals):
         return
     assert structure.rival(weights, samples).fractions() == [max(each) for each in rivals], case.name
 
@@ -123,6 +124,25 @@ def test_bounds_on_the_sizes_of_features():
             for z in data.listed(i):
                 assert 2 * size >= sum(map(abs, data.delta(i, z).values())), case.name
                 assert not near or size >= sum(map(abs, data.features(i, z).values())), case.name
+
+
+def test_the_sizes_of_a_trees_features_are_sums():
+    case = next(case for case in certificates() if case.name == "soft-margin of tree").copy("fractions of 64")
+    case.arrays["data_data"], case.arrays["data_pairs"] = case.arrays["data_data"] / 8, case.arrays["data_pairs"] / 64
+    for edges in (True, False):
+        if not edges:
+            none = {
+                "edges": np.zeros((0, 2), np.int64),
+                "pairs": np.zeros((0, 1)),
+                "ends": case.arrays["data_ends"] * 0,
+            }
+            case.arrays |= {f"data_{key}": each for key, each in none.items()}
+        data = program("soft-margin", PLAIN, case.arrays, "tree").data
+        structure = structure_of(Structure.find("tree", 1), case.arrays)
+        for i, size in enumerate(structure.magnitudes()):
+            rows = [abs(x) for row, *_ in data.places[i] for x in row.values()]
+            pairs = abs(case.arrays["data_pairs"][structure.ends[i] : structure.ends[i + 1]]).ravel().tolist()
+            assert Fraction(int(size), structure.unit) == sum(rows) + sum(map(Fraction, pairs)), i
 
 
 def test_a_matrix_has_at_least_one_column():

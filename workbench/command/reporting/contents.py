@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.command.records import Run, run_at
 from workbench.command.reporting.charts import Series, chart
+from workbench.command.reporting.holders import holders
 from workbench.command.reporting.page import Cell, Claim, Column, Mood, Page, Part, Table, number, render, words
 from workbench.command.terminal import interval, small
 from workbench.errors import CutbenchError
@@ -39,6 +40,7 @@ def page_of(run: Run) -> Page:
         page.add("Verdicts", verdicts(run.record["learners"]))
         page.add("Excess by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
+    page.add("What holds the optimum", holders(run, proof))
     page.add("The path", followed(run))
     page.add("The run", work(run))
     page.add("Causes and remarks", details(run))

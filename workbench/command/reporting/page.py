@@ -54,6 +54,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A sample's picture: its size in pixels, and the pixels (x, y, shade) that are not white."""
+
+    width: int
+    height: int
+    pixels: Sequence[tuple[int, int, float]]
+
+
+@dataclass(frozen=True)
 class Part:
     """One part of a section; `what` says which of the fields are filled."""
 
@@ -64,6 +73,7 @@ class Part:
     items_: Sequence[str] = ()
     table: Table | None = None
     chart: Chart | None = None
+    picture: Picture | None = None
     folded: bool = False
 
 

@@ -2,8 +2,8 @@
 
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. A sample holds the optimum if outputs other
 than the truth have dual weight: these are the support vectors of a structured model. Each is shown with its outputs,
-their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left. Of long
-outputs the two ends are shown; --json has them whole.
+their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left; as a
+picture, too, where its inputs are pixels. Of long outputs the two ends are shown; --json has them whole.
 
     cutbench explain runs/iris-soft-margin
     cutbench explain runs/digits-soft-margin --most 3 --json
@@ -39,12 +39,14 @@ def command(certificate: str, most: int, as_json: bool) -> int:
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]}
     record["about"] = header.get("alternation")
     record |= {"settings": header["formulation"]["settings"], "data_sha256": header["data_sha256"]} | asdict(found)
-    terminal.emit(record) if as_json else show(record)
+    terminal.emit(record) if as_json else show(record, held.problem)
     return 0
 
 
-def show(record: dict[str, Any]) -> None:
-    """Print the counts, then each sample with its outputs."""
+def show(record: dict[str, Any], problem: Any) -> None:
+    """Print the counts, then each sample with its picture, where it has one, and its outputs."""
+    from workbench.command.drawn import lines, pictures
+
     click.echo(f"{record['formulation']}: optimum in {interval(record)}")
     if record["about"]:
         click.echo(f"  of the last convex program of {record['about']['formulation']}, which is not proven as a whole")
@@ -57,6 +59,8 @@ def show(record: dict[str, Any]) -> None:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
         truth = shortened(each["truth"], SHOWN)
         click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
+        for line in lines(pictures(problem, each["sample"])):
+            click.echo(f"      {line}".rstrip())
         for cut in each["cuts"]:
             output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
             click.echo(f"    against {output}: {shared}, loss {cut['loss']:g}, at θ {cut['height']:.4g}")

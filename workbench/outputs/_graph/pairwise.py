@@ -54,6 +54,7 @@ class Pairwise(ABC):
     """
 
     oracle_kind = "exact"
+    pixels: list[int] | None = None  # [rows, columns], where the nodes of each sample are the pixels of a picture
     table_of: ClassVar[Any]  # k -> (K, K) classes of pairs of labels
 
     def __init__(

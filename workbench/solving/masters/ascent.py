@@ -38,7 +38,7 @@ import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.contracts import Floats, Ints, Rows, Shape
-from workbench.objectives.regularizers import projected, separated
+from workbench.objectives.regularizers import projected, projection, separated
 from workbench.solving.masters.master import Master, MasterAnswer
 from workbench.solving.progress import Clock
 
@@ -184,7 +184,7 @@ class AscentMaster(Master):
         self.prices, self.beta, self.rng = prices, np.empty(0), np.random.default_rng(0)
         self.shape, self.centre = shape, start.copy()
         self.simplex, self.loose = np.flatnonzero(shape.simplex), (shape.square == 0) & ~shape.simplex
-        self.steps = compiled() if available() else (fill, sweep, pairwise, projected)
+        self.steps = compiled(projection(self.simplex)) if available() else (fill, sweep, pairwise, projected)
 
     def append(self, rows: Rows) -> None:
         super().append(rows)
@@ -257,12 +257,14 @@ def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[GroupedRows, Floa
     return GroupedRows(*index, values, rows.offsets, order, starts, prices, corners[:-1], np.empty(corners[-1])), beta
 
 
-def compiled() -> tuple[Callable[..., None], Callable[..., float], Callable[..., None], Callable[..., Floats]]:
-    """`fill`, `sweep` and the two functions that `sweep` calls, compiled."""
+def compiled(
+    onto: Callable[..., Floats],
+) -> tuple[Callable[..., None], Callable[..., float], Callable[..., None], Callable[..., Floats]]:
+    """`fill`, `sweep` and the two functions that `sweep` calls, `pairwise` and `onto`, compiled."""
     floats, ints = np.zeros(1), np.zeros(1, np.int64)
     blocks = GroupedRows(ints, ints, floats, floats, ints, ints, floats, ints, floats)
     centred, dual = Centred(floats, floats, floats, floats, ints), Dual(floats, floats, floats)
-    onto = compiled_function(projected, (floats, floats), "floats")
+    onto = compiled_function(onto, (floats, floats), "floats")
     steps = compiled_function(pairwise, (floats, floats, floats, 0.0), "void")
     swept = compiled_function(sweep, (steps, onto, blocks, centred, dual, ints[None], 0.0))
     return compiled_function(fill, (blocks, floats, floats), "void"), swept, steps, onto

@@ -1,9 +1,10 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Three ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
-where outputs are labels (solvers/_labels.py), and over cached cuts, which the oracle finds sample by sample
-(solvers/dual_block.py). The bounds certify a pass when the gap that its own visits met is small enough, when the
-passes have trebled, and at the end; nothing else that an ascent says counts.
+Four ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+where outputs are labels (solvers/_labels.py, and solvers/_crammer_singer.py where nothing else is learned), and over
+cached cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap
+that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
+counts. An ascent that knows F and D is certified when these say so, and seldom before.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -22,6 +23,7 @@ from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints, Listed
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
+from workbench.solvers._crammer_singer import CrammerSinger, fits
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
@@ -32,6 +34,7 @@ from workbench.system.journal import Entry, Journal
 
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
+FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
@@ -40,8 +43,12 @@ HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
 class Ascent(Protocol):
-    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇."""
+    """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇.
 
+    known : F at `theta`, which then is the best of the last pass, means included, and `gap` is F − D; ∞ if unknown
+    """
+
+    known: float
     passes: int
     gap: float
     risk: float
@@ -88,7 +95,7 @@ class Passes:
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
-        self.patient, self.raises = PATIENT, RAISES
+        (self.first, self.patient), self.raises = looks(self.ascent), RAISES
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
@@ -132,7 +139,7 @@ class Passes:
 
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
-        look = FIRST_LOOK if not self.estimates else self.ascent.passes + 1
+        look = self.first if not self.estimates else self.ascent.passes + 1
         slowest = 0.0
         while True:
             began = clock.seconds
@@ -171,7 +178,7 @@ class Passes:
         """Both bounds at the ascent's θ and weights, and a record of them."""
         began, state, theta = clock.seconds, self.state, self.ascent.theta
         uppers = [(self.bounds.upper(theta), theta)]
-        if self.ascent.passes > 1:
+        if self.ascent.passes > 1 and np.isinf(self.ascent.known):
             uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
         for upper, point in uppers:
             if upper < state.upper:
@@ -184,7 +191,8 @@ class Passes:
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = theta
-        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates:
+        known = np.isfinite(self.ascent.known) and self.estimates and self.estimates[-1][1] > self.trusted
+        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates and not known:
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
@@ -224,7 +232,7 @@ class Passes:
         return standing(self.estimates, self.ascent.passes, self.patient)
 
 
-def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int = PATIENT) -> bool:
+def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
     """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half."""
     if passes <= patient:
         return False
@@ -233,14 +241,29 @@ def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int =
     return recent > 0.5 * earlier and (recent < FAR or passes > 10 * patient)
 
 
+def looks(ascent: Ascent) -> tuple[int, int]:
+    """The pass after which bounds are computed in any case, and the passes before the gap may count as standing still.
+
+    Passes of an ascent that knows F are short, and it says itself when a look is worth its time.
+    """
+    return (FIRST_LOOK, PATIENT) if np.isinf(ascent.known) else (FIRST_KNOWN, PATIENT_KNOWN)
+
+
 def averaged(mean: Floats, ascent: Ascent) -> Floats:
-    """θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it."""
+    """θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it.
+
+    An ascent that knows F averages by itself, so it is θ.
+    """
+    if np.isfinite(ascent.known):
+        return ascent.theta
     return mean + (ascent.theta - mean) * (4 / (ascent.passes + 3))
 
 
 def estimated(ascent: Ascent, bounds: Bounds) -> float:
     """The relative gap as the visits of an ascent's last pass met it, each at the θ of its moment; finite prices."""
-    size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
+    size = ascent.known
+    if np.isinf(size):
+        size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
     return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
 
 
@@ -256,6 +279,8 @@ def ascent(bounds: Bounds) -> Ascent:
         least = float(squares[squares > 0].min(initial=np.inf))
         prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
     listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
+    if listing is not None and fits(listing) and not bounds.prices.hard:
+        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features

@@ -1,0 +1,60 @@
+"""Samples as pictures: the pixels are those of the data, on a terminal and in a page, and survive a certificate."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.command.cli import cli
+from workbench.command.drawn import WIDE, lines, pictures
+from workbench.proofs.certificate import load
+
+
+def test_a_digit_is_its_64_pixels_and_stays_so_in_a_certificate(tmp_path):
+    pytest.importorskip("sklearn")
+    problem = wb.load_problem("digits")(n=30)
+    (seen,) = pictures(problem, 7)
+    row = problem.X[[7]].toarray().reshape(8, 8)
+    np.testing.assert_allclose(seen, (row - row.min()) / (row.max() - row.min()))
+    path = wb.solve(wb.SoftMargin(), problem, gap=1e-2).certificate.save(tmp_path / "certificate")
+    np.testing.assert_array_equal(pictures(load(path)[0].problem, 7)[0], seen)
+    told = CliRunner().invoke(cli, ["explain", str(path), "--most", "2"])
+    assert told.exit_code == 0, told.output
+    sample = int(re.search(r"sample (\d+)", told.stdout)[1])
+    assert "\n      ".join(["", *lines(pictures(problem, sample))]) in told.stdout
+    assert CliRunner().invoke(cli, ["report", str(path)]).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    drawn = re.search(rf">Sample {sample}: .*?</title>(.*?)</svg>", page, re.DOTALL)[1]
+    marked = {(int(x), int(y)) for x, y in re.findall(r'x="(\d+)" y="(\d+)"', drawn)}
+    assert marked == {(x, y) for y, x in zip(*np.nonzero(pictures(problem, sample)[0] > 0.02), strict=True)}
+
+
+def test_a_word_is_a_picture_a_letter_and_a_grid_is_one_picture():
+    letters = [np.eye(3, 8), np.eye(2, 8)]
+    word = wb.Chain(letters, [["a", "b", "a"], ["b", "a"]])
+    assert pictures(word, 0) == []
+    word.pixels = [2, 4]
+    assert [each.shape for each in pictures(word, 0)] == [(2, 4)] * 3
+    assert pictures(word, 1)[1].ravel().tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    grid = wb.load_problem("grid")(n=2, size=5)
+    (seen,) = pictures(grid, 1)
+    nodes = grid.nodes[25:50].toarray()[:, 0]
+    np.testing.assert_allclose(seen.ravel(), (nodes - nodes.min()) / np.ptp(nodes))
+
+
+def test_what_has_no_pixels_has_no_picture():
+    assert pictures(wb.load_problem("toy")(), 0) == []
+    assert lines([]) == []
+
+
+def test_pictures_stand_side_by_side_in_a_line_that_ends():
+    black, white = np.ones((14, 9)), np.zeros((14, 9))
+    assert lines([black, white]) == ["█" * 9] * 7
+    assert lines([np.ones((2, 2)), np.array([[0, 0.5], [1, 0]])]) == ["████   ▒▒", "████ ██"]
+    told = lines([black] * 50)
+    assert told[-1] == "…"
+    assert max(map(len, told)) <= WIDE

@@ -1,0 +1,167 @@
+"""The ascent for single labels: visits against enumeration, F and D as told against the bounds, the same optima."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from workbench.arithmetic import compiled as machine
+from workbench.arithmetic.intervals import Interval
+from workbench.formulations.fixed_cost import FixedCostLearning
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.learners.sklearn_crammer_singer import fit
+from workbench.outputs.multiclass import Multiclass
+from workbench.proofs.bounds import Bounds
+from workbench.solvers._crammer_singer import CrammerSinger, fits, sweep
+from workbench.solvers._labels import LabelBlocks
+from workbench.solving.masters.passes import ascent
+from workbench.solving.solve import solve
+
+
+def labels(n=30, k=4, p=6, seed=0, cost=False, weights=None):
+    rng = np.random.default_rng(seed)
+    y = np.append(np.arange(k), rng.integers(0, k, n - k))
+    costs = rng.uniform(0.5, 2, (k, k)) * (1 - np.eye(k)) if cost else None
+    return Multiclass(np.eye(k, p)[y] + rng.normal(size=(n, p)), y, costs, weights)
+
+
+def ascent_of(problem, lam=0.02, kind=CrammerSinger, compiled=False):
+    bounds = Bounds(SoftMargin(lam), problem)
+    slopes, _ = bounds.oracle.rows(bounds.samples[:1], bounds.problem.truth[:1])
+    shape, prices = bounds.regularizer.shape(bounds.oracle.dim), bounds.prices.floats()
+    return bounds, kind(bounds.oracle.listing(), shape, prices, bounds.start, slopes, compiled)
+
+
+def projection(v, mass):
+    """The point of the simplex {β ≥ 0, Σ β = mass} nearest to v, by trying every support."""
+    best, found = np.inf, v
+    for size in range(1, len(v) + 1):
+        for support in combinations(range(len(v)), size):
+            held = list(support)
+            beta = np.zeros(len(v))
+            beta[held] = v[held] - (v[held].sum() - mass) / size
+            if beta.min() >= 0 and np.square(beta - v).sum() < best:
+                best, found = np.square(beta - v).sum(), beta
+    return found
+
+
+@pytest.mark.parametrize("scale", [0.03, 1.0, 1e3])
+def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
+    problem = labels(12, seed=3, cost=True)
+    problem = Multiclass(problem.X * scale, problem.labels, problem.cost)
+    bounds, blocks = ascent_of(problem, 0.05)
+    blocks.advance()
+    for i in range(12):
+        W, beta = blocks.state.W.T.copy(), blocks.state.beta[i].copy()
+        x, t = problem.X.toarray()[i], problem.labels[i]
+        heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
+        sweep(blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state, blocks.desk)
+        np.testing.assert_allclose(blocks.state.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
+        change = np.outer(blocks.state.beta[i] - beta, x) / 0.05
+        np.testing.assert_allclose(blocks.state.W.T, W - change, atol=1e-9 * abs(W).max())
+    assert bounds.problem is problem
+
+
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
+    weights = np.arange(30) % 4 + 0.0 if weights else None
+    bounds, blocks = ascent_of(labels(cost=True, weights=weights))
+    for _ in range(6):
+        blocks.advance()
+        upper, (samples, witnesses, mass) = bounds.upper(blocks.theta), blocks.duals()
+        cuts = bounds.oracle.rows(samples, witnesses)
+        lower = cuts[1] @ mass - np.square(cuts[0].T @ mass).sum() / 0.04
+        assert blocks.known == pytest.approx(upper, rel=1e-9)
+        assert blocks.gap == pytest.approx(upper - lower, rel=1e-6, abs=1e-12)
+        np.testing.assert_allclose(blocks.state.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
+
+
+def test_values_only_fall_and_lower_ends_only_rise():
+    _, blocks = ascent_of(labels(60, seed=5), 1 / 60)
+    ends = []
+    for _ in range(30):
+        blocks.advance()
+        ends.append((blocks.known, blocks.known - blocks.gap))
+    values, lowers = np.array(ends).T
+    assert (np.diff(values) <= 0).all()
+    assert (np.diff(lowers) >= -1e-12).all()
+
+
+@pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
+def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit():
+    (_, fast), (_, slow) = (ascent_of(labels(cost=True), compiled=how) for how in (True, False))
+    for _ in range(3):
+        fast.advance()
+        slow.advance()
+    assert fast.state.beta.tobytes() == slow.state.beta.tobytes()
+    assert fast.theta.tobytes() == slow.theta.tobytes()
+    assert fast.gap == slow.gap
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1 / 60, 1e4])
+def test_the_ascent_with_pairwise_steps_has_the_same_optimum(lam):
+    problem = labels(60, seed=7)
+    found, pairwise = (ascent_of(problem, lam, kind, machine.available()) for kind in (CrammerSinger, LabelBlocks))
+    for _, blocks in (found, pairwise):
+        blocks.sweeps = 10
+        for _ in range(300):
+            blocks.advance()
+    bounds, blocks = found
+    assert bounds.upper(blocks.theta) == pytest.approx(bounds.upper(pairwise[1].theta), rel=2e-3)
+    other = solve(SoftMargin(lam), problem, gap=1e-7, master="ascent")
+    assert other.lower <= bounds.upper(blocks.theta)
+    assert blocks.known - blocks.gap <= other.upper
+
+
+def test_liblinear_has_the_same_optimum():
+    pytest.importorskip("sklearn")
+    problem, form = labels(50, seed=9), SoftMargin(0.02)
+    found = solve(form, problem, gap=1e-7, master="dual-block")
+    theirs = Bounds(form, problem).upper(fit(problem, form, 1000, 0))
+    assert found.lower <= theirs <= found.upper * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("X", [np.zeros((4, 3)), np.ones((4, 3)), np.array([[1e-170, 0, 0]] * 4)], ids=str)
+def test_samples_without_a_length_and_equal_samples(X):
+    problem = Multiclass(X, [0, 1, 2, 0])
+    found = solve(SoftMargin(0.1), problem, gap=1e-6, master="dual-block")
+    assert found.status == "optimal"
+    if X.max() < 1:
+        assert found.upper == pytest.approx(1.0)
+
+
+def test_a_long_sparse_problem_goes_on_from_where_it_was():
+    X = sparse.random_array((40, 5000), density=0.01, rng=np.random.default_rng(1), format="csr")
+    bounds, blocks = ascent_of(Multiclass(X, np.arange(40) % 3), 1 / 40)
+    for _ in range(5):
+        blocks.advance()
+    samples, witnesses, weights = blocks.duals()
+    other = ascent(bounds)
+    slopes, offsets = bounds.oracle.rows(samples, witnesses)
+    other.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
+    assert isinstance(other, CrammerSinger)
+    assert other.known >= blocks.known * (1 - 1e-9)
+    assert other.known - other.gap == pytest.approx(blocks.known - blocks.gap)
+
+
+def test_other_formulations_keep_their_ascent():
+    problem = labels(cost=True)
+    for form in (SoftMargin(0.02, rescaling="slack"), FixedCostLearning(lam2=0.1, K=5.0)):
+        bounds = Bounds(form, problem)
+        assert not fits(bounds.oracle.listing())
+        assert type(ascent(bounds)) is LabelBlocks
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-9, 1.0])
+def test_sums_of_many_squares_are_enclosed(width):
+    rng = np.random.default_rng(2)
+    lo = rng.normal(size=1500) * 10.0 ** rng.integers(-160, 6, 1500)
+    hi = lo + width * rng.random(1500)
+    found = (Interval(lo, hi) if width else Interval(lo)).squared()
+    exact = (Interval(lo, hi) if width else Interval(lo)) * Interval(lo, hi if width else lo)
+    inside = sum(x * x for x in map(int, (lo * 2.0**60).round()))
+    assert float(found.lo) * (1 - 1e-12) <= inside / 2**120 <= float(found.hi) * (1 + 1e-12)
+    assert float(found.hi) <= float(exact.sum().hi) * (1 + 1e-12) + 1e-300

@@ -1,0 +1,63 @@
+"""Samples as pictures, for problems whose inputs are pixels, on a terminal and in a page.
+
+Such a problem says `pixels` = [rows, columns]. A sample that is one row of inputs, as a digit, or a row a place, as the
+letters of a word, shows the first rows · columns inputs of each row as a picture. A sample whose places are themselves
+the pixels, as the nodes of a grid, shows the first input of each. Shades run from 0 to 1 over a sample's pictures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHADES, HALVES = " ░▒▓█", " ▀▄█"
+SMALL = 12  # rows of a picture, up to which a pixel takes two characters; from there on a character takes two pixels
+WIDE = 110  # characters of a line of pictures
+
+
+def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
+    """The sample's pictures (rows, columns), shades from 0 to 1; none where the problem has no pixels."""
+    told, entries = getattr(problem, "pixels", None), inputs(problem, sample)  # some classes of problems have them
+    if not told or entries is None:
+        return []
+    rows, columns = told
+    size = rows * columns
+    if entries.shape[0] == size > 1:
+        found = [entries[:, 0]]
+    elif entries.shape[1] >= size:
+        found = list(entries[:, :size])
+    else:
+        return []
+    low, high = min(each.min() for each in found), max(each.max() for each in found)
+    return [((each - low) / (high - low or 1.0)).reshape(rows, columns) for each in found]
+
+
+def inputs(problem: Any, sample: int) -> NDArray[np.float64] | None:
+    """The sample's inputs, a row a place."""
+    for name in ("letters", "nodes"):
+        if hasattr(problem, name):
+            return getattr(problem, name)[slice(*problem.offsets[sample : sample + 2])].toarray()
+    return problem.X[[sample]].toarray() if hasattr(problem, "X") else None
+
+
+def lines(found: list[NDArray[np.float64]]) -> list[str]:
+    """Pictures side by side as text; those beyond WIDE characters are left out, and '…' says so."""
+    if not found:
+        return []
+    blocks = [shaded(each) if len(each) <= SMALL else halved(each) for each in found]
+    fits = max(1, WIDE // (len(blocks[0][0]) + 1))
+    shown = [" ".join(row).rstrip() for row in zip(*blocks[:fits], strict=True)]
+    return [*shown, *["…"] * (fits < len(blocks))]
+
+
+def shaded(picture: NDArray[np.float64]) -> list[str]:
+    return ["".join(2 * SHADES[round(4 * each)] for each in row) for row in picture]
+
+
+def halved(picture: NDArray[np.float64]) -> list[str]:
+    """Two rows a line, black from ½ on."""
+    black = np.concatenate([picture, np.zeros((len(picture) % 2, picture.shape[1]))]) >= 0.5
+    codes = black[::2] + 2 * black[1::2]
+    return ["".join(HALVES[each] for each in row) for row in codes.tolist()]

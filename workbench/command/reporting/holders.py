@@ -1,0 +1,58 @@
+"""The part of a page on what holds an optimum: samples by falling pull, pictures of them, their cuts and weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.command.drawn import pictures
+from workbench.command.records import Run
+from workbench.command.reporting.page import Part, Picture
+from workbench.errors import MissingCapability, shortened
+
+MOST, CUTS, SHOWN = 6, 5, 200  # samples, cuts of each, and characters of an output
+GAP = 2  # pixels between two pictures
+
+
+def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
+    """The samples with the greatest pull, where the proof has dual weights."""
+    from workbench.proofs.certificate import load
+    from workbench.proofs.support import explain
+
+    if run.certificate is None or run.kind == "prove" or not proof.get("proven"):
+        return []
+    held, _ = load(run.certificate)
+    try:
+        found = explain(held, MOST)
+    except MissingCapability:  # a search tree, or slopes of pairs: a proof without weights of cuts
+        return []
+    text = f"{found.support} of {found.n_samples} samples hold the optimum by {found.cuts} cuts. "
+    parts: list[Part | None] = [Part("text", text=text + "Those that pull the most at the weights:")]
+    for each in found.samples:
+        title = f"Sample {each.sample}: {shortened(each.truth, SHOWN)}"
+        cuts = [
+            f"against {shortened(cut.output, SHOWN)}: {100 * cut.share:.3g} % of its weight, loss {cut.loss:g}"
+            for cut in each.cuts[:CUTS]
+        ]
+        if len(each.cuts) > CUTS:
+            cuts.append(f"and {len(each.cuts) - CUTS} more, of less weight")
+        if each.left is not None:
+            least, greatest = each.left.change
+            cuts.append(f"without it, the optimum changes by {least:+.3e} to {greatest:+.3e}")
+        parts += [Part("heading", text=title), picture(pictures(held.problem, each.sample), title)]
+        parts.append(Part("list", items_=cuts))
+    return parts
+
+
+def picture(found: list[Any], title: str) -> Part | None:
+    """The pictures of a sample side by side; the squares that are not white."""
+    if not found:
+        return None
+    rows, columns = found[0].shape
+    squares = [
+        (number * (columns + GAP) + x, y, round(float(shade), 2))
+        for number, each in enumerate(found)
+        for y, row in enumerate(each)
+        for x, shade in enumerate(row)
+        if shade > 0.02
+    ]
+    return Part("picture", title=title, picture=Picture(len(found) * (columns + GAP) - GAP, rows, squares))

@@ -1,0 +1,76 @@
+"""The tables in the record of a run, as CSV and as pandas' DataFrames: histories, learners, points, backends.
+
+history    of `solve`: one row a round
+learners   of `crosscheck`: one row a learner, what is a list or an object left out
+checkpoints of `crosscheck`: learner, passes, excess over the proven lower bound
+points     of `path`: one row a λ
+rows       of `solve --backend all`: one row a backend
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.command.records import Run, run_at
+from workbench.errors import MissingCapability
+
+LISTED = ("history", "learners", "points", "rows")
+Rows = list[dict[str, Any]]
+
+
+def rows_of(record: Mapping[str, Any]) -> dict[str, Rows]:
+    """Each table of a record, as a list of rows; tables without a row are left out."""
+    found = {key: [flat(row) for row in record.get(key) or [] if isinstance(row, dict)] for key in LISTED}
+    found["checkpoints"] = [
+        {"learner": row["name"], "passes": at, "excess": excess}
+        for row in record.get("learners") or []
+        for at, excess in row["history"]
+    ]
+    return {key: rows for key, rows in found.items() if rows}
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a row that are numbers or words."""
+    return {key: value for key, value in row.items() if not isinstance(value, list | dict)}
+
+
+def tables(run: str | Path) -> dict[str, Any]:
+    """The tables of a run (a folder or a record) as pandas' DataFrames, by their names; see the module's docstring.
+
+    Raises
+    ------
+    MissingCapability : pandas is not installed
+    BadInput : there is no run
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise MissingCapability("Tables need pandas; pip install pandas, or take the CSV of figures --run.") from None
+    return {name: pandas.DataFrame(rows) for name, rows in rows_of(run_at(run).record).items()}
+
+
+def write_tables(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """FOLDER/TITLE-TABLE.csv for every table of these runs; a number in front of titles that occur twice."""
+    from workbench.proofs.certificate import write_whole
+
+    folder.mkdir(parents=True, exist_ok=True)
+    titles, paths = [Path(run.title).stem.replace(" ", "-") for run in runs], list[Path]()
+    for number, (run, title) in enumerate(zip(runs, titles, strict=True), 1):
+        stem = f"{number}-{title}" if titles.count(title) > 1 else title
+        for name, rows in rows_of(run.record).items():
+            paths.append(folder / f"{stem}-{name}.csv")
+            write_whole(paths[-1], written(rows).encode())
+    return paths
+
+
+def written(rows: Rows) -> str:
+    """Rows as CSV text, a column for each key of any row."""
+    text, columns = io.StringIO(), list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
