@@ -386,3 +386,36 @@ def test_a_backend_under_a_time_limit_runs_elsewhere():
     with lying(ENDS["crashes"], None), pytest.raises(wb.errors.BackendFailed, match="ended with SIGSEGV"):
         wb.solve(wb.SoftMargin(lam=0.05), clouds(15), gap=1e-3, backend="LIAR", time_limit=20.0)
     assert "LIAR" not in BACKENDS
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda first: first["options"].update(newer=1),
+        lambda first: first["options"].pop("groups"),
+        lambda first: first["formulation"]["settings"].update(newer=1),
+    ],
+)
+def test_a_journal_of_another_version_is_one_sentence(change, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hostile.journal(hostile.resealed(change))()
+    said, _ = entries.tried(["resume", "run"])
+    assert said == []
+
+
+# ── the surroundings of the command ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("closed", "encoding"),
+    [("<&-", "utf-8"), (">&-", "utf-8"), ("2>&-", "utf-8"), ("<&- >&- 2>&-", "utf-8"), ("", "latin-1")],
+)
+def test_streams_that_are_closed_or_cannot_show_a_character(closed, encoding, tmp_path):
+    """The list holds characters beyond Latin-1; a bad word is refused, and the sentence is lost with its stream."""
+    own = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    run = f"{sys.executable} -c 'from workbench.command.cli import main; main()' "
+    for words, code in (("list", 0), ("list nothing", 2)):
+        done = subprocess.run(["sh", "-c", f"{run}{words} {closed}"], env=own, cwd=tmp_path, capture_output=True)
+        assert (done.returncode, b"bug" in done.stderr) == (code, False), done.stderr
+        assert bool(done.stdout) == (code == 0 and ">&-" not in closed.replace("2>&-", ""))
+    assert list(tmp_path.iterdir()) == []
