@@ -5,6 +5,8 @@ The whole campaign is tests/support/reliability; docs/reliability.md holds its l
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
@@ -21,6 +23,7 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.arithmetic import machine
 from workbench.backends import BACKENDS
+from workbench.command import pictures, tables
 from workbench.command.cli import cli
 from workbench.command.words import verb
 from workbench.errors import BadInput, OutOfMemory, OutOfTime
@@ -419,3 +422,18 @@ def test_streams_that_are_closed_or_cannot_show_a_character(closed, encoding, tm
         assert (done.returncode, b"bug" in done.stderr) == (code, False), done.stderr
         assert bool(done.stdout) == (code == 0 and ">&-" not in closed.replace("2>&-", ""))
     assert list(tmp_path.iterdir()) == []
+
+
+FORMULA = "=cmd|' /C calc'!A0"
+
+
+def test_no_cell_that_we_write_is_a_formula():
+    text = tables.written([{FORMULA: "@SUM(1)", "n": -1.5}, {"n": 2, "more": "-3+4"}])
+    assert list(csv.reader(io.StringIO(text))) == [
+        [f"'{FORMULA}", "n", "more"],
+        ["'@SUM(1)", "-1.5", ""],
+        ["", "2", "'-3+4"],
+    ]
+    assert pictures.table({"label": np.array([FORMULA, "y"]), "x": np.array([-1.0, 2.0])}) == (
+        f"label,x\n'{FORMULA},-1.0\ny,2.0\n"
+    )
