@@ -32,7 +32,7 @@ from workbench.solving import recording
 from workbench.solving.masters.master import GramMaster
 from workbench.system import memory
 from workbench.system.alarm import Late, TimeIsUp, alarm, time_limit
-from workbench.system.journal import CHECKPOINT, LINES, Journal
+from workbench.system.journal import CHECKPOINT, LINES, PROGRAMS, Journal
 from workbench.system.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ if str(SUPPORT) not in sys.path:
 from reliability import entries, hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
-from reliability.runs import CROSSCHECK, clouds, scaled  # noqa: E402
+from reliability.runs import CROSSCHECK, clouds, motifs, scaled  # noqa: E402
 
 # ── the campaigns ─────────────────────────────────────────────────────────────────────────────────
 
@@ -167,6 +167,56 @@ def test_a_loop_goes_on_from_its_checkpoint(loop, tmp_path, monkeypatch):
         done = len(kept[-1]["history"])
         assert [entry["round"] for entry in found.history[:done]] == [entry["round"] for entry in kept[-1]["history"]]
         assert found.history[: done - 1] == kept[-1]["history"][: done - 1]
+
+
+def test_a_program_inside_a_round_goes_on_after_a_kill(tmp_path, monkeypatch):
+    """Cut off in the first program of an alternation: its rounds are kept, and are not run again."""
+    form, write, inside = wb.LatentSSVM(C=10.0), Journal.write, []
+    straight = wb.solve(form, motifs(), gap=1e-11)
+
+    def cut_off(self, record):
+        write(self, record)
+        if self.settings["command"] == PROGRAMS and record["kind"] == "round":
+            inside.append(record["round"])
+            if len(inside) == 4:
+                raise Enough
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "write", cut_off)
+        with pytest.raises(Enough):
+            wb.solve(form, motifs(), gap=1e-11, journal=tmp_path)
+        with Journal.resume(tmp_path) as journal:
+            assert journal.entries == []
+            found = wb.solve(form, motifs(), gap=1e-11, journal=journal)
+    assert inside[:5] == [1, 2, 3, 4, 5]
+    assert found.upper == pytest.approx(straight.upper, rel=1e-10)
+    assert not (tmp_path / "journal" / PROGRAMS).exists()
+
+
+def test_a_program_of_another_round_is_begun_anew(tmp_path):
+    with Journal.create(tmp_path, {"command": "test"}) as journal:
+        with journal.inner(0) as inner:
+            inner.append("round", {"n": 1})
+        with journal.inner(0) as inner:
+            assert [entry.numbers for entry in inner.entries] == [{"n": 1}]
+        journal.append("round", {"n": 1})
+        with journal.inner(0) as inner:
+            assert inner.entries == []
+        journal.drop_inner()
+        (tmp_path / "elsewhere").mkdir()
+        os.symlink(tmp_path / "elsewhere", tmp_path / "journal" / PROGRAMS)
+        with pytest.raises(BadInput, match="is a link, and a run writes only into its own folder"):
+            journal.inner(0)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_journal_that_is_a_link_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    os.symlink(tmp_path / "elsewhere", tmp_path / "run" / "journal")
+    with pytest.raises(BadInput, match="is a link, and a run writes only into its own folder"):
+        Journal.create(tmp_path / "run", {})
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_damaged_checkpoint_is_one_sentence(tmp_path):
