@@ -21,8 +21,7 @@ from workbench.data.loading import load_problem
 from workbench.errors import BadInput, CutbenchError, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
 from workbench.system import memory
-from workbench.system.alarm import TimeIsUp, out_of_time
-from workbench.system.alarm import time_limit as ended_after
+from workbench.system.alarm import TimeIsUp, alarm
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
@@ -53,11 +52,14 @@ def timed(function: Callable[..., int]) -> Callable[..., int]:
         given = positive("time-limit", time_limit)
         options |= {"time_limit": given} if own else {}
         seconds = SPARE[0] * given + SPARE[1] if own and given else given
+        if seconds is None:
+            return function(*words, **options)
+        limit = alarm(seconds, TimeIsUp)
         try:
-            with ended_after(seconds):
+            with limit:
                 return function(*words, **options)
         except (Exception, TimeIsUp) as error:
-            if isinstance(error, CutbenchError) or not out_of_time(error):
+            if isinstance(error, CutbenchError) or not limit.rang:
                 raise
             raise OutOfTime(f"The time limit of {given:g} s came before the answer; raise --time-limit.") from None
 
