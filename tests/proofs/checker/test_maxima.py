@@ -301,8 +301,8 @@ def test_annotations_that_are_no_matchings():
     assert many.least_loss(np.arange(2)) == 1
     assert many.least_loss(np.arange(1)) == 9
     starred = read([[1, 0, 0], [1, 0, 2]], data=[10.0, 10.0], indices=[0, 0], indptr=[0] * 5 + [1, 1] + [2] * 4)
-    for w, highest in ((1, 0), (-1, 2 + 1 + 20)):  # of w = −1: two links too many, both true ones missed
-        assert starred.margin(Whole(objects([w])), np.array([1])).fractions() == [highest], w
+    for w, most in ((1, 0), (-1, 2 + 1 + 20)):  # of w = −1: two links too many, both true ones missed
+        assert starred.margin(Whole(objects([w])), np.array([1])).fractions() == [most], w
 
 
 # ── what data are refused, in which words ─────────────────────────────────────────────────────────
@@ -703,9 +703,9 @@ def test_where_nothing_is_linked_nothing_follows():
 def test_the_rivals_of_detections_that_nothing_links():
     base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1]}
     base |= {"data": [1.0] * 6, "indices": [0] * 6, "indptr": np.arange(7)}
-    for truth, highest in (([[-1, -1]], (-3, 6)), ([[0, -1]], (3, 3)), ([[0, 1]], (6, -3))):
+    for truth, bests in (([[-1, -1]], (-3, 6)), ([[0, -1]], (3, 3)), ([[0, 1]], (6, -3))):
         found, one = structure("flow", truth=truth, **base), np.array([0])
-        for sign, best in zip((1, -1), highest, strict=True):
+        for sign, best in zip((1, -1), bests, strict=True):
             assert found.rival(Whole(objects([sign])), one).fractions() == [best], (truth, sign)
 
 
