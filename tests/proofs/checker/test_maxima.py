@@ -208,7 +208,7 @@ def test_chains_are_labelled_as_by_listing_all():
                 own = [s for s, total in zip(scores, totals, strict=True) if total == e]
                 assert value == max(own) if own else value < floor // 2
     none, one = np.zeros((2, 2), object), np.array([[0, 50], [0, 0]], object)
-    assert max(floor_of(one, none), floor_of(none, one), floor_of(none, -one)) < -100
+    assert max(floor_of(one, none), floor_of(none, one), floor_of(none, -one), floor_of(-one, none)) < -100
     alone = np.array([[5, 7]], object)
     assert highest_other(alone, np.zeros((1, 2, 2), object), np.array([1]), -100) == 5
 
