@@ -137,7 +137,10 @@ def test_rows_of_any_length_are_added_up_exactly():
     rows = whole.Rows(np.full(long + 1, ones), np.arange(long + 1) % long, np.array([0, 1, long + 1]), long)
     weight, value = (1 << 29) - 1, (1 << 24) - 1
     W = np.full((1, long), weight, object)
-    assert rows.scores(np.arange(2), W).ravel().tolist() == [value * weight, value * weight * long]
+    expected = [value * weight, value * weight * long]
+    assert rows.scores(np.arange(2), W).ravel().tolist() == expected
+    number = np.minimum(np.arange(long + 1), 1)
+    assert rows.summed(np.arange(long + 1), W[0, :2], number, number).tolist() == expected
 
 
 def test_how_much_work_is_too_much():
