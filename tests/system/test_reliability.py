@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -43,7 +44,7 @@ if str(SUPPORT) not in sys.path:
 from reliability import entries, hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
-from reliability.runs import CROSSCHECK, clouds, motifs, scaled  # noqa: E402
+from reliability.runs import BENCH, CROSSCHECK, clouds, motifs, scaled  # noqa: E402
 
 # ── the campaigns ─────────────────────────────────────────────────────────────────────────────────
 
@@ -122,6 +123,39 @@ def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time(kept)
 
     with pytest.raises(OutOfTime, match=r"The time limit of 0.05 s came"):
         command.main(["--time-limit", "0.05"], standalone_mode=False)
+
+
+def test_an_error_of_work_that_was_interrupted_is_the_interruption():
+    """pybind11 takes a KeyboardInterrupt for arguments that do not fit, and raises a TypeError."""
+
+    @verb("A verb.")
+    def command() -> int:
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        raise TypeError("incompatible function arguments")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(click.Abort):
+        command.main([], standalone_mode=False)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_full_disk_is_no_failure_of_a_benchmark(tmp_path, monkeypatch):
+    """The numbers are printed, and the sentence is that of the journal."""
+    monkeypatch.chdir(tmp_path)
+    append = Journal.append
+
+    def full(self, kind, numbers, **arrays):
+        if kind == "row":
+            raise BadInput("Cannot keep the journal.")
+        return append(self, kind, numbers, **arrays)
+
+    monkeypatch.setattr(Journal, "append", full)
+    done = CliRunner().invoke(cli, [*BENCH, "--out", "run"])
+    assert done.exit_code == 2
+    assert "Cannot keep" not in done.stdout
+    assert done.stderr == "cutbench: Cannot keep the journal.\n"
 
 
 # ── checkpoints ───────────────────────────────────────────────────────────────────────────────────
@@ -357,6 +391,20 @@ def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
         process.ask({"seconds": 0.4}, {})
     assert not process.alive
     assert capfd.readouterr().err == ""
+
+
+def test_a_forked_process_leaves_the_workers_of_its_parent_alone():
+    """Both wrote into one pipe, and each read the other's answers, or waited for ever."""
+    with Process(slowly) as process:
+        process.ask({"seconds": 0.0}, {})
+        child = os.fork()
+        if child == 0:
+            here = process.alive
+            process.end()
+            os._exit(here)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert process.alive
+        process.ask({"seconds": 0.0}, {})
 
 
 def test_an_alarm_leaves_the_timers_of_others():

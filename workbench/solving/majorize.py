@@ -141,7 +141,8 @@ class Alternating:
             limited = self.rounds or not self.resumed  # a session that resumes makes a round
             left = {"time_limit": max(self.clock.left, 1e-3)} if limited and np.isfinite(self.clock.deadline) else {}
             with self.recorded(convex, len(answers)) as record:
-                answers.append(self.solve(convex, problem, journal=record, **left))
+                kept = {} if record is None else {"journal": record}
+                answers.append(self.solve(convex, problem, **kept, **left))
             if answers[-1].status == "limit" and self.rounds and self.clock.left <= 0:
                 raise Deadline
             return answers[-1]

@@ -58,6 +58,29 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
             raise_due()
 
 
+class interruption:  # noqa: N801  (used as `alarm` is)
+    """Whether Ctrl-C, or a signal that counts as such, came inside the block: native code may turn `KeyboardInterrupt`
+    into an error of its own.
+    """
+
+    def __enter__(self) -> interruption:
+        self.came, self.numbers = False, list[int]()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is signal.default_int_handler:
+                    self.numbers.append(number)
+                    signal.signal(number, self.heard)
+        return self
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, *error: object) -> None:
+        for number in self.numbers:
+            signal.signal(number, signal.default_int_handler)
+
+
 class Outside:
     """What the process did with the signal and with the errors of destructors before the first alarm was set."""
 
