@@ -520,6 +520,17 @@ def motif(**arrays):
     return structure("motif", **(base | arrays))
 
 
+def test_every_view_of_a_true_label_is_an_output_where_it_is_hidden():
+    base = next(case for case in certificates() if case.name == "soft-margin of views").arrays
+    views = np.diff(base["data_offsets"])
+    at = int(np.flatnonzero(views > 1)[0])
+    states = base["data_states"].copy()
+    outputs = np.array([[base["data_labels"][at], view] for view in range(views[at])])
+    for state, allowed in ((0, 1), (1, 1), (-1, views[at])):
+        states[at] = state
+        assert structure("views", states=states).is_output(np.full(len(outputs), at), outputs).sum() == allowed, state
+
+
 def test_views_that_are_refused():
     """Samples of one, two and three views; labels 0, 1, 2."""
 
