@@ -71,7 +71,7 @@ def test_a_file_without_labels_is_known_by_its_width(file):
 @pytest.mark.parametrize("first", [0, 1])
 def test_svmlight_counts_from_zero_or_one(file, first):
     text = f"# a comment\n+1 {first}:0.5 {first + 2}:-2 # more\n\n-1 qid:3 {first + 1}:1e-1\n"
-    X, y, columns, _ = read(file("data.svm", text))
+    X, y, columns, *_ = read(file("data.svm", text))
     assert columns == first
     np.testing.assert_array_equal(dense(X), [[0.5, 0, -2], [0, 0.1, 0]])
     np.testing.assert_array_equal(y, [1, -1])

@@ -13,7 +13,7 @@ from workbench.registries import is_path, load_user_file, registry
 def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
     """The function that builds a problem: that of a registered name, or of a user's .py or data file.
 
-    A Python file runs with the user's rights, and exports NAMES with one entry, or one function or class called
+    A Python file runs with the user's rights, and exports NAMES with one entry, or a function, class or object called
     `problem`.
     """
     if isinstance(name_or_path, str) and not is_path(name_or_path):
@@ -26,4 +26,14 @@ def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
     found = load_user_file(path, "problem", "problem")
     if len(found) > 1:
         raise BadInput(f"{path} registers {len(found)} problems ({', '.join(sorted(found))}); leave one in NAMES.")
-    return next(iter(found.values()))
+    (problem,) = found.values()
+    return problem if callable(problem) else as_function(problem)
+
+
+def as_function(problem: Any) -> Callable[[], Any]:
+    """The function without settings that returns what a user's file calls `problem`, if that is an object."""
+
+    def built() -> Any:
+        return problem
+
+    return built

@@ -17,7 +17,7 @@ CSV's header. A file to predict is read with the same first index; columns with 
 Vowpal Wabbit's text names its features: each (namespace, name) is a column, in order of first appearance, and the last
 column is the constant 1, as in VW. Labels that are all −1 or 1, or numbers not all whole, are targets of linear
 scores (`Linear`); other labels are classes (`Multiclass`). Importances are sample weights. Weights from such a file
-do not keep the names, so `predict` does not read this format.
+keep the names, `namespace^name`; in a file to predict other names count 0, as in VW.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
 }
 LABELLED = (".csv", ".npz")  # formats in which the user can choose the labels
 NAMED = ".vw"
+CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
 
@@ -82,8 +83,8 @@ def table_problem(path: Path, label: str | None, class_weight: str | None = None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
-    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}."
-    found.reading = said + warning(found)
+    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}"
+    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found)
     return found
 
 
@@ -156,18 +157,45 @@ def named_problem(path: Path) -> Multiclass | Linear:
     examples = vowpal.read(path)
     for at, example in enumerate(examples, 1):
         vowpal.taught(example, f"Example {at} of {path}")
-    rows: list[dict[Hashable, float]] = [
-        {(space, name): value for space, features in each.namespaces.items() for name, value in features.items()}
-        for each in examples
-    ]
-    X = sparse.csr_array(sparse.hstack([vowpal.columns(rows)[0], np.ones((len(rows), 1))]))
+    values_by_name, found = vowpal.columns(features_of(examples))
+    X = sparse.csr_array(sparse.hstack([values_by_name, np.ones((len(examples), 1))]))
+    names = [*map(str, found or ["unused"]), CONSTANT]
     labels, importance = [each.label or "" for each in examples], [each.importance for each in examples]
     values = [value for value in map(as_number, labels) if value is not None]
     y = tidied(np.array(labels))
-    checked_names(path, Table(X, y))
+    checked_names(path, Table(X, y, names))
     try:
         if len(values) == len(labels) and (set(values) <= {-1, 1} or any(value % 1 for value in values)):
-            return Linear(X, values, importance)
-        return Multiclass(X, y, weights=importance)
+            problem = Linear(X, values, importance)
+        else:
+            problem = Multiclass(X, y, weights=importance)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+    problem.columns = names
+    return problem
+
+
+def features_of(examples: list[vowpal.Example]) -> list[dict[Hashable, float]]:
+    """{namespace^name: value} of each example; a name without a namespace stands alone."""
+    return [
+        {
+            f"{space}^{name}" if space.strip() else name: value
+            for space, row in each.namespaces.items()
+            for name, value in row.items()
+        }
+        for each in examples
+    ]
+
+
+def named_rows(path: Path, names: list[str]) -> Table:
+    """X (n, p) with the columns `names`, and the labels if every example has one."""
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}; check its path.")
+    examples, at = vowpal.read(path), {name: j for j, name in enumerate(names)}
+    X = sparse.lil_array((len(examples), len(names)))
+    for i, row in enumerate(features_of(examples)):
+        for name, value in (row | {CONSTANT: 1.0}).items():
+            if name in at:
+                X[i, at[str(name)]] = value
+    labels = [each.label for each in examples if each.label is not None]
+    return Table(X.tocsr(), tidied(np.array(labels)) if len(labels) == len(examples) else None, names)

@@ -12,10 +12,12 @@ as hung.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -32,7 +34,7 @@ from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVE
 from workbench.proofs.certificate import Certificate
 from workbench.solving.abroad import rebuilt
 from workbench.solving.stochastic import run
-from workbench.system.processes import OutOfTime, Raised
+from workbench.system.processes import OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
 GRACE = 1.0  # seconds
@@ -179,14 +181,14 @@ class Stand:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
         except (MemoryError, OutOfMemory) as lacking:
             if not self.learner.ours:
-                return ended(lacking, self.reference), time.perf_counter() - began
+                return ended(lacking, self.learner, self.reference), time.perf_counter() - began
             told = f"The memory does not suffice for {self.learner.name} ({lacking}); take fewer samples or features."
             return Verdict(NOT_COMPARABLE, np.nan, told, rule="memory"), time.perf_counter() - began
         except OutOfTime:
             sentence = f"The learner did not return within {self.limit:.3g} s."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
         except (Exception, SystemExit) as error:
-            return ended(error, self.reference), time.perf_counter() - began
+            return ended(error, self.learner, self.reference), time.perf_counter() - began
 
     def audited(self, verdict: Verdict, tolerance: float, within: float = np.inf) -> tuple[Verdict, list[Finding]]:
         """The verdict after the audits of single steps, and of `start`, and the findings that contradict.
@@ -208,7 +210,7 @@ class Stand:
                 return verdict, []
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
-            return ended(error, self.reference), []
+            return ended(error, self.learner, self.reference), []
         evidence = verdict.evidence | {each.name: each.worst for each in findings}
         against = [each for each in findings if each.sentence]
         if not against:
@@ -258,11 +260,24 @@ def ours(error: BaseException, learner: Learner) -> bool:
     )
 
 
-def ended(error: BaseException, reference: Reference) -> Verdict:
+def ended(error: BaseException, learner: Learner, reference: Reference) -> Verdict:
     """The verdict on a learner that raised, or whose answer was none."""
     if isinstance(error, BadAnswer):
         return Verdict(FAILED, np.inf, str(error), rule="weights")
-    return crosscheck(exception_of(error), reference)
+    told = exception_of(error)
+    if where := line_in(learner, error):
+        told.add_note(where)
+    return crosscheck(told, reference)
+
+
+def line_in(learner: Learner, error: BaseException) -> str:
+    """`mine.py line 7`, the innermost line of the learner's own file in which the error was raised; "" if none was."""
+    file = learner.file
+    if not (file or learner.ours):
+        file = learner.fit.__code__.co_filename if inspect.isfunction(learner.fit) else ""
+    lines = error.lines if isinstance(error, Raised) else lines_of(error)
+    own = [line for name, line in lines if file and name == file]
+    return f"{Path(file).name} line {own[-1]}" if own else ""
 
 
 def exception_of(error: BaseException) -> Exception:

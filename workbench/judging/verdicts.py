@@ -100,7 +100,9 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, reference)
     if isinstance(learned, Exception):
-        told = " ".join(f"{type(learned).__name__}: {learned}".split())
+        notes = getattr(learned, "__notes__", [])  # a user's own, and where it was raised (judging/stand.py)
+        said = [f"{type(learned).__name__}: {learned}", *notes]
+        told = " ".join(", ".join(said).split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
     reports = history(learned)

@@ -80,6 +80,7 @@ class Linear:
     width = 1
     least_loss = 1.0
     free_outputs = False
+    columns: list[str] | None = None  # how the file it was read from names its inputs (data/readers.py)
 
     def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
         self.X = checked_inputs(X)
@@ -124,6 +125,11 @@ class Linear:
         if X.shape[1] != self.n_features:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}.")
         return np.where(X @ checked_learned(w, self.n_features) >= 0, 1, -1)
+
+    def weight_names(self) -> list[str]:
+        """The names of the inputs, where the file had any."""
+        known = self.columns is not None and len(self.columns) == self.n_features
+        return self.columns if known and self.columns else [f"w[{j}]" for j in range(self.n_features)]
 
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {2 * output[0] - 1}"

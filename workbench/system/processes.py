@@ -19,7 +19,8 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
@@ -27,6 +28,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+Line = tuple[str, int]  # a file and a line in it
 Message = tuple[dict[str, Any], dict[str, NDArray]]
 Work = Callable[[dict[str, Any], dict[str, NDArray]], Message]
 
@@ -42,11 +44,14 @@ class Died(RuntimeError):
 
 
 class Raised(RuntimeError):
-    """The work raised; the process lives. `kind` is the name of the exception, `text` what it says."""
+    """The work raised; the process lives. `kind` is the name of the exception, `text` what it says.
 
-    def __init__(self, kind: str, text: str):
+    lines : (file, line) of the calls in which it was raised, the innermost last
+    """
+
+    def __init__(self, kind: str, text: str, lines: Sequence[Line] = ()):
         super().__init__(f"{kind}: {text}")
-        self.kind, self.text = kind, text
+        self.kind, self.text, self.lines = kind, text, lines
 
 
 class Process:
@@ -87,7 +92,7 @@ class Process:
             how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             raise Died(f"its process ended with {how}")
         if "raised" in reply[0]:
-            raise Raised(reply[0]["raised"], reply[0]["text"])
+            raise Raised(reply[0]["raised"], reply[0]["text"], reply[0]["lines"])
         return reply
 
     @property
@@ -130,12 +135,17 @@ def serve() -> None:
         try:
             reply: Message = vars(import_module(module))[name](numbers, arrays)
         except BaseException as error:
-            reply = {"raised": type(error).__name__, "text": str(error)}, {}
+            reply = {"raised": type(error).__name__, "text": str(error), "lines": lines_of(error)}, {}
         signal.setitimer(signal.ITIMER_REAL, 0)
         try:
             sent(answers, *reply)
         except BrokenPipeError:  # whoever asked has left, and nobody is to be told
             os._exit(0)
+
+
+def lines_of(error: BaseException) -> list[Line]:
+    """(file, line) of the calls in which it was raised, the innermost last."""
+    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
 
 
 def sent(pipe: IO[bytes], numbers: dict[str, Any], arrays: dict[str, NDArray]) -> None:

@@ -40,6 +40,7 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
     from workbench.data.sequences import holds_sequences
     from workbench.outputs.chain import Chain
     from workbench.outputs.dyads import DyadicPairs
+    from workbench.outputs.linear import Linear
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
 
@@ -50,6 +51,9 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
         none_given(settings, data)
         return of_texts(certificate, data, as_json)
+    if isinstance(certificate.problem, Multiclass | Linear) and is_path(data) and Path(data).suffix == ".vw":
+        none_given(settings, data)
+        return of_named(certificate, data, as_json)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
         none_given(settings, data)
         return of_table(certificate, data, as_json)
@@ -110,17 +114,36 @@ def of_texts(certificate: Any, data: str, as_json: bool) -> int:
     return of_rows(certificate, vocabulary.rows(texts), labels, data, as_json)
 
 
+def of_named(certificate: Any, data: str, as_json: bool) -> int:
+    """Predict and print the labels of examples in Vowpal Wabbit's format, whose features are matched by name."""
+    from workbench.data.readers import CONSTANT, named_rows
+    from workbench.outputs.linear import Linear
+
+    names, problem = certificate.problem.columns, certificate.problem
+    if isinstance(problem, Linear) and (abs(problem.targets) != 1).any():
+        raise MissingCapability(
+            f"The weights for {data} were learned on amounts, and signs alone are predicted; label by −1 and 1."
+        )
+    if not (isinstance(names, list) and names[-1:] == [CONSTANT]):
+        raise BadInput(f"{data} names its features, and the weights were not learned from such a file; give a problem.")
+    table = named_rows(Path(data), names)
+    return of_rows(certificate, table.X, table.y, data, as_json)
+
+
 def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool) -> int:
     """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels."""
+    import numpy as np
+
     problem = certificate.problem
     parts = certificate.formulation.blocks(problem).split(certificate.theta)
-    predictions = problem.predict(parts["w"], X, parts.get("b"))
-    error = error_rate(predictions, y, problem.classes)
+    predictions = problem.predict(parts["w"], X, *([parts["b"]] if "b" in parts else []))
+    classes = getattr(problem, "classes", np.array([-1, 1]))  # linear scores predict a sign
+    error = error_rate(predictions, y, classes)
     if as_json:
         terminal.emit({"n_samples": len(predictions), "predictions": predictions, "error": error})
     else:
         click.echo("\n".join(map(str, predictions)))
-        compare(error, len(predictions), y, problem.classes, data)
+        compare(error, len(predictions), y, classes, data)
     return 0
 
 

@@ -3,13 +3,14 @@
 The first line is a header if none of its cells is a number or one of them is called label, target, class or y.
 Labels are the column that the user names (by its name, or by its number from 1 on); else the column called label,
 target, class or y; else the one column of words; else the last column, which must then hold whole numbers. All
-other columns are numbers.
+other columns are numbers, with decimal points throughout or, as in many countries, with commas throughout.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
 from workbench.errors import BadInput, UnknownName
 
 MISSING = ("nan", "na", "n/a", "null", "none", "?", "-")  # what files write for a cell without a value
+COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # 36,42
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)  # 1,234 may be 1234
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -29,6 +32,7 @@ class Sheet(NamedTuple):
     path: Path
     header: list[str] | None
     rows: list[tuple[int, list[str]]]
+    commas: bool = False  # whether decimal commas were read
 
     @property
     def width(self) -> int:
@@ -49,8 +53,17 @@ class Sheet(NamedTuple):
 
     def of_words(self, column: int) -> bool:
         """Whether no cell of the column is a number, and some cell is not empty."""
-        cells = [cells[column] for _, cells in self.rows]
-        return as_number(cells[0]) is None and any(cells) and all(as_number(cell) is None for cell in cells)
+        cells = self.filled(column)
+        return bool(cells) and all(as_number(cell) is None for cell in cells)
+
+    def of_names(self, column: int) -> bool:
+        """Whether the words of a column all differ, as those that number the samples do."""
+        cells = self.filled(column)
+        return len(cells) > 2 and len(set(cells)) == len(cells)
+
+    def filled(self, column: int) -> list[str]:
+        """The cells of a column that have a value."""
+        return [cells[column] for _, cells in self.rows if cells[column].lower() not in ("", *MISSING)]
 
 
 def read(path: Path, asked: Asked) -> Table:
@@ -75,7 +88,8 @@ def read(path: Path, asked: Asked) -> Table:
         if cells[labels].lower() in ("", "nan"):
             raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
-    return Table(X, y, own, sheet.called(labels) + (", the last" if labels == sheet.width - 1 else ""))
+    place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
+    return Table(X, y, own, place, "decimal commas read as points" if sheet.commas else "")
 
 
 # ── lines and cells ───────────────────────────────────────────────────────────────────────────────
@@ -84,7 +98,7 @@ def read(path: Path, asked: Asked) -> Table:
 def sheet_of(path: Path) -> Sheet:
     """The header, if there is one, and every other line that is not blank, all of one width."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = split(path, file.readlines())
+        rows, commas = with_points(split(path, file.readlines()))
     header = rows.pop(0)[1] if rows and is_header(rows[0][1]) else None
     if not rows:
         raise BadInput(f"{path} holds no samples; write one line each.")
@@ -99,7 +113,7 @@ def sheet_of(path: Path) -> Sheet:
     if header and len(set(header)) < len(header):
         twice = next(name for j, name in enumerate(header) if name in header[:j])
         raise BadInput(f"{path}: two columns are called {twice}; rename one.")
-    return Sheet(path, header, rows)
+    return Sheet(path, header, rows, commas)
 
 
 def split(path: Path, lines: list[str]) -> list[tuple[int, list[str]]]:
@@ -128,6 +142,21 @@ def split(path: Path, lines: list[str]) -> list[tuple[int, list[str]]]:
     return found[likely]
 
 
+def with_points(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list[str]]], bool]:
+    """The cells with 36,42 as 36.42, and whether any was so; unchanged where a comma may be no decimal comma.
+
+    It may part thousands if some number of the file has a point, or if exactly three digits follow each comma.
+    """
+    cells = [cell for _, row in rows for cell in row]
+    found = [cell for cell in cells if COMMA.fullmatch(cell)]
+    points = any("." in cell and as_number(cell) is not None for cell in cells)
+    if points or all(THOUSANDS.fullmatch(cell) for cell in found):
+        return rows, False
+    return [
+        (line, [cell.replace(",", ".") if COMMA.fullmatch(cell) else cell for cell in row]) for line, row in rows
+    ], True
+
+
 def is_header(cells: list[str]) -> bool:
     """Whether no cell is a number, or one is the name of a label."""
     return all(as_number(cell) is None for cell in cells) or any(cell.lower() in LABEL_NAMES for cell in cells)
@@ -143,16 +172,26 @@ def finite_cell(sheet: Sheet, asked: Asked, line: int, column: int, cell: str) -
         shown = f"{cell!r}, a missing value" if cell else "empty"
         remedy = "fill it, e.g. with the column's mean (a scikit-learn SimpleImputer), or remove the line or the column"
         raise BadInput(f"{where} is {shown}, and no method here guesses one; {remedy}.")
+    if COMMA.fullmatch(cell) or THOUSANDS.fullmatch(cell):
+        raise BadInput(
+            f"{where} is {cell[:60]!r}, which may be a fraction or thousands; write numbers with points only."
+        )
     if sheet.of_words(column):
         chosen = "" if asked.label is not None else f", or say --set label={name} if these are the labels"
-        raise BadInput(f"{where} is {cell[:60]!r}, and inputs are numbers; {one_hot(sheet, column)}{chosen}.")
+        others = [j for j in range(sheet.width) if sheet.of_words(j) and sheet.word(j) != asked.label]
+        raise BadInput(f"{where} is {cell[:60]!r}, and inputs are numbers; {one_hot(sheet, others)}{chosen}.")
     raise BadInput(f"{where} is {cell[:60]!r}; give a finite number.")
 
 
-def one_hot(sheet: Sheet, column: int) -> str:
-    """How a column of words becomes numbers."""
-    name = repr(sheet.header[column]) if sheet.header else str(column)
-    return f"write one 0/1 column for each word (pandas.get_dummies(table, columns=[{name}], dtype=int))"
+def one_hot(sheet: Sheet, columns: list[int]) -> str:
+    """How columns of words become numbers; those that only name the samples are better dropped."""
+    names = [j for j in columns if sheet.of_names(j)]
+    kinds = [(sheet.header[j] if sheet.header else j) for j in columns if j not in names]
+    drop = f"drop {', '.join(map(sheet.called, names))}, whose words all differ" if names else ""
+    write = (
+        f"write one 0/1 column for each word (pandas.get_dummies(table, columns={kinds}, dtype=int))" if kinds else ""
+    )
+    return ", and ".join(filter(None, (drop, write)))
 
 
 # ── which column is which ─────────────────────────────────────────────────────────────────────────
@@ -169,10 +208,11 @@ def label_column(sheet: Sheet, asked: Asked) -> int | None:
         return None
     words = [j for j in range(sheet.width) if sheet.of_words(j)]
     if len(words) > 1:
+        words.sort(key=sheet.of_names)  # labels come again
         both = " and ".join(sheet.called(j) for j in words[:2])
         raise BadInput(
-            f"{sheet.path}: {both} both hold words, so either may be the labels; choose with --set "
-            f"label={sheet.word(words[0])}, and for the other {one_hot(sheet, words[1])}, or drop the column."
+            f"{sheet.path}: {both} both hold words, so either may be the labels; choose one, or another column, with "
+            f"--set label={sheet.word(words[0])}, and for the rest {one_hot(sheet, words[1:])}, or drop them."
         )
     if words:
         return words[0]

@@ -71,9 +71,21 @@ def index_and_value(path: Path, line: int, entry: str) -> tuple[int, float]:
     index, _, text = entry.partition(":")
     value = as_number(text)
     if not (index.isascii() and index.isdecimal()) or value is None:
-        raise BadInput(f"{path} line {line}: {entry!r} is not index:value; write for example 3:0.25.")
+        raise BadInput(f"{path} line {line}: {entry!r} is not index:value; {remedy(path, entry)}.")
     if len(index) > len(str(LARGEST_INDEX)) or int(index) > LARGEST_INDEX:
         raise BadInput(f"{path} line {line}: index {index} exceeds {LARGEST_INDEX}; number the features from 1 on.")
     if not math.isfinite(value):
         raise BadInput(f"{path} line {line}: feature {index} is {text}; replace or remove it.")
     return int(index), value
+
+
+def remedy(path: Path, entry: str) -> str:
+    """What mends a line whose `entry` is not index:value: another name for the file, if it is in another format."""
+    if path.suffix.lower() == ".txt":
+        with path.open(encoding="utf-8-sig") as file:
+            lines = [line.split() for line in file]
+        if any("|" in word for words in lines for word in words):
+            return f"Vowpal Wabbit's format is read from files named .vw, so rename it {path.stem}.vw"
+        if [] in lines[:-1] and len({len(words) for words in lines if words}) == 1:
+            return f"a word and its label a line is read from files named .conll, so rename it {path.stem}.conll"
+    return "write for example 3:0.25"

@@ -24,12 +24,14 @@ class Table(NamedTuple):
 
     columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None without names
     label : the place of the labels in words, such as `column species`
+    remark : what else the user should know of the reading
     """
 
     X: ArrayLike | sparse.sparray
     y: NDArray | None
     columns: Columns = None
     label: str = ""
+    remark: str = ""
 
 
 class Asked(NamedTuple):

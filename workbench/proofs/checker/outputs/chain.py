@@ -50,7 +50,7 @@ class Chain(Labelled):
         self.truth[np.arange(self.width) < self.lengths[:, None]] = self.labels
 
     def words(self) -> str:
-        found = f"chain: one of {self.k} labels for each of {len(self.labels)} letters in {self.n} sequences"
+        found = f"chain: one of {self.k} labels for each of {len(self.labels)} positions in {self.n} sequences"
         return found if self.path is None else f"{found}, pairs of neighbours scored by {self.path.q} features"
 
     def is_output(self, samples: Array, outputs: Array) -> Array:

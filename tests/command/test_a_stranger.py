@@ -1,0 +1,92 @@
+"""What got in the way of a new user with files of their own: each stumble once, through the command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from workbench.command.cli import cli
+from workbench.data.readers import read
+
+PATIENTS = "id;ward;temp;outcome;pulse\nP1;north;36,42;0;{}\nP2;south;37,5;1;79,3\nP3;north;38,65;2;74,4\n"
+REVIEWS = ["-1 | dull film", "1 | fine film", "-1 | weak plot", "1 | fine plot", "-1 | dull plot", "1 | good film"]
+ROADS = """
+import workbench as wb
+problem = wb.Structured([0, 1, 2], [1, 2, 0], lambda x, y: {f"{x}{y}": 1.0}, lambda t, y: t != y,
+                        candidates=lambda x: [0, 1, 2])
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def done(*words: str, code: int = 0):
+    answer = CliRunner().invoke(cli, list(words))
+    assert answer.exit_code == code, answer.output
+    return answer
+
+
+def test_decimal_commas_are_numbers(here):
+    (here / "p.csv").write_text("temp;outcome;pulse\n36,42;0;-1,5\n37,5;1;79\n,5;2;1,25e1\n")
+    table = read(here / "p.csv", label="outcome")
+    assert table.X.tolist() == [[36.42, -1.5], [37.5, 79.0], [0.5, 12.5]]
+    assert table.y.tolist() == [0, 1, 2]
+    assert table.remark == "decimal commas read as points"
+
+
+@pytest.mark.parametrize("pulse", ["1.5", "1.234,5"])
+def test_a_comma_that_may_part_thousands_is_no_decimal_comma(here, pulse):
+    (here / "p.csv").write_text(
+        PATIENTS.format(pulse).replace("id;ward;", "a;b;").replace("P", "").replace("north", "1")
+    )
+    refusal = done("solve", "p.csv", "soft-margin", "--set", "label=outcome", code=2).stderr
+    assert "p.csv line" in refusal
+
+
+def test_all_columns_of_words_are_told_at_once_and_names_are_to_be_dropped(here):
+    (here / "p.csv").write_text(PATIENTS.format("70,1"))
+    refusal = done("solve", "p.csv", "soft-margin", "--set", "label=outcome", code=2).stderr
+    assert "drop column id, whose words all differ" in refusal
+    assert "columns=['ward']" in refusal
+    (here / "p.csv").write_text(PATIENTS.format("70,1").replace("P2;south", "P2;"))  # an empty cell among words
+    assert "--set label=ward" in done("solve", "p.csv", "soft-margin", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [("a\tDT\nman\tNN\n\nhe\tPP\n", "f.conll"), ("1 |w a b\n-1 |w c\n", "f.vw"), ("1 x\n", "3:0.25")],
+)
+def test_a_text_in_another_format_is_told_its_ending(here, content, name):
+    (here / "f.txt").write_text(content)
+    assert name in done("solve", "f.txt", "soft-margin", code=2).stderr
+
+
+def test_weights_of_named_features_keep_the_names_and_predict_by_them(here):
+    (here / "r.vw").write_text("\n".join(REVIEWS))
+    (here / "new.vw").write_text("| film fine unseen\n| plot dull\n")
+    assert "fine" in done("solve", "r.vw", "soft-margin", "--out", "mine").stdout
+    assert done("predict", "mine", "new.vw").stdout.split() == ["1", "-1"]
+    (here / "c.vw").write_text("\n".join(REVIEWS).replace("-1", "bad").replace("1", "ok").replace("|", "|w"))
+    assert "w^fine" in done("solve", "c.vw", "soft-margin", "--out", "c").stdout
+    (here / "c2.vw").write_text("|w film fine\n|w plot dull\n")
+    assert done("predict", "c", "c2.vw").stdout.split() == ["ok", "bad"]
+    (here / "amounts.vw").write_text("0.5 | a\n2 | b\n")
+    done("solve", "amounts.vw", "soft-margin", "--out", "amounts")
+    assert "learned on amounts" in done("predict", "amounts", "new.vw", code=2).stderr
+
+
+def test_a_problem_that_is_an_object_is_taken_as_one(here):
+    (here / "roads.py").write_text(ROADS)
+    assert json.loads(done("solve", "roads.py", "soft-margin", "--json").stdout)["n_samples"] == 3
+
+
+def test_a_learner_that_crashes_is_told_its_line(here):
+    (here / "r.vw").write_text("\n".join(REVIEWS))
+    (here / "mine.py").write_text("def fit(problem, formulation, budget, rng):\n    return rng.permutation(3)\n")
+    answer = json.loads(done("crosscheck", "r.vw", "soft-margin", "--learners", "mine.py", "--json", code=1).stdout)
+    assert answer["learners"][0]["reason"].endswith("no attribute 'permutation', mine.py line 2")
