@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels site notebooks release-check clean
+.PHONY: run quick test check bench nightly fuzz matrix parsers reliability mutation wheels lock audit site notebooks release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/installed: pyproject.toml
@@ -28,7 +28,7 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz matrix parsers reliability mutation wheels site notebooks bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: fuzz matrix parsers reliability mutation wheels audit site notebooks bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly
@@ -66,6 +66,12 @@ release-check: $(VENV)/nightly  ## what must hold before a release, one line an 
 wheels: $(VENV)/nightly  ## build the wheel, install and use it on every Python of PYTHONS
 	$(BIN)/python tests/nightly/wheels.py $(PYTHONS)
 	$(BIN)/python tests/nightly/dependencies.py
+
+lock: $(VENV)/installed  ## resolve the packages for development anew, into requirements-dev.lock
+	$(BIN)/python tests/nightly/lock.py write
+
+audit: $(VENV)/nightly  ## known vulnerabilities of the locked packages, where the advisories can be reached
+	$(BIN)/python tests/nightly/lock.py audit
 
 clean:
 	rm -rf $(VENV) $(OUT)

@@ -54,8 +54,8 @@ def solved(formulation: Any, problem: Any, gap: float, start: Found | None = Non
     return Found(proof.theta, proof.lower, proof.upper, proof.gap, proof.samples, proof.witnesses, proof.weights)
 
 
-def placed(bounds: Bounds, start: Found) -> tuple[Ints, Ints, Floats, Any, Floats]:
-    """Samples, witnesses and weights of another optimum, feasible here; the cuts' slopes and offsets."""
+def placed(bounds: Bounds, start: Found) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """Samples, witnesses and weights μ of another optimum, feasible here; Σ_k μ_k a_k (p,) and the cuts' offsets."""
     prices = bounds.prices.floats()
     mass = np.bincount(start.samples, start.weights, len(prices))
     kept = (prices[start.samples] > 0) & (start.weights > 0)
@@ -63,4 +63,5 @@ def placed(bounds: Bounds, start: Found) -> tuple[Ints, Ints, Floats, Any, Float
     weights = np.concatenate([start.weights[kept] * prices[samples] / mass[samples], prices[new]])
     witnesses = np.concatenate([start.witnesses[kept], bounds.problem.truth[new]])
     samples = np.concatenate([samples, new])
-    return samples, witnesses, weights, *bounds.oracle.rows(samples, witnesses)
+    slopes, offsets = bounds.oracle.rows(samples, witnesses)
+    return samples, witnesses, weights, slopes.T @ weights, offsets

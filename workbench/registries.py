@@ -285,9 +285,12 @@ def unknown_setting(key: str, known: Sequence[Mapping[str, Setting]], value: str
 
 
 def build(obj: Any, settings: Mapping[str, Any]) -> Any:
-    """`obj(**settings)`, with one sentence for a missing setting and for an exception in a user's file."""
+    """`obj(**settings)`; one sentence for a setting missing or unknown, and for an exception in a user's file."""
     values = {name.replace("-", "_"): value for name, value in settings.items()}
-    for name, parameter in inspect.signature(obj).parameters.items():
+    parameters = inspect.signature(obj).parameters
+    if (unknown := sorted(values.keys() - parameters)) and all(each.kind not in SPREAD for each in parameters.values()):
+        raise BadInput(f"{obj.__name__} has no setting {', '.join(unknown)} in this version; leave out what it lacks.")
+    for name, parameter in parameters.items():
         if parameter.default is REQUIRED and parameter.kind not in SPREAD and name not in values:
             raise BadInput(f"{obj.__name__} needs the setting {name!r}; add --set {name}=VALUE.")
     try:

@@ -42,6 +42,7 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, partial
@@ -330,7 +331,10 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
         if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
             continue
         for other in alternatives(node):
-            change, changed = f"{first_line(node)} → {first_line(other)}", (holder, key, ast.copy_location(other, node))
+            change, changed = (
+                f"{first_line(node)} → {first_line(other)}",
+                (holder, key, ast.copy_location(copy(other), node)),
+            )
             again = partial(built, tree, path, changed, node)
             yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
 

@@ -62,6 +62,7 @@ WHY = {
     "pyright": "types",
     "build": "wheels, by night",
     "atheris": "the fuzzer of parsers, by night",
+    "pip-audit": "known vulnerabilities, by night",
     "twine": "the check of wheels before a release",
     "jsonschema": "tests: certificates and records against their schemas",
     "sphinx": "the documentation as web pages",

@@ -5,6 +5,8 @@ The whole campaign is tests/support/reliability; docs/reliability.md holds its l
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
@@ -14,6 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -21,6 +24,7 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.arithmetic import machine
 from workbench.backends import BACKENDS
+from workbench.command import pictures, tables
 from workbench.command.cli import cli
 from workbench.command.words import verb
 from workbench.errors import BadInput, OutOfMemory, OutOfTime
@@ -29,7 +33,7 @@ from workbench.solving import recording
 from workbench.solving.masters.master import GramMaster
 from workbench.system import memory
 from workbench.system.alarm import Late, TimeIsUp, alarm, time_limit
-from workbench.system.journal import CHECKPOINT, LINES, Journal
+from workbench.system.journal import CHECKPOINT, LINES, PROGRAMS, Journal
 from workbench.system.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +44,7 @@ if str(SUPPORT) not in sys.path:
 from reliability import entries, hostile, slowly  # noqa: E402  found by the line above
 from reliability.backends import PAIRS, judged, lying  # noqa: E402
 from reliability.lies import LIES  # noqa: E402
-from reliability.runs import CROSSCHECK, clouds, scaled  # noqa: E402
+from reliability.runs import BENCH, CROSSCHECK, clouds, motifs, scaled  # noqa: E402
 
 # ── the campaigns ─────────────────────────────────────────────────────────────────────────────────
 
@@ -104,18 +108,54 @@ def test_seeds_beyond_all_bounds_are_one_sentence(words):
     assert said == []
 
 
-def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time():
-    """A compiler that an alarm interrupts fails in its own cleaning up, with an error of another kind."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_error_of_work_that_the_time_limit_cut_short_is_the_end_of_time(kept):
+    """A compiler that an alarm interrupts fails in its own cleaning up; native code forgets what came first."""
 
     @verb("A verb.")
     def command() -> int:
         try:
             time.sleep(5)
-        finally:
-            raise RuntimeError("no compiled object yet")
+        except BaseException as error:
+            failure = RuntimeError("no compiled object yet")
+            failure.__context__ = error if kept else None
+        raise failure
 
     with pytest.raises(OutOfTime, match=r"The time limit of 0.05 s came"):
         command.main(["--time-limit", "0.05"], standalone_mode=False)
+
+
+def test_an_error_of_work_that_was_interrupted_is_the_interruption():
+    """pybind11 takes a KeyboardInterrupt for arguments that do not fit, and raises a TypeError."""
+
+    @verb("A verb.")
+    def command() -> int:
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        raise TypeError("incompatible function arguments")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(click.Abort):
+        command.main([], standalone_mode=False)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_full_disk_is_no_failure_of_a_benchmark(tmp_path, monkeypatch):
+    """The numbers are printed, and the sentence is that of the journal."""
+    monkeypatch.chdir(tmp_path)
+    append = Journal.append
+
+    def full(self, kind, numbers, **arrays):
+        if kind == "row":
+            raise BadInput("Cannot keep the journal.")
+        return append(self, kind, numbers, **arrays)
+
+    monkeypatch.setattr(Journal, "append", full)
+    done = CliRunner().invoke(cli, [*BENCH, "--out", "run"])
+    assert done.exit_code == 2
+    assert "Cannot keep" not in done.stdout
+    assert done.stderr == "cutbench: Cannot keep the journal.\n"
 
 
 # ── checkpoints ───────────────────────────────────────────────────────────────────────────────────
@@ -161,6 +201,56 @@ def test_a_loop_goes_on_from_its_checkpoint(loop, tmp_path, monkeypatch):
         done = len(kept[-1]["history"])
         assert [entry["round"] for entry in found.history[:done]] == [entry["round"] for entry in kept[-1]["history"]]
         assert found.history[: done - 1] == kept[-1]["history"][: done - 1]
+
+
+def test_a_program_inside_a_round_goes_on_after_a_kill(tmp_path, monkeypatch):
+    """Cut off in the first program of an alternation: its rounds are kept, and are not run again."""
+    form, write, inside = wb.LatentSSVM(C=10.0), Journal.write, []
+    straight = wb.solve(form, motifs(), gap=1e-11)
+
+    def cut_off(self, record):
+        write(self, record)
+        if self.settings["command"] == PROGRAMS and record["kind"] == "round":
+            inside.append(record["round"])
+            if len(inside) == 4:
+                raise Enough
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "write", cut_off)
+        with pytest.raises(Enough):
+            wb.solve(form, motifs(), gap=1e-11, journal=tmp_path)
+        with Journal.resume(tmp_path) as journal:
+            assert journal.entries == []
+            found = wb.solve(form, motifs(), gap=1e-11, journal=journal)
+    assert inside[:5] == [1, 2, 3, 4, 5]
+    assert found.upper == pytest.approx(straight.upper, rel=1e-10)
+    assert not (tmp_path / "journal" / PROGRAMS).exists()
+
+
+def test_a_program_of_another_round_is_begun_anew(tmp_path):
+    with Journal.create(tmp_path, {"command": "test"}) as journal:
+        with journal.inner(0) as inner:
+            inner.append("round", {"n": 1})
+        with journal.inner(0) as inner:
+            assert [entry.numbers for entry in inner.entries] == [{"n": 1}]
+        journal.append("round", {"n": 1})
+        with journal.inner(0) as inner:
+            assert inner.entries == []
+        journal.drop_inner()
+        (tmp_path / "elsewhere").mkdir()
+        os.symlink(tmp_path / "elsewhere", tmp_path / "journal" / PROGRAMS)
+        with pytest.raises(BadInput, match="is a link, and a run writes only into its own folder"):
+            journal.inner(0)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_journal_that_is_a_link_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").mkdir()
+    os.symlink(tmp_path / "elsewhere", tmp_path / "run" / "journal")
+    with pytest.raises(BadInput, match="is a link, and a run writes only into its own folder"):
+        Journal.create(tmp_path / "run", {})
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_damaged_checkpoint_is_one_sentence(tmp_path):
@@ -303,6 +393,20 @@ def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_forked_process_leaves_the_workers_of_its_parent_alone():
+    """Both wrote into one pipe, and each read the other's answers, or waited for ever."""
+    with Process(slowly) as process:
+        process.ask({"seconds": 0.0}, {})
+        child = os.fork()
+        if child == 0:
+            here = process.alive
+            process.end()
+            os._exit(here)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert process.alive
+        process.ask({"seconds": 0.0}, {})
+
+
 def test_an_alarm_leaves_the_timers_of_others():
     heard = []
     before = signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
@@ -383,3 +487,51 @@ def test_a_backend_under_a_time_limit_runs_elsewhere():
     with lying(ENDS["crashes"], None), pytest.raises(wb.errors.BackendFailed, match="ended with SIGSEGV"):
         wb.solve(wb.SoftMargin(lam=0.05), clouds(15), gap=1e-3, backend="LIAR", time_limit=20.0)
     assert "LIAR" not in BACKENDS
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda first: first["options"].update(newer=1),
+        lambda first: first["options"].pop("groups"),
+        lambda first: first["formulation"]["settings"].update(newer=1),
+    ],
+)
+def test_a_journal_of_another_version_is_one_sentence(change, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hostile.journal(hostile.resealed(change))()
+    said, _ = entries.tried(["resume", "run"])
+    assert said == []
+
+
+# ── the surroundings of the command ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("closed", "encoding"),
+    [("<&-", "utf-8"), (">&-", "utf-8"), ("2>&-", "utf-8"), ("<&- >&- 2>&-", "utf-8"), ("", "latin-1")],
+)
+def test_streams_that_are_closed_or_cannot_show_a_character(closed, encoding, tmp_path):
+    """The list holds characters beyond Latin-1; a bad word is refused, and the sentence is lost with its stream."""
+    own = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    run = f"{sys.executable} -c 'from workbench.command.cli import main; main()' "
+    for words, code in (("list", 0), ("list nothing", 2)):
+        done = subprocess.run(["sh", "-c", f"{run}{words} {closed}"], env=own, cwd=tmp_path, capture_output=True)
+        assert (done.returncode, b"bug" in done.stderr) == (code, False), done.stderr
+        assert bool(done.stdout) == (code == 0 and ">&-" not in closed.replace("2>&-", ""))
+    assert list(tmp_path.iterdir()) == []
+
+
+FORMULA = "=cmd|' /C calc'!A0"
+
+
+def test_no_cell_that_we_write_is_a_formula():
+    text = tables.written([{FORMULA: "@SUM(1)", "n": -1.5}, {"n": 2, "more": "-3+4"}])
+    assert list(csv.reader(io.StringIO(text))) == [
+        [f"'{FORMULA}", "n", "more"],
+        ["'@SUM(1)", "-1.5", ""],
+        ["", "2", "'-3+4"],
+    ]
+    assert pictures.table({"label": np.array([FORMULA, "y"]), "x": np.array([-1.0, 2.0])}) == (
+        f"label,x\n'{FORMULA},-1.0\ny,2.0\n"
+    )

@@ -9,7 +9,10 @@ A verb is a file of `verbs/` (the convention stands in `group.py`), the meaning 
 
 from __future__ import annotations
 
+import io
+import os
 import signal
+import sys
 
 import click
 
@@ -31,8 +34,25 @@ def cli() -> None:
     """
 
 
+def usable_streams() -> None:
+    """Standard streams that can be written to: a closed one is the null device, not the next file that is opened, and
+    a character that the terminal's encoding lacks is shown as an escape.
+    """
+    for handle in range(3):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    for name, handle in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(handle, "w", encoding="utf-8", closefd=False))  # noqa: SIM115  (to the end)
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """The entry point `cutbench`; SIGTERM, by which machines are shut down, ends a run as Ctrl-C does."""
+    usable_streams()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     cli(prog_name="cutbench")
 

@@ -54,6 +54,14 @@ def described(journal: Journal) -> str:
         raise BadInput(f"The first line of the journal in {journal.run} describes no run that can be continued.")
     if verb == "solve" and not {"name", "settings"} <= settings["formulation"].keys():
         raise BadInput(f"The first line of the journal in {journal.run} names no formulation; solve again.")
+    if verb == "solve":
+        from workbench.solving.request import Request
+
+        if other := sorted(settings["options"].keys() ^ Request().options.keys()):
+            raise BadInput(
+                f"The run in {journal.run} was begun by another version, whose options differ in {', '.join(other)}; "
+                f"solve again into another folder."
+            )
     return verb
 
 

@@ -17,7 +17,7 @@ grey), and in dash and marker. Titles state what the figure shows; their numbers
 CSV. Every array is a column, every 2-D array several columns (name_0, name_1, …), in the array's order. Arrays of equal
 length are one table with a row for each observation; a single number is repeated in every row. Tables of further
 lengths stand to the right, behind an empty column; their rows are unrelated to the rows beside them. Floats are
-written so that reading them gives the same floats.
+written so that reading them gives the same floats; words that a spreadsheet would run get an apostrophe in front.
 
 matplotlib is imported at the first drawing.
 """
@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.command.tables import cell
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.certificate import write_whole
 from workbench.registries import registry, settings_of, unknown_setting
@@ -253,5 +254,5 @@ def table(arrays: Arrays) -> str:
         tables.setdefault(len(rows), []).extend([title, *column.tolist()] for title, column in named)
     columns = [column for each in tables.values() for column in ([""], *each)][1:]
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(zip_longest(*columns, fillvalue=""))
+    csv.writer(text, lineterminator="\n").writerows(map(cell, row) for row in zip_longest(*columns, fillvalue=""))
     return text.getvalue()

@@ -70,7 +70,13 @@ def write_tables(runs: Sequence[Run], folder: Path) -> list[Path]:
 def written(rows: Rows) -> str:
     """Rows as CSV text, a column for each key of any row."""
     text, columns = io.StringIO(), list(dict.fromkeys(key for row in rows for key in row))
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(
+        [cell(row.get(name, "")) for name in columns] for row in (dict(zip(columns, columns, strict=True)), *rows)
+    )
     return text.getvalue()
+
+
+def cell(value: Any) -> Any:
+    """A value as CSV files of ours hold it: an apostrophe before words that a spreadsheet would run as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

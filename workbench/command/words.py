@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,10 @@ import click
 
 from workbench.command.given import certificates_among, setting_from
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, CutbenchError, OutOfTime
+from workbench.errors import BackendFailed, BadInput, CutbenchError, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
 from workbench.system import memory
-from workbench.system.alarm import TimeIsUp, out_of_time
-from workbench.system.alarm import time_limit as ended_after
+from workbench.system.alarm import TimeIsUp, alarm, interruption
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
@@ -53,11 +53,15 @@ def timed(function: Callable[..., int]) -> Callable[..., int]:
         given = positive("time-limit", time_limit)
         options |= {"time_limit": given} if own else {}
         seconds = SPARE[0] * given + SPARE[1] if own and given else given
+        limit, heard = None if seconds is None else alarm(seconds, TimeIsUp), interruption()
         try:
-            with ended_after(seconds):
+            with heard, limit or nullcontext():
                 return function(*words, **options)
         except (Exception, TimeIsUp) as error:
-            if isinstance(error, CutbenchError) or not out_of_time(error):
+            told = isinstance(error, CutbenchError) and not isinstance(error, BackendFailed)
+            if heard.came and not told:
+                raise KeyboardInterrupt from None
+            if told or limit is None or not limit.rang:
                 raise
             raise OutOfTime(f"The time limit of {given:g} s came before the answer; raise --time-limit.") from None
 

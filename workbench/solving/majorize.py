@@ -28,6 +28,7 @@ its convex program's solution), and the arrays
     state                         the next state
     theta, samples, witnesses, …  the certificate of the convex program
 
+Each convex program of the round at work keeps a journal inside the run's, until the line of the round is written.
 Rounds in the journal are not computed again: a start continues from its last state and knows all its states, so cycles
 are found as in an uninterrupted run. F, and the bounds of the reported certificate, are computed anew.
 """
@@ -35,11 +36,12 @@ are found as in an uninterrupted run. F, and the bounds of the reported certific
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from workbench.contracts import CutForm, Floats, Majorized, Problem, Restarted
+from workbench.contracts import CutForm, Floats, Majorized, Problem, Restarted, text_alone
 from workbench.errors import CutbenchError
 from workbench.solving.progress import Clock, Deadline, Record
 from workbench.solving.request import Request
@@ -138,7 +140,9 @@ class Alternating:
         def ask(convex: CutForm) -> Solution:
             limited = self.rounds or not self.resumed  # a session that resumes makes a round
             left = {"time_limit": max(self.clock.left, 1e-3)} if limited and np.isfinite(self.clock.deadline) else {}
-            answers.append(self.solve(convex, problem, **left))
+            with self.recorded(convex, len(answers)) as record:
+                kept = {} if record is None else {"journal": record}
+                answers.append(self.solve(convex, problem, **kept, **left))
             if answers[-1].status == "limit" and self.rounds and self.clock.left <= 0:
                 raise Deadline
             return answers[-1]
@@ -162,6 +166,10 @@ class Alternating:
         if self.observe:
             self.observe(entry)
 
+    def recorded(self, convex: CutForm, number: int) -> AbstractContextManager[Journal | None]:
+        """The journal of a convex program of the round at work, from which the program goes on after a kill."""
+        return nullcontext() if self.journal is None or text_alone(convex) else self.journal.inner(number)
+
     def judge(self, path: Alternation, state: Floats, settled: bool) -> None:
         """End the start if its state repeats or has settled."""
         olds = enumerate(reversed(path.states))
@@ -180,6 +188,7 @@ class Alternating:
         state |= {"seconds": self.clock.seconds, "cpu_seconds": self.clock.cpu_seconds}
         inner, arrays = solution.kept()
         journal.append("round", path.history[-1] | {"state": state, "inner": inner}, state=path.states[-1], **arrays)
+        journal.drop_inner()
 
     def restore(self, paths: list[Alternation]) -> dict[int, Entry]:
         """Bring each start to the end of its last line in the journal; these last lines by start."""

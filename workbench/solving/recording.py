@@ -1,7 +1,9 @@
 """The journal of a `solve`: begun in a folder, or continued for the same data, formulation and groups; checkpoints.
 
-Cut generation and alternations write a line for each finished round. A loop without such rounds keeps a **checkpoint**:
-numbers and arrays from which the loop goes on, one file that is replaced as a whole.
+Cut generation and alternations write a line for each finished round. The convex programs of an alternation's round at
+work have journals of their own inside (`Journal.inner`), which belong to that round and need no comparison. A loop
+without such rounds keeps a **checkpoint**: numbers and arrays from which the loop goes on, one file that is replaced as
+a whole.
 
     loop      keeps                                                            in
     passes    witnesses and weights of the cuts of dual-block, gaps so far     masters/passes.py
@@ -26,7 +28,7 @@ from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
 from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
 from workbench.solving.request import Request
-from workbench.system.journal import Entry, Journal
+from workbench.system.journal import PROGRAMS, Entry, Journal
 
 EVERY = 2.0  # seconds between two checkpoints
 
@@ -60,7 +62,7 @@ class Checkpoints:
 def journalled(
     journal: str | Path | Journal | None, formulation: Formulation, problem: Problem, request: Request
 ) -> Iterator[Journal | None]:
-    """The journal of this run, begun or continued; after an error a journal without a finished round is deleted."""
+    """The journal of this run, begun or continued; after an error a journal that holds no work is deleted."""
     if journal is None:
         yield None
         return
@@ -68,7 +70,7 @@ def journalled(
         try:
             yield record
         except CutbenchError as error:
-            if isinstance(error, NotSeparable) or not record.entries:
+            if isinstance(error, NotSeparable) or record.empty:
                 record.discard()
             raise
 
@@ -78,6 +80,8 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
 
     Raises `BadInput` if that `Journal` is about other data or another formulation.
     """
+    if isinstance(journal, Journal) and journal.settings.get("command") == PROGRAMS:
+        return journal
     named = {"name": name_of("formulation", formulation), "settings": written(formulation)}
     settings = {"command": "solve", "folder": os.getcwd(), "source": request.source, "options": request.options}
     settings |= {"formulation": named, "data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}

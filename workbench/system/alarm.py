@@ -34,10 +34,13 @@ class TimeIsUp(BaseException):
 class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
     """Raise `raised` inside the block after `seconds`; without effect outside the main thread, and where there are no
     alarms. Native code is interrupted when it returns to Python. Alarms nest: an outer one still goes off at its time.
+
+    rang : whether the alarm has gone off. Native code may turn what is raised into an error of its own, so an error
+    that leaves the block afterwards may be another one.
     """
 
     def __init__(self, seconds: float, raised: type[BaseException] = Late):
-        self.seconds, self.raised, self.due = seconds, raised, 0.0
+        self.seconds, self.raised, self.due, self.rang = seconds, raised, 0.0, False
 
     def __enter__(self) -> None:
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
@@ -53,6 +56,29 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
             del SET[SET.index(self) :]
             wait() if SET else outside.give_back()
             raise_due()
+
+
+class interruption:  # noqa: N801  (used as `alarm` is)
+    """Whether Ctrl-C, or a signal that counts as such, came inside the block: native code may turn `KeyboardInterrupt`
+    into an error of its own.
+    """
+
+    def __enter__(self) -> interruption:
+        self.came, self.numbers = False, list[int]()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is signal.default_int_handler:
+                    self.numbers.append(number)
+                    signal.signal(number, self.heard)
+        return self
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, *error: object) -> None:
+        for number in self.numbers:
+            signal.signal(number, signal.default_int_handler)
 
 
 class Outside:
@@ -139,7 +165,7 @@ def raise_due() -> None:
     now = time.monotonic()
     first = next((each for each in SET if each.due <= now), None)
     if first is not None:
-        first.due = now + AGAIN
+        first.due, first.rang = now + AGAIN, True
         wait()
         raise first.raised
 
@@ -164,13 +190,6 @@ def quiet(dropped: Any) -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=SET.clear)  # timers are not inherited
-
-
-def out_of_time(error: BaseException | None) -> bool:
-    """Whether an error was raised while `TimeIsUp` was on its way, by cleaning up that the alarm cut short."""
-    while error is not None and not isinstance(error, TimeIsUp):
-        error = error.__context__
-    return error is not None
 
 
 def time_limit(seconds: float | None) -> AbstractContextManager[None]:

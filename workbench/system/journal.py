@@ -3,6 +3,7 @@
     RUN/journal/lines.jsonl    one JSON object a line, appended and never changed
     RUN/journal/arrays.npy     the lines' arrays, each line's as one piece of npy arrays, appended likewise
     RUN/journal/checkpoint     a line and its arrays: where a loop stands between two lines; replaced as a whole
+    RUN/journal/programs       runs inside the round at work, each with a journal of its own (`Journal.inner`)
 
 The first line holds the settings of the run and the schema; each further line holds one step, in order:
 
@@ -31,6 +32,10 @@ before: every head of a journal is a journal.
 checkpoint or the new one. Its line follows, by its check, the first line of the journal: the checkpoint of another run
 is found. solving/recording.py says which loops keep one.
 
+**Runs inside a run.** A round that solves whole programs, as one of an alternation does, keeps a journal for each of
+them until its own line is written. The first line of such a journal names the check of the line that it follows: a
+program of another round, or of another run, is found, and begun anew.
+
 **One writer.** The writer holds a lock on `lines.jsonl` (flock, where the system has it), which dies with
 its process. A second writer is refused; readers are not.
 """
@@ -41,6 +46,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -59,7 +65,7 @@ except ImportError:  # Windows: nobody is refused there
     fcntl = None
 
 FORMAT = "cutbench-journal-1"
-LINES, ARRAYS, CHECKPOINT = "lines.jsonl", "arrays.npy", "checkpoint"
+LINES, ARRAYS, CHECKPOINT, PROGRAMS = "lines.jsonl", "arrays.npy", "checkpoint", "programs"
 CHECK = ', "check": "'
 
 
@@ -111,6 +117,8 @@ class Journal:
         self.made: list[Path] = []  # folders, innermost first
         self.first = FORMAT  # the check of the first line
         self.check, self.end = FORMAT, 0  # of the last line, and where the last piece ends
+        if self.folder.is_symlink():
+            raise BadInput(f"{self.folder} is a link, and a run writes only into its own folder; remove the link.")
         with one_sentence(self.folder), ExitStack() as opening:
             self.lines = locked(opening.enter_context(opened(self.folder / LINES)), self.run)
             self.pieces = opening.enter_context(opened(self.folder / ARRAYS))
@@ -127,6 +135,7 @@ class Journal:
         with journal.closed_on_error(), one_sentence(folder):
             journal.cut(0, 0)
             (folder / CHECKPOINT).unlink(missing_ok=True)
+            journal.drop_inner()
             sync_folder(folder)
             journal.settings, journal.made = settings, made
             journal.write({"kind": "settings", "format": FORMAT, **settings})
@@ -200,6 +209,25 @@ class Journal:
         piece["at"] += len(line)
         return Entry(kind, numbers, 0, self.folder, piece, CHECKPOINT) if kind == loop else None
 
+    def inner(self, number: int) -> Journal:
+        """The journal of a run inside the round at work, continued if that run was begun after the same line."""
+        run, settings = self.folder / PROGRAMS / str(number), {"command": PROGRAMS, "follows": self.check}
+        if run.parent.is_symlink():
+            raise BadInput(f"{run.parent} is a link, and a run writes only into its own folder; remove the link.")
+        try:
+            journal = Journal.resume(run)
+        except BadInput:  # nothing was begun there, or what was begun is damaged
+            return Journal.create(run, settings)
+        if journal.settings == settings:
+            return journal
+        journal.close()
+        return Journal.create(run, settings)
+
+    def drop_inner(self) -> None:
+        """Delete the journals of the runs inside; a link is left alone, for `inner` refuses it."""
+        if not (self.folder / PROGRAMS).is_symlink():
+            shutil.rmtree(self.folder / PROGRAMS, ignore_errors=True)
+
     def write(self, record: dict[str, Any]) -> None:
         line, check = sealed(record, self.check)
         self.put(self.lines, line, os.fstat(self.lines.fileno()).st_size)
@@ -226,11 +254,17 @@ class Journal:
     def finished(self) -> bool:
         return bool(self.entries) and self.entries[-1].kind == "end"
 
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no finished line and no run inside."""
+        return not self.entries and not (self.folder / PROGRAMS).exists()
+
     def discard(self) -> None:
         """Close and delete it, and the folders that `create` made if they hold nothing else."""
         self.close()
         for name in (LINES, ARRAYS, CHECKPOINT):
             (self.folder / name).unlink(missing_ok=True)
+        self.drop_inner()
         for each in self.made:
             if any(each.iterdir()):
                 break

@@ -55,7 +55,10 @@ class Raised(RuntimeError):
 
 
 class Process:
-    """Answers one question after another until it is ended, at the latest with our own process."""
+    """Answers one question after another until it is ended, at the latest with our own process.
+
+    A process that is forked from ours shares the pipes, and would read our answers: there it counts as ended.
+    """
 
     def __init__(self, work: Work):
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
@@ -69,6 +72,7 @@ class Process:
         assert self.process.stdin is not None  # both are pipes,
         assert self.process.stdout is not None  # as asked
         self.questions, self.answers = self.process.stdin, self.process.stdout
+        self.owner = os.getpid()
         atexit.register(self.end)
 
     def ask(self, numbers: dict[str, Any], arrays: dict[str, NDArray], limit: float | None = None) -> Message:
@@ -93,7 +97,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        return self.process.poll() is None
+        return self.owner == os.getpid() and self.process.poll() is None
 
     def end(self) -> int:
         """End the process and what it started, at once; its exit code, negative for a signal."""
@@ -101,6 +105,8 @@ class Process:
         with suppress(BrokenPipeError):
             self.questions.close()
         self.answers.close()
+        if self.owner != os.getpid():
+            return 0
         with suppress(subprocess.TimeoutExpired):  # what is ending by itself may say why
             self.process.wait(1.0)
         with suppress(ProcessLookupError):

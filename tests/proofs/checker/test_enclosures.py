@@ -297,6 +297,25 @@ def test_shares_of_forests_hold_those_of_many_bits():
                 assert (ours.hi << (fine - P) >= theirs.lo).all()
 
 
+def test_shares_of_forests_hold_those_of_all_messages_inside():
+    """Of one kind of messages, each in an interval of three times itself: one at one end, the others at the other."""
+    for forest, _, scored, unit in forests():
+        passes = _forests.Passes(scored, forest.sorted(scored), unit, 60)
+        stacked = Ball(*(np.stack([getattr(each, end) for each in passes.up]) for end in ("lo", "hi")))
+        for name, sound in (("u", passes.u), ("E", passes.E), ("up", stacked)) if len(scored.edges) else ():
+            setattr(passes, name, Ball(sound.lo, sound.hi * 3))
+            wide = [each for part in passes.shares() for each in part]
+            for at, least in np.ndindex(sound.lo[0].size, 2):
+                times = np.full(sound.lo.shape, 3 if least else 1, object)
+                times.reshape(len(times), -1)[:, at] = 1 if least else 3
+                setattr(passes, name, Ball(sound.lo * times, sound.hi * times))
+                inside = [each for part in passes.shares() for each in part]
+                for ours, theirs in zip(wide, inside, strict=True):
+                    assert (ours.lo <= theirs.hi).all(), (name, at, least)
+                    assert (ours.hi >= theirs.lo).all(), (name, at, least)
+            setattr(passes, name, sound)
+
+
 def test_sums_of_forests_are_those_of_their_roots():
     for forest, _, scored, unit in forests():
         for P in (14, 30):

@@ -18,6 +18,7 @@ from workbench.proofs.checker.formulations import completed as completing
 from workbench.proofs.checker.formulations._errors import FACTORINGS, INPUTS, Errors, labelled
 from workbench.proofs.checker.formulations._rounding import rounded
 from workbench.proofs.checker.formulations.costs import Costs
+from workbench.proofs.checker.formulations.intercepts import Intercepts
 from workbench.proofs.checker.kinds import cuts
 from workbench.proofs.checker.kinds.cuts import Cuts, checked, read_fractions, upper_end
 from workbench.proofs.checker.program import structure_of
@@ -463,6 +464,18 @@ def test_hard_constraints_are_met_after_scaling_or_not_at_all():
         program = Cuts.prepare(found.header, found.arrays)[1][0]
         reached = upper_end(program, program.theta)
         assert reached == (INFINITE if value is None else value), theta
+    found.arrays |= {"data_cost": np.zeros((3, 3)), "theta": np.ones(3)}
+    program = Cuts.prepare(found.header, found.arrays)[1][0]
+    assert upper_end(program, program.theta) == 3
+
+
+def test_intercepts_are_of_labels():
+    wanted = Intercepts.settings["intercept"]
+    assert wanted.default is True
+    assert [bool(wanted.test(value)) for value in (True, False, 1)] == [True, False, False]
+    graph = next(each for each in certificates() if each.name == "soft-margin of graph")
+    structure = structure_of(Structure.find("graph", 1), graph.arrays)
+    assert refusal(Intercepts, structure, {"lam": 1.0}) == "intercepts are not defined for graph"
 
 
 def test_shares_are_on_the_simplex_to_the_last_bit():

@@ -90,9 +90,80 @@ def test_products_are_exact_whatever_their_bits():
             assert (rows.spread(picked, blocks, factors, k) == expected.ravel() * rows.unit).all()
         assert (rows.sizes() == abs(X).sum(axis=1) * rows.unit).all()
         assert (whole.dense_product(W, W.T) == W @ W.T).all()
+        kept, counts = Watched(data, rows.indices, indptr, p), []
+        kept.seen = counts
+        with limited(whole, MOST_AT_ONCE=2):
+            kept.spread(picked, blocks, factors, k)
+        assert max(counts) <= 2 + p
+        assert (
+            rows.spread(picked[:1], blocks[:1], factors[:1], k)
+            == rows.spread(picked, blocks, factors * [1, 0, 0, 0], k)
+        ).all()
         with limited(whole, MOST_WORK=1):
             assert refused(whole.dense_product, W, W.T)
             assert refused(rows.scores, picked, W) == (whole.widths(rows.values, W, 5) is not None)
+
+
+class Watched(whole.Rows):
+    def summed(self, at, *rest):
+        self.seen.append(len(at))
+        return super().summed(at, *rest)
+
+
+def test_pieces_add_up_to_the_numbers():
+    numbers = whole.objects([0, 1, -1, 7, -(1 << 70) + 5, (1 << 90) - 1])
+    for width in (1, 8, 53):
+        found = whole.pieces(numbers, width)
+        assert sum(part.astype(int).astype(object) << (place * width) for place, part in enumerate(found)).tolist() == (
+            numbers.tolist()
+        )
+        assert all((abs(part) < 2**width).all() for part in found)
+
+
+def test_pieces_are_as_wide_as_exact_sums_of_products_allow():
+    def found(first, second, terms=1):
+        return whole.widths(whole.objects([0, -(1 << (first - 1))]), whole.objects([1 << (second - 1), 0]), terms)
+
+    for given, expected in (
+        ((10, 30), (10, 42)), ((26, 26), (26, 26)), ((30, 10), (42, 10)), ((30, 30), (26, 26)), ((26, 99), (26, 26)),
+        ((10, 42 * 48), (10, 42)), ((10, 42 * 48 + 1), None), ((42 * 48, 10), (42, 10)), ((42 * 48 + 1, 10), None),
+        ((5, 5, 1 << 44), (4, 4)), ((4, 5, 1 << 44), (4, 4)), ((4, 4, 1 << 45), None), ((3, 3, 1 << 46), None),
+    ):  # fmt: skip
+        assert found(*given) == expected, given
+
+
+def test_rows_of_any_length_are_added_up_exactly():
+    long, ones = 600, float((1 << 24) - 1)
+    rows = whole.Rows(np.full(long + 1, ones), np.arange(long + 1) % long, np.array([0, 1, long + 1]), long)
+    weight, value = (1 << 29) - 1, (1 << 24) - 1
+    W = np.full((1, long), weight, object)
+    expected = [value * weight, value * weight * long]
+    assert rows.scores(np.arange(2), W).ravel().tolist() == expected
+    number = np.minimum(np.arange(long + 1), 1)
+    assert rows.summed(np.arange(long + 1), W[0, :2], number, number).tolist() == expected
+
+
+def test_how_much_work_is_too_much():
+    """One product of a pair of pieces of a pair of entries, as many as the two factors have."""
+    left, right = np.full((2, 3), (1 << 60) - 1, object), np.full((3, 5), 1, object)
+    assert not refused_beyond(2 * 3 * 5, whole.dense_product, left, right)
+    rows = whole.Rows(np.array([1.0, 2.0**60 + 2.0**9, 3.0]), np.array([0, 1, 1]), np.array([0, 2, 3]), 2)
+    W = np.full((5, 2), (1 << 90) - 1, object)
+    for weights in (W, W >> 89):
+        steps = whole.widths(rows.values, weights, 2)
+        each = len(whole.pieces(rows.values, steps[0])) * len(whole.pieces(weights, steps[1]))
+        assert not refused_beyond(3 * 5 * each, rows.scores, np.arange(2), weights)
+        factors, target = weights[:2, 0], np.array([0, 0, 1])
+        steps = whole.widths(rows.values, factors, 2)
+        each = len(whole.pieces(rows.values, steps[0])) * len(whole.pieces(factors, steps[1]))
+        assert not refused_beyond(3 * each, rows.summed, np.arange(3), factors, np.array([0, 0, 1]), target)
+
+
+def refused_beyond(work, call, *given):
+    with limited(whole, MOST_WORK=work - 1):
+        assert refused(call, *given), (work, call)
+    with limited(whole, MOST_WORK=work):
+        return refused(call, *given)
 
 
 def test_products_at_the_edge_of_float64():
@@ -108,7 +179,7 @@ def test_products_at_the_edge_of_float64():
 
 
 def test_floats_are_whole_over_the_least_power_of_two():
-    for floats in ([0.0], [1.0, 3.0], [0.5, -0.75], [5e-324, 1.0], [1e300, -0.0], [0.1, 2.0**60], []):
+    for floats in ([0.0], [1.0, 3.0], [0.5, -0.75], [5e-324, 1.0], [1e300, -0.0], [0.1, 2.0**60], [4.0, 2.0**60], []):
         found = whole.exact(floats)
         assert found.fractions() == [Fraction(x) for x in floats]
         assert found.unit == max([Fraction(x).denominator for x in floats], default=1)

@@ -12,7 +12,8 @@ from chance.programs import case_of
 
 from workbench.proofs.checker import convexity
 from workbench.proofs.checker.archive import Fields
-from workbench.proofs.checker.cones import Cones, below_log, dual_exponential, exponential
+from workbench.proofs.checker.balls import log
+from workbench.proofs.checker.cones import PRECISION, Cones, below_log, dual_exponential, exponential
 from workbench.proofs.checker.convexity import blocks, dominant, eliminated, semidefinite
 from workbench.proofs.checker.kinds._vectors import decimal, stored, vector
 from workbench.proofs.checker.kinds.program import ProgramProof, ends_of
@@ -280,6 +281,20 @@ def test_borders_of_the_exponential_cones():
     for p, inside in ((third - 1, True), (third, True), (third + 1, False)):
         assert below_log(p, 10**50, 3, 1) == inside
         assert below_log(-p - 1, 10**50, 1, 3) == (p >= third)
+
+
+def test_logarithms_are_proven_up_to_the_last_bit_that_is_carried():
+    for a, b in ((3, 7), (7, 3), (10**9, 1), (5, 10**7)):
+        edge = log(a, PRECISION)[0] - log(b, PRECISION)[1]
+        assert below_log(edge, 1 << PRECISION, a, b)
+        assert not below_log(edge + 1, 1 << PRECISION, a, b)
+
+
+def test_what_is_to_be_zero_is_free_in_the_dual():
+    cones = Cones(1, 0, (), 0)
+    assert not cones.holds([1])
+    assert cones.holds([0])
+    assert cones.holds([1], dual=True)
 
 
 def test_several_cones_stand_one_behind_the_other():

@@ -14,6 +14,7 @@ from chance.certificates import WIDE, case_of, certificates
 from workbench.proofs.checker.kinds import _boxes
 from workbench.proofs.checker.kinds._nodes import AGAIN, Tree, covers
 from workbench.proofs.checker.kinds._terms import grid_of, size_of
+from workbench.proofs.checker.kinds.tree import SearchTree
 from workbench.proofs.checker.whole import Whole, objects
 
 INFINITE = float("inf")
@@ -74,6 +75,50 @@ def test_trees_that_are_refused():
     assert said(alone(cuts, tree_indices=[cuts - 1])).proven
     pair = {"tree_parents": [0, 0, 0], "tree_indptr": [0, 1, 1, 1], "tree_cutoffs": [INFINITE] * 3}
     assert said(alone(cuts, tree_branches=[-1, 2 * priced - 2, 2 * priced - 1], **pair)).proven
+
+
+def hidden(output):
+    return next(case for case in certificates() if case.name == f"self-paced of {output} hidden 0").copy("hidden")
+
+
+def test_what_a_branch_leaves_out_is_a_first_state():
+    told, seen = "a branch leaves out a state that is not a sample's first", set()
+    for output in ("views", "motif"):
+        case = hidden(output)
+        case.header |= WIDE
+        terms = SearchTree.prepare(case.header, case.arrays)[1][2]
+        assert terms.states > len(terms.firsts) - 1
+        case.arrays |= {"tree_parents": np.zeros(2, np.int64), "tree_indptr": np.zeros(3, np.int64)}
+        case.arrays |= {"tree_cutoffs": np.full(2, INFINITE), "tree_data": np.zeros(0)}
+        case.arrays["tree_indices"] = np.zeros(0, np.int64)
+        for branch in range(2 * terms.states):
+            case.arrays["tree_branches"] = np.array([AGAIN, branch])
+            inner = branch % 2 == 1 and branch // 2 not in terms.firsts[:-1]
+            assert (refusal(said, case) == told) == inner, (output, branch)
+            seen.add((branch % 2, inner))
+    assert seen == {(0, False), (1, False), (1, True)}
+
+
+def test_hidden_truths_have_words_rivals_and_heights_of_their_own():
+    words = ", t the outputs of zero loss, z the others"
+    known = SearchTree.prepare(changed().header, changed().arrays)[1][0].formulation
+    assert words not in known.formula
+    for output in ("views", "motif"):
+        case = hidden(output)
+        form = SearchTree.prepare(case.header, case.arrays)[1][0].formulation
+        assert form.formula.endswith(words)
+        for seed in range(4):
+            theta = Whole(objects(np.random.default_rng(seed).integers(-3, 4, form.dim).tolist()), 2)
+            for i, height in zip(form.samples, form.highest(theta, form.samples).fractions(), strict=True):
+                outputs = form.structure.listed(np.array([i]))[1]
+                own = np.full(len(outputs), i)
+                losses = form.structure.loss(own, outputs).fractions()
+                gains = form.structure.gains(theta, own, outputs).fractions()
+                pairs = list(zip(losses, gains, strict=True))
+                best = max(loss + gain for loss, gain in pairs if loss) - max(gain for loss, gain in pairs if not loss)
+                assert height == max(best, 0)
+        form.structure.loss = lambda own, outputs: Whole(objects([0] * len(own)))
+        assert refusal(form.pairs) == f"sample {form.samples[0]} has no output of positive loss"
 
 
 @cache

@@ -9,6 +9,8 @@ from chance.against import check_ends, limited, refusal, said, word
 from chance.certificates import DYADIC, WIDE, case_of
 from second_checker.slopes import schur_corner
 
+from workbench.proofs.checker import convexity
+from workbench.proofs.checker.formulations.nuclear_dyadic import NuclearDyadic
 from workbench.proofs.checker.kinds import slopes
 from workbench.proofs.checker.kinds.slopes import Coupling, inverse_form
 from workbench.proofs.checker.whole import objects
@@ -81,6 +83,13 @@ def test_the_inverse_form_is_bounded_from_above_to_many_digits():
             assert expected <= found <= expected + Fraction(1, 10**18) * max(1, expected), trial
 
 
+def test_the_bound_allows_for_a_poor_solution():
+    """Without S, cᵀQ⁻¹c = (left² + right²)/(2λ) is ‖ρ‖²/σ at z = 0."""
+    none = Coupling(objects([0]).reshape(1, 1), objects([3]), objects([4]), 1)
+    with limited(np.linalg, solve=lambda Q, C: np.zeros_like(C)):
+        assert inverse_form(none, Fraction(2), Fraction(1)) == Fraction(25, 4)
+
+
 def test_where_the_norm_is_not_below_lambda_nothing_is_proven():
     one = Coupling(objects([5]).reshape(1, 1), objects([1]), objects([1]), 1)
     for lam, proven in ((Fraction(5), False), (Fraction(4), False), (Fraction(501, 100), True)):
@@ -92,6 +101,8 @@ def test_where_the_norm_is_not_below_lambda_nothing_is_proven():
     many = Coupling(objects([3] * 4).reshape(2, 2), objects([1, 0]), objects([0, 1]), 1)
     assert inverse_form(many, Fraction(6), Fraction(1)) is None
     assert inverse_form(many, Fraction(61, 10), Fraction(1)) is not None
+    with limited(slopes, MARGIN=0):
+        assert inverse_form(many, Fraction(6), Fraction(1)) is None
 
 
 def test_a_bound_on_the_norm_is_proven_or_not():
@@ -101,6 +112,35 @@ def test_a_bound_on_the_norm_is_proven_or_not():
             assert slopes.bounded(S, 2, s), s
         for s in (Fraction(499, 100), Fraction(14, 3), Fraction(1)):
             assert not slopes.bounded(S, 2, s), s
+
+
+def test_floats_propose_a_factor_that_saves_the_elimination():
+    """Of a matrix that is close to singular, at several scales; a wrong factor proves nothing, and is not needed."""
+    for one in (1, 1000, 10**6):
+        S = objects([6, 8, 8, 7, 1, 2]).reshape(3, 2) * 50
+        norm = float(np.linalg.norm(S.astype(float), 2)) / one
+        above, below = (Fraction(norm * (1 + side * slopes.MARGIN)) for side in (1, -1))
+        with limited(convexity, MOST_WORK=-1):
+            assert slopes.bounded(S, one, above), one
+        with limited(np.linalg, cholesky=lambda M: np.eye(len(M))):
+            assert slopes.bounded(S, one, above)
+            assert not slopes.bounded(S, one, below)
+
+
+def test_entries_beyond_floats_prove_nothing_and_large_ones_do():
+    for sign in (1, -1):
+        beyond = Coupling(objects([sign * 10**400, 0]).reshape(2, 1), objects([1, 1]), objects([1]), 1)
+        assert inverse_form(beyond, Fraction(1), Fraction(1)) is None
+        large = Coupling(objects([1]).reshape(1, 1), objects([sign * 10**100]), objects([1]), 1)
+        assert inverse_form(large, Fraction(2), Fraction(1)) > 10**200 / 4
+
+
+def test_settings_and_their_defaults():
+    assert {key: setting.default for key, setting in NuclearDyadic.settings.items()} == {
+        "lam": 0.01, "dimensions": 1, "loss": "hinge",
+    }  # fmt: skip
+    allowed = NuclearDyadic.settings["dimensions"].test
+    assert [bool(allowed(k)) for k in (0, 1, 2, 1000, 1001)] == [False, True, True, True, False]
 
 
 def test_sides_that_are_too_large_are_refused():

@@ -63,6 +63,20 @@ def test_outputs_losses_and_features():
             assert structure.combined(samples, rows, masses).fractions() == total, case.name
 
 
+def test_features_of_nodes_and_edges_of_other_units():
+    base = next(case for case in certificates() if case.name == "soft-margin of tree")
+    arrays = base.arrays | {"data_pairs": base.arrays["data_pairs"] / 1024}
+    structure = structure_of(Structure.find("tree", 1), arrays)
+    data = program("soft-margin", PLAIN, arrays, "tree").data
+    assert structure.unit > structure.X.unit
+    for i in range(data.n):
+        outputs = structure.outputs(i)
+        dense = structure.dense(np.full(len(outputs), i), outputs)
+        for row, z in zip(dense.values, outputs.tolist(), strict=True):
+            delta = data.delta(i, tuple(z))
+            assert [Fraction(int(x), dense.unit) for x in row] == [delta.get(j, 0) for j in range(data.dim)]
+
+
 def test_what_is_no_output():
     rng = np.random.default_rng(0)
     for case, data, structure in cases():

@@ -35,7 +35,7 @@ from reliability.runs import LOOSE, ONCE, RUNS
 from workbench.errors import CutbenchError
 from workbench.solving import recording
 from workbench.system import journal as journals
-from workbench.system.journal import ARRAYS, CHECKPOINT, LINES, Journal, read
+from workbench.system.journal import ARRAYS, CHECKPOINT, LINES, PROGRAMS, Journal, read
 
 OFTEN = 0.005  # seconds between checkpoints in these small runs
 LONG = 5.0  # seconds of work that may be lost
@@ -161,12 +161,14 @@ def session(
 
 
 def kept(folder: Path) -> tuple[int, int]:
-    """The rounds in a journal, and whether it holds a checkpoint."""
+    """The rounds in a journal, and whether it holds a checkpoint, or a program inside a round."""
     try:
         _, entries = read(folder)
     except CutbenchError:
         return 0, 0
-    return sum(each.kind in ("round", "row", "end") for each in entries), (folder / "journal" / CHECKPOINT).exists()
+    return sum(each.kind in ("round", "row", "end") for each in entries), any(
+        (folder / "journal" / name).exists() for name in (CHECKPOINT, PROGRAMS)
+    )
 
 
 def damaged(how: str, folder: Path, run: str, rng: np.random.Generator) -> str:

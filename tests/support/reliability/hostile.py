@@ -283,6 +283,12 @@ CASES |= {
     "journal: a command that is a module": (RESUME, journal(resealed(lambda r: r.update(command="os", words={})))),
     "journal: no command": (RESUME, journal(resealed(lambda r: r.pop("command")))),
     "journal: no options": (RESUME, journal(resealed(lambda r: r.pop("options")))),
+    "journal: an option of another version": (RESUME, journal(resealed(lambda r: r["options"].update(newer=1)))),
+    "journal: an option fewer": (RESUME, journal(resealed(lambda r: r["options"].pop("groups")))),
+    "journal: a setting of another version": (
+        RESUME,
+        journal(resealed(lambda r: r["formulation"]["settings"].update(newer=1))),
+    ),
     "journal: options of another type": (RESUME, journal(resealed(lambda r: r.update(options=[1, 2])))),
     "journal: a formulation that is a module": (
         RESUME,

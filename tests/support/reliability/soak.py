@@ -1,6 +1,6 @@
 """Long work in one process: memory stays flat after a warm-up, and no file handle is left open.
 
-    python soak.py SCALE        SCALE = 1: 10⁵ cuts, 10⁶ oracle calls, 10⁴ solves; a JSON line for each trial
+    python soak.py SCALE [KIND]     SCALE = 1: 10⁵ cuts, 10⁶ oracle calls, 10⁴ solves; a JSON line for each trial
 
 Each kind of work runs PARTS times as long as its warm-up, in parts. A trial survives if the process holds, after the
 last part, at most SLACK bytes more than after the warm-up, and as many file handles. Work that grows by design, as a
@@ -67,12 +67,12 @@ def best(w: np.ndarray, x: int, y: int | None = None) -> int:
 
 
 def solves(count: int) -> None:
-    """Solves by every kind of loop, every second one with a journal, saved and verified now and then."""
-    forms = [(FORM, clouds(9)), (wb.CRF(lam=0.1), clouds(9)), (wb.SelfPaced(C=1.0, K=1.0), clouds(6))]
+    """Small solves by every kind of loop, every tenth one with a journal, saved and verified now and then."""
+    forms = [(FORM, clouds(6)), (wb.CRF(lam=0.1), clouds(6)), (wb.SelfPaced(C=1.0, K=1.0), clouds(4))]
     with tempfile.TemporaryDirectory() as place:
         for k in range(count):
             form, problem = forms[k % len(forms)]
-            found = wb.solve(form, problem, gap=1e-3, journal=f"{place}/run" if k % 2 else None)
+            found = wb.solve(form, problem, gap=1e-2, journal=None if k % 10 else f"{place}/run")
             if k % 25 == 0:
                 wb.verify(found.certificate.save(f"{place}/certificate"))
 
@@ -88,8 +88,10 @@ def handles() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def campaign(scale: float = 0.02) -> Iterator[Trial]:
+def campaign(scale: float = 0.02, only: str = "") -> Iterator[Trial]:
     for name, (work, whole) in KINDS.items():
+        if only not in name:
+            continue
         part = max(int(scale * whole / PARTS), 30)
         work(part)
         gc.collect()
@@ -104,5 +106,5 @@ def campaign(scale: float = 0.02) -> Iterator[Trial]:
 
 
 if __name__ == "__main__":
-    for trial in campaign(float(sys.argv[1]) if sys.argv[1:] else 1.0):
+    for trial in campaign(float(sys.argv[1]) if sys.argv[1:] else 1.0, *sys.argv[2:]):
         print(json.dumps(trial), flush=True)

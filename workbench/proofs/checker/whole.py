@@ -267,7 +267,7 @@ def dense_product(left: Array, right: Array) -> Array:
     check_work(left.shape[0] * left.shape[1] * right.shape[1])
     steps = widths(left, right, left.shape[1])
     if steps is None:
-        return left @ right if left.shape[1] else zeros(left.shape[0], right.shape[1])
+        return left @ right
     total = zeros(left.shape[0], right.shape[1])
     for i, one in enumerate(pieces(left, steps[0])):
         for j, other in enumerate(pieces(right, steps[1])):

@@ -52,10 +52,8 @@ class SelfPaced(Hinge):
         losses, gains = self.structure.loss(owners, outputs), self.structure.gains(theta, owners, outputs)
         heights, found = (losses + gains), []
         for own in np.split(np.arange(len(owners)), np.flatnonzero(np.diff(owners)) + 1):
-            free = own[losses.values[own] == 0]
-            rivals = own[losses.values[own] != 0]
-            best = heights.values[rivals].max() if len(rivals) else 0
-            found.append(max(best - heights.values[free].max(), 0) if len(rivals) else 0)
+            free = losses.values[own] == 0
+            found.append(max(heights.values[own[~free]].max() - heights.values[own[free]].max(), 0))
         return Whole(objects(found), heights.unit)
 
     def pairs(self) -> tuple[Array, Array, Array | None]:

@@ -25,8 +25,11 @@ from workbench.proofs.checker.formulations.nuclear_dyadic import NuclearDyadic
 from workbench.proofs.checker.program import Program, read_program
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
-MOST_SIDE, MOST_CELLS = 400, 1 << 20  # of the smaller side, and of S
-MARGIN, SHIFT, ROOT = 1e-9, 1e-9, 1 << 60  # s over the norm in floats; ε over s²; the unit of a factor
+MOST_SIDE = 400  # of the smaller side
+MOST_CELLS = 1 << 20  # of S
+MARGIN = 1e-9  # s over the norm in floats
+SHIFT = 1e-9  # ε over s²
+ROOT = 1 << 60  # the unit of a factor
 LARGEST = 10**300  # of the numbers that are turned into floats
 INFINITE = float("inf")
 

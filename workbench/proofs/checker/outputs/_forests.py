@@ -116,6 +116,6 @@ def gradient_of(forest: Pairwise, scored: Scored, i: int, passes: Passes, P: int
         u, v = scored.edges[e]
         centre = (share.lo + share.hi) >> 1
         centre[scored.truth[u], scored.truth[v]] -= 1 << P
-        total[kp:] += (centre.reshape(-1, 1) * features[e]).ravel()
+        total[kp:] += np.outer(centre, features[e]).ravel()
         radius += int((share.hi - share.lo + 1).sum()) * int(abs(features[e]).sum())
     return total, radius
