@@ -7,6 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from workbench.command import terminal
 from workbench.command.cli import cli
 from workbench.data.readers import read
 
@@ -90,3 +91,14 @@ def test_a_learner_that_crashes_is_told_its_line(here):
     (here / "mine.py").write_text("def fit(problem, formulation, budget, rng):\n    return rng.permutation(3)\n")
     answer = json.loads(done("crosscheck", "r.vw", "soft-margin", "--learners", "mine.py", "--json", code=1).stdout)
     assert answer["learners"][0]["reason"].endswith("no attribute 'permutation', mine.py line 2")
+
+
+@pytest.mark.parametrize("wide", [40, 80, 120])
+def test_the_last_column_ends_where_the_terminal_does(monkeypatch, capsys, wide):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(wide))
+    reason = "Its objective is above the proven optimum and has not settled, so run it longer. " * 3
+    terminal.line(["subgradient", "not converged", "50", reason], [11, 13, 20])
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= max(wide, 2 + 11 + 2 + 13 + 2 + 20)
+    assert printed.split()[4:] == reason.split()
