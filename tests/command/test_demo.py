@@ -19,7 +19,7 @@ REDUCED = {
     "words": 5,
     "sequences": 10,
     "passes": {"subgradient": 40, "bcfw": 40},
-    "figures": {"n": 24, "passes": 10, "gap": 0.1, "instances": 2, "draws": 2},
+    "figures": {"n": 24, "passes": 10, "gap": 0.1, "instances": 2},
 }
 
 
