@@ -3,34 +3,38 @@
 turns      passes of dual ascent on K simulated shards to the gap, by λ; and the seconds that messages of a given
            latency and rate would add to them (`sent` bytes a turn: θ and β out, β and witnesses back)
 dear       wall seconds with one process and with two where the oracle sleeps for a while at every sample
-kills      runs with two processes, one of which is killed at random times: the optimum must stay the same
-lies       runs in which a share of the answers is replaced by others: the optimum must stay the same
+kills      runs with two workers, of dask or processes, one of which is killed: the optimum must stay the same
+lies       runs in which half of the answers of one of two workers are replaced by others: likewise
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from workbench.contracts import Cuts, Ints
 from workbench.data.loading import load_problem
-from workbench.errors import checked_whole
+from workbench.errors import BadInput, MissingCapability, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.proofs.door import bounds_for
+from workbench.proofs.verify import verify
 from workbench.registries import load_file
 from workbench.solving import shards as many
 from workbench.solving.shards import ShardAscent, Shards
 from workbench.solving.solve import solve
-from workbench.system.crew import packed
+from workbench.system.crew import DaskCrew, packed
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
@@ -59,8 +63,12 @@ def shards_table(
     slow: int = 120,
     kills: int = 20,
     lies: int = 10,
+    crew: str = "dask",
 ) -> dict[str, Any]:
-    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle."""
+    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle.
+
+    `crew` is dask or local: whose workers are killed, and lie.
+    """
     checked_whole(1, n=n, most=most)
     checked_whole(0, slow=slow, kills=kills, lies=lies)
     problem = load_problem("synthetic-chain")(n=n)
@@ -73,9 +81,9 @@ def shards_table(
     if slow:
         found |= prefixed("dear", dear(load_problem("synthetic-chain")(n=slow)))
     if kills:
-        found |= prefixed("kills", killed(kills))
+        found |= prefixed("kills", troubled(kills, crew, Killed))
     if lies:
-        found |= prefixed("lies", lied(lies))
+        found |= prefixed("lies", troubled(lies, crew, Lying))
     return found
 
 
@@ -117,40 +125,38 @@ def dear(plain: Chain) -> dict[str, Any]:
     return {"serial": seconds[0], "two": seconds[1], "ratio": ratio, "same": same, "workers": shared.parallel}
 
 
-def killed(count: int) -> dict[str, Any]:
-    """How many of `count` runs end at the same optimum though a worker was killed, and how many kills there were."""
+def troubled(count: int, crew: str, trouble: type[Trouble]) -> dict[str, Any]:
+    """How many of `count` runs with two workers in trouble end at the same, proven optimum; how often there was any."""
     problem, form = load_problem("synthetic-chain")(n=24), SoftMargin(lam=0.05)
-    reference, same, kills = solve(form, problem, gap=1e-7), 0, 0
-    with without_break_even():
+    reference, same, times = solve(form, problem, gap=1e-7), 0, 0
+    with without_break_even(), hired(crew) as spec, TemporaryDirectory() as folder:
         for seed in range(count):
-            hunter = Hunter(seed)
-            with hunter:
-                found = solve(form, problem, gap=1e-7, parallel="local:2")
-            kills += hunter.kills
-            same += found.lower <= reference.upper and reference.lower <= found.upper and found.status == "optimal"
-    return {"runs": count, "same": same, "kills": kills}
+            with trouble(seed, reference.rounds) as each:
+                found = solve(form, problem, gap=1e-7, parallel=spec)
+            meet = found.lower <= reference.upper and reference.lower <= found.upper
+            path = found.certificate.save(Path(folder) / str(seed))
+            same += meet and found.status == "optimal" and verify(path, data=problem)["proven"]
+            times += each.times
+    return {"runs": count, "same": same, "times": times}
 
 
-def lied(count: int) -> dict[str, Any]:
-    """How many of `count` runs end at the same optimum though half of the answers are the truth, not the maximum."""
-    problem, form = load_problem("synthetic-chain")(n=24), SoftMargin(lam=0.05)
-    reference, same, true = solve(form, problem, gap=1e-7), 0, many.answer
-    with without_break_even():
-        for seed in range(count):
-            rng = np.random.default_rng(seed)
+@contextmanager
+def hired(crew: str) -> Iterator[str]:
+    """Where two workers are found: `local` processes, or those of a `dask` cluster that begins and ends here."""
+    if crew not in ("dask", "local"):
+        raise BadInput(f"crew is {crew!r}; write dask or local.")
+    if crew == "local":
+        yield "local:2"
+        return
+    if find_spec("distributed") is None:
+        raise MissingCapability("crew=dask needs distributed; pip install 'cutbench[cluster]', or set crew=local.")
+    from distributed import LocalCluster
 
-            def answer(words: dict[str, Any], arrays: Any, rng: np.random.Generator = rng) -> Any:
-                reply = true(dict(words), arrays)
-                lie = words["do"] == "argmax" and rng.random() < 0.5
-                return (reply[0], {"witnesses": problem.truth[arrays["samples"]]}) if lie else reply
-
-            many.answer = answer
-            try:
-                found = solve(form, problem, gap=1e-7, parallel="here:2")
-            finally:
-                many.answer = true
-            same += found.lower <= reference.upper and reference.lower <= found.upper and found.status == "optimal"
-    return {"runs": count, "same": same}
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", protocol="tcp://",
+        dashboard_address=None, silence_logs=logging.CRITICAL + 1,
+    ) as cluster:  # fmt: skip
+        yield cluster.scheduler_address.replace("tcp://", "dask://")
 
 
 @contextmanager
@@ -164,35 +170,71 @@ def without_break_even() -> Iterator[None]:
         many.EVEN, many.EACH = kept
 
 
-class Hunter:
-    """Kills a process of the crew at a random time, as soon as there is one."""
+class Trouble:
+    """Stands between the driver and its crew, and makes trouble from a random question on."""
 
-    def __init__(self, seed: int):
-        self.rng, self.done, self.kills, self.crews = np.random.default_rng(seed), threading.Event(), 0, list[Any]()
+    def __init__(self, seed: int, rounds: int):
+        self.rng, self.times, self.asked = np.random.default_rng(seed), 0, 0
+        self.victim, self.when = int(self.rng.integers(2)), int(self.rng.integers(1, max(2, rounds // 2)))
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Trouble:
         self.true = many.assembled
-
-        def watched(*arguments: Any) -> Any:
-            self.crews.append(self.true(*arguments))
-            return self.crews[-1]
-
-        many.assembled = watched
-        self.thread = threading.Thread(target=self.hunt)
-        self.thread.start()
+        many.assembled = self.assembled
+        return self
 
     def __exit__(self, *failure: object) -> None:
         many.assembled = self.true
-        self.done.set()
-        self.thread.join()
 
-    def hunt(self) -> None:
-        while not self.done.wait(float(self.rng.uniform(0.05, 0.5))):
-            alive = [each for crew in self.crews for each in crew.members if each and each.alive]
-            if alive:
-                os.kill(alive[int(self.rng.integers(len(alive)))].process.pid, signal.SIGKILL)
-                self.kills += 1
-                return
+    def assembled(self, *arguments: Any) -> Any:
+        """A crew whose questions and answers pass through `between`."""
+        crew = self.true(*arguments)
+        ask = crew.ask
+        self.prepare(crew)
+
+        def between(questions: Any, limit: float | None = None) -> Any:
+            self.asked += 1
+            return self.between(crew, lambda: ask(questions, limit), questions)
+
+        crew.ask = between
+        return crew
+
+    def prepare(self, crew: Any) -> None:
+        """Wait for what the trouble needs."""
+
+
+class Killed(Trouble):
+    """One of two workers is killed by SIGKILL within 20 ms after a question."""
+
+    def prepare(self, crew: Any) -> None:
+        if isinstance(crew, DaskCrew):  # the one of the run before must be back
+            crew.client.wait_for_workers(2)
+            self.pids = list(crew.client.run(os.getpid).values())
+            crew.size = 2
+
+    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+        if self.asked != self.when + 1:  # processes of this machine begin at the first question
+            return ask()
+        pids = self.pids if isinstance(crew, DaskCrew) else [each.process.pid for each in crew.members]
+        timer = threading.Timer(float(self.rng.uniform(0, 0.02)), os.kill, (pids[self.victim], signal.SIGKILL))
+        timer.start()
+        answers = ask()
+        timer.join()
+        self.times += 1
+        return answers
+
+
+class Lying(Trouble):
+    """One of two workers answers the truth in place of the highest output, in half of its answers."""
+
+    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+        answers = ask()
+        words, arrays = questions[self.victim]
+        if words["do"] == "argmax" and answers[self.victim] is not None and self.rng.random() < 0.5:
+            answers[self.victim] = answers[self.victim][0], {"witnesses": self.truth[arrays["samples"]]}
+            self.times += 1
+        return answers
+
+    truth = property(lambda self: load_problem("synthetic-chain")(n=24).truth)
 
 
 NAMES = {"shards": shards_table}
