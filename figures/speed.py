@@ -26,6 +26,7 @@ LOOKS = {  # method: (name in the legend, style)
     "crf-stochastic": ("SAGA", STYLE[2]),
     "dlib": ("dlib", STYLE[3]),
     "sklearn-crammer-singer": ("liblinear", STYLE[4]),
+    "liblinear-crammer-singer": ("liblinear's own package", PICTURES.Style(PICTURES.SOFT, (0, (3, 1, 1, 1)), "v")),
     "structsvm": ("structsvm", PICTURES.Style(PICTURES.SOFT, (0, (4, 2)), "P")),
     "python-crfsuite-full": ("CRFsuite", STYLE[4]),
     "cvxpy": ("CVXPY, written out", PICTURES.Style(PICTURES.INK, "none", "*")),

@@ -55,7 +55,8 @@ def test_pairs_without_labels_are_predicted_by_the_names_of_their_sides(cutbench
 def test_pairs_of_unknown_names_and_labels_are_one_sentence(cutbench):
     write("pairs.csv", PAIRS)
     cutbench("solve", "pairs", "soft-margin", "--set", "path=pairs.csv", "--out", "run")
-    learned = np.load("run/learned.npz")["names_w"]
+    with np.load("run/learned.npz") as file:
+        learned = file["names_w"]
     assert {"1: left ann", "2: right bird9", "1: constant"} <= set(learned.tolist())
     for text, sentence in (
         ("left,right\nann,bird7\neva,bird7\n", "The left name 'eva' was not among those learned"),
@@ -71,7 +72,8 @@ def test_weights_of_bilinear_scores_have_the_names_of_sides_and_labels(cutbench)
     write("pairs.csv", PAIRS.replace("cid,bird9,1", "cid,bird9,3"))
     words = ("--set", "path=pairs.csv", "--set", "dimensions=2", "--gap", "0.5", "--out", "run")
     cutbench("solve", "pairs", "nuclear-dyadic", *words, code=None)
-    found = np.load("run/learned.npz")
+    with np.load("run/learned.npz") as file:
+        found = dict(file)
     assert found["names_A"].tolist()[:4] == ["1: left ann [0]", "1: left ann [1]", "2: left ann [0]", "2: left ann [1]"]
     assert found["names_W"].tolist()[-3:] == ["1: constant", "2: constant", "3: constant"]
     assert {name: len(found[name]) for name in "ABW"} == {name: len(found[f"names_{name}"]) for name in "ABW"}

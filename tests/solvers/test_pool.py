@@ -7,8 +7,6 @@ import pytest
 
 from workbench.arithmetic import compiled as machine
 from workbench.data.loading import load_problem
-from workbench.formulations.cost_learning import SimplexCostLearning
-from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.proofs.bounds import Bounds
@@ -20,8 +18,6 @@ FORMS = {
     "margin": SoftMargin(0.1),
     "slack": SoftMargin(0.1, rescaling="slack"),
     "intercepts": SoftMargin(0.1, intercept=True),
-    "learned": SimplexCostLearning(lam2=0.5, K=5.0),
-    "fixed": FixedCostLearning(lam2=0.5, K=5.0),
 }
 
 

@@ -135,10 +135,13 @@ def test_an_error_of_work_that_was_interrupted_is_the_interruption():
             time.sleep(5)
         raise TypeError("incompatible function arguments")
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(click.Abort):
-        command.main([], standalone_mode=False)
-    assert signal.getsignal(signal.SIGINT) is before
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest ignore the signal
+    try:
+        with pytest.raises(click.Abort):
+            command.main([], standalone_mode=False)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, outer)
 
 
 def test_a_full_disk_is_no_failure_of_a_benchmark(tmp_path, monkeypatch):

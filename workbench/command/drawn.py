@@ -19,8 +19,9 @@ WIDE = 110  # characters of a line of pictures
 
 def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
     """The sample's pictures (rows, columns), shades from 0 to 1; none where the problem has no pixels."""
-    told, entries = getattr(problem, "pixels", None), inputs(problem, sample)  # some classes of problems have them
-    if not told or entries is None:
+    told = getattr(problem, "pixels", None)  # some classes of problems have them
+    entries = inputs(problem, sample) if told else None
+    if entries is None:
         return []
     rows, columns = told
     size = rows * columns

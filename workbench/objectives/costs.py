@@ -73,14 +73,14 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
 
 
 def parts_into(data: Any, i: int, base: Ints, out: Ints, parts: Ints, offsets: Floats) -> int:
-    """The parts of the problem's own kernel, and what they cost where costs are not learned."""
-    inner, _, classes, fixed, group, starts, truth, _, _, m, _ = data
+    """The parts of the problem's own kernel, and what they cost by `fixed`."""
+    inner, _, classes, fixed, group, starts, truth = data[:7]
     count = inner[7](inner[0], i, base, out, parts, offsets)
     for part in range(count):
         offsets[part] = 0.0
         for place in range(starts[i], starts[i + 1]):
             label, other = truth[place], parts[part, place - starts[i]]
-            if m == 0 and label != other and classes[group[i], label, other] >= 0:
+            if label != other and classes[group[i], label, other] >= 0:
                 offsets[part] += fixed[group[i], label, other]
     return count
 
@@ -103,6 +103,7 @@ class LearnedCost(MarginRescaling):
 
     least_loss: ClassVar[float] = np.inf  # no offset is positive
     free_outputs: ClassVar[bool] = True
+    by_parts: ClassVar[bool] = False  # at large K many light parts slow the first passes down
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -188,8 +189,8 @@ class LearnedCost(MarginRescaling):
         data = inner, table, *self.costs(), group, starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
         reads = reads_into if inner.reads_into else None  # pair scores may read every weight
-        parts, widest = parts_into if inner.parts_into else None, inner.widest + k + learned
-        return Kernel(data, argmax_into, add_slope, slope_into, most, reads, widest, parts, inner.parts, place)
+        parts = (parts_into, inner.parts) if self.by_parts and inner.parts_into else (None, 0)
+        return Kernel(data, argmax_into, add_slope, slope_into, most, reads, inner.widest + k + learned, *parts, place)
 
     def listing(self) -> Listing | None:
         """All cuts as tables; a kind is a group of inputs and a true label."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,8 @@ def free_labels(problem: Any, prices: Prices, lam2: float, most: float, start: f
 @dataclass(frozen=True)
 class Intercepts(FixedCost):
     """Margin rescaling by the problem's own loss with intercepts; made by `with_intercepts`."""
+
+    by_parts: ClassVar[bool] = True
 
     @property
     def least_loss(self) -> float:

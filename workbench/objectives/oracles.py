@@ -95,6 +95,8 @@ class MarginRescaling:
             return sparse.csr_array(
                 self.problem.features(samples, witnesses) - self.problem.features(samples, truth)
             ), loss
+        if not len(wrong):  # a problem's features need not stand for no samples at all
+            return sparse.csr_array((len(samples), self.problem.n_features)), loss
         i, y, t = samples[wrong], witnesses[wrong], truth[wrong]
         rows = self.problem.features(i, y) - self.problem.features(i, t)
         ends = np.zeros(len(samples) + 1, rows.indptr.dtype)

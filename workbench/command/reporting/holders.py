@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.command.drawn import pictures
 from workbench.command.records import Run
 from workbench.command.reporting.page import Part, Picture
 from workbench.errors import MissingCapability, shortened
@@ -15,6 +14,7 @@ GAP = 2  # pixels between two pictures
 
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     """The samples with the greatest pull, where the proof has dual weights."""
+    from workbench.command.drawn import pictures
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 

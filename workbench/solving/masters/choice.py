@@ -4,7 +4,7 @@ The regularizer, the prices and the named backend decide:
 
     r = μ/2‖w‖² + what _loose.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
         rounds of AscentMaster, or of GramMaster where p_i = ∞: master "dual-block"
-    r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named → GramMaster with PIQP, before numba is even loaded
+    r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster with PIQP, before numba is even loaded
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
@@ -59,7 +59,7 @@ def choose(
         long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
         kind = "gram" if quadratic else "compiled"
         tiny = every and len(bounds.samples) * bounds.oracle.dim <= TINY and first_installed(kind) is not None
-        if kind == "gram" and tiny:
+        if kind == "gram" and tiny and not workers:
             return kind, first_installed(kind)
         if available() and long and fits["dual-block"] and not workers:
             kind = "dual-block"
