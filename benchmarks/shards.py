@@ -63,7 +63,7 @@ def shards_table(
     slow: int = 120,
     kills: int = 20,
     lies: int = 10,
-    crew: str = "dask",
+    crew: str = "local",
 ) -> dict[str, Any]:
     """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle.
 
