@@ -137,3 +137,9 @@ def test_a_witness_that_is_no_output_is_refused():
     held.witnesses[0] = 99
     with pytest.raises(BadInput, match="no output of sample"):
         explain(held)
+
+
+def test_a_sample_without_which_one_label_is_left_has_no_change():
+    problem = wb.Multiclass([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["a", "b", "a"])
+    found = wb.explain(wb.solve(wb.SimplexCostLearning(lam2=0.5, K=2.0), problem, gap=1e-6).certificate)
+    assert [each.sample for each in found.samples if each.left is None] == [1]

@@ -67,7 +67,7 @@ class Holder:
     """A sample that holds the optimum.
 
     share : of its dual weight on outputs other than the truth, 0 to 1;  pull : ‖Σ_k μ_k a_k‖ over its cuts
-    hinge : h_i(θ), in floats;  left : what is proven if the sample leaves; None where nothing would be left
+    hinge : h_i(θ), in floats;  left : what is proven if the sample leaves; None where no problem would be left
     """
 
     sample: int
@@ -221,12 +221,15 @@ class Tangents:
 
 
 def without(certificate: Certificate, j: int) -> AnyBounds | None:
-    """The bounds of the pair in which sample j has weight 0; None if no sample would have any."""
+    """The bounds of the pair in which sample j has weight 0; None if the formulation takes no such problem."""
     problem = copy.copy(certificate.problem)
     problem.weights = np.where(np.arange(problem.n_samples) == j, 0.0, problem.weights)
     if not problem.weights.any():
         return None
-    return bounds_for(certificate.formulation, problem)
+    try:
+        return bounds_for(certificate.formulation, problem)
+    except BadInput:  # costs are learned from two labels at least, and these samples have one
+        return None
 
 
 def changed(new: tuple[float, float], old: tuple[float, float], curvature: float | None) -> Left:
