@@ -46,8 +46,6 @@ CATEGORIES = {
     "soak": "soak",
 }
 RUN = "import sys; from reliability.campaigns import main; main(*sys.argv[1:])"
-
-
 PIECE = 125  # kills in one process
 
 

@@ -26,13 +26,8 @@ from numba.np.arrayobj import make_array, populate_array
 
 from workbench.contracts import Floats, Ints
 
-ROLES = (
-    "argmax_into",
-    "add_slope",
-    "slope_into",
-    "reads_into",
-    "parts_into",
-)  # a table begins with the addresses of these
+# a table begins with the addresses of these
+ROLES = ("argmax_into", "add_slope", "slope_into", "reads_into", "parts_into")
 KINDS: dict[str, Any] = {}  # what `opened` has to know while it is compiled: (type of the data, of the function, role)
 
 
