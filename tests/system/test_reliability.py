@@ -388,6 +388,23 @@ def test_no_alarm_is_lost_and_none_is_left_behind():
     time.sleep(5e-3)
 
 
+def test_an_alarm_that_a_destructor_drops_rings_again_at_once(capfd):
+    """Three seconds later was too late: a benchmark worked for 5.3 seconds under a limit of 3."""
+
+    class Slow:
+        def __del__(self):
+            while time.monotonic() - began < 0.2:  # the alarm is dropped here
+                pass
+
+    began, used = time.monotonic(), time.process_time()
+    with pytest.raises(TimeIsUp), time_limit(0.1):  # noqa: PT012  (the loop has no end)
+        Slow()
+        while time.monotonic() - began < 10:
+            pass
+    assert time.process_time() - used < 1.2
+    assert capfd.readouterr().err == ""
+
+
 def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
     """A time limit ended the asking: the process that still works found its pipe closed, and printed a traceback."""
     process = Process(slowly)
