@@ -15,7 +15,8 @@ A mutant is a module with one change of its syntax tree (`alternatives`):
     rounding        up, down, abs, positive and their like dropped, γ and the oracles' error terms set to 0
     statements      calls, raises, breaks and assignments in place dropped
 
-Left alone are annotations, the text of sentences, and `strict` of zip, which only asserts that our own lists are alike.
+Left alone are annotations, the text of sentences, `strict` of zip, which only asserts that our own lists are alike, and
+the size of the −1 that asks `reshape` for the missing length, for which NumPy takes any number below 0.
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
@@ -331,8 +332,9 @@ def first_line(node: ast.AST) -> str:
 def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
     """Every mutant of a file outside of the definitions that are spared."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    missing = set(lengths(tree))
     for holder, key, node, scope in list(places(tree)):
-        if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
+        if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared) or node in missing:
             continue
         for other in alternatives(node):
             change, changed = (
@@ -341,6 +343,13 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
             )
             again = partial(built, tree, path, changed, node)
             yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
+
+
+def lengths(tree: ast.Module) -> Iterator[ast.AST]:
+    """The 1 of every −1 that `reshape` is given."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and named(call.func) == "reshape":
+            yield from (each.operand for each in call.args if isinstance(each, ast.UnaryOp))
 
 
 def built(tree: ast.Module, path: Path, changed: tuple[Any, Any, ast.AST], node: ast.AST) -> CodeType:
