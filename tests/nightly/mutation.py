@@ -70,7 +70,7 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
 class Target(NamedTuple):
-    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
+    """The tests of a module, its own file first; its definitions that propose and do not prove; words to pytest.
 
     `plain`: the tests are functions without arguments, which are called without pytest. Where a change is outside of
     functions, all of the package is imported anew, or of a `plain` target what lies below this name. `about`: a pattern
@@ -93,14 +93,16 @@ OF_OUTPUTS = tuple(
     f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
 )
 TARGETS = {
-    "arithmetic/intervals": Target(PROVING),
+    "arithmetic/intervals": Target(("arithmetic/test_intervals", *PROVING)),
     "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
-    "objectives/regularizers": Target(PROVING, ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
-    "proofs/exact": Target(PROVING, (*SEARCH, "differences")),
-    "arithmetic/rationals": Target((*PROVING, *STORED)),
-    "arithmetic/lifting": Target(PROVING),
+    "objectives/regularizers": Target(
+        ("objectives/test_regularizers", *PROVING), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
+    ),
+    "proofs/exact": Target(("proofs/test_exact", *PROVING), (*SEARCH, "differences")),
+    "arithmetic/rationals": Target(("proofs/test_exact", *PROVING, *STORED)),
+    "arithmetic/lifting": Target(("proofs/test_exact", *PROVING)),
     "proofs/certificate": Target((*STORED, *PROVING)),
-    "proofs/tree": Target((*SELECTED, *STORED)),
+    "proofs/tree": Target(("proofs/test_trees", *SELECTED, *STORED)),
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
     "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
@@ -109,7 +111,7 @@ TARGETS = {
     "dyads/nuclear": Target(("dyads/test_nuclear",)),
 }
 TARGETS |= {
-    f"outputs/{name}": Target((*OF_OUTPUTS, "proofs/test_exact"))
+    f"outputs/{name}": Target(("proofs/test_exact", *OF_OUTPUTS))
     for name in (
         *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
         "_graph/exact",
@@ -534,7 +536,8 @@ def fitting(tests: list[str], within: float) -> list[str]:
 
 def covering(module: str, line: int, around: tuple[int, int]) -> list[str]:
     """The tests of the module that run the line, or else some line around."""
-    found, target = SESSION[0].covers(Path("workbench", f"{module}.py"), line, *around), TARGETS[module]
+    target, path = TARGETS[module], Path("workbench", f"{module}.py")
+    found = SESSION[0].covers(path, line, *around, own=f"{'' if target.plain else 'tests/'}{target.tests[0]}")
     return [test for test in found if not target.plain or test.rpartition("::")[0] in target.tests]
 
 
