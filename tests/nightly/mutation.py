@@ -98,16 +98,16 @@ TARGETS = {
     "objectives/regularizers": Target(
         ("objectives/test_regularizers", *PROVING), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
     ),
-    "proofs/exact": Target(("proofs/test_exact", *PROVING), (*SEARCH, "differences")),
+    "proofs/exact": Target(("proofs/test_exact_parts", *PROVING), (*SEARCH, "differences")),
     "arithmetic/rationals": Target(("proofs/test_exact", *PROVING, *STORED)),
     "arithmetic/lifting": Target(("proofs/test_exact", *PROVING)),
-    "proofs/certificate": Target((*STORED, *PROVING)),
+    "proofs/certificate": Target(("proofs/test_read_back", *STORED)),
     "proofs/tree": Target(("proofs/test_trees", *SELECTED, *STORED)),
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
     "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
-    "objectives/least_change": Target(("objectives/test_novelty",)),
+    "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
     "dyads/nuclear": Target(("dyads/test_nuclear",)),
 }
 TARGETS |= {

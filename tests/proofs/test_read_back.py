@@ -189,7 +189,9 @@ def test_a_witness_that_is_no_output_is_named(certificate, kind):
     count = len(certificate.samples)
     assert writing.check_outputs(problem, moved(certificate, problem, 1)) is True
     for label in (2, -1):
-        with pytest.raises(BadInput, match=rf"Cut {count - 1} has the witness \[{label}\], which is no output of") as it:
+        with pytest.raises(
+            BadInput, match=rf"Cut {count - 1} has the witness \[{label}\], which is no output of"
+        ) as it:
             moved(certificate, problem, label).recheck()
         assert f"sample {certificate.samples[-1]};" in str(it.value)
 
