@@ -20,6 +20,7 @@ from scipy import sparse
 import workbench as wb
 from workbench.arithmetic.intervals import Interval
 from workbench.contracts import Cuts, Prices
+from workbench.errors import MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
 from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
@@ -185,6 +186,40 @@ def test_offsets_are_enclosed_with_their_error(seed):
         assert hi - lo <= 2 * lie + 1e-14
 
 
+def test_offsets_without_an_error_are_themselves():
+    found = Bounds(Liar(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1)), None).enclosed(np.zeros(2, int), np.ones(2))
+    assert found.lo.tolist() == found.hi.tolist() == [1.0, 1.0]
+
+
+def small_numbers(rng: np.random.Generator, n: int, on: bool) -> Any:
+    return rng.random(n) * 10.0 ** rng.integers(-3, 1, n) * on
+
+
+@pytest.mark.parametrize(
+    ("lies", "misses", "moves", "cancels"), [(1, 0, 0, 0), (0, 0, 1, 0), (1, 1, 1, 0), (1, 1, 1, 1)]
+)
+def test_every_rounding_of_a_hinge_is_outward(lies, misses, moves, cancels):
+    """Slopes of 0, so that each end is a sum of errors, known as a fraction; where it cancels the last bits count."""
+    rng, n, p = np.random.default_rng([lies, misses, moves, cancels]), 300, 7
+    theta = rng.normal(size=p)
+    at = Interval(theta - moves * rng.random(p) / 3, theta + moves * rng.random(p) / 3)
+    liar = Liar(np.zeros((n, 1, p)), np.zeros((n, 1)), np.ones(n))
+    off, wrong, missed, reach = (small_numbers(rng, n, on) for on in (lies, lies, misses, moves))
+    offsets = -cancels * (missed + wrong) * (1 + rng.random(n) / 100)
+    liar.slope_error, liar.offset_error = lambda samples: off[samples], lambda samples: wrong[samples]
+    liar.rounding, liar.reach = lambda theta: missed, lambda samples: reach[samples]
+    bounds = Bounds(liar, None)
+    found = bounds.hinges(theta, np.zeros((n, 1), int), at, (sparse.csr_array((n, p)), offsets))
+    size = sum(map(max, map(abs, exact(at.lo)), map(abs, exact(at.hi))))
+    away = max([*(exact(at.hi) - exact(theta)), *(exact(theta) - exact(at.lo))])
+    error = exact(off) * size + exact(wrong)
+    high = exact(offsets) + error + exact(missed) + 2 * exact(reach) * away
+    assert (exact(found.hi) >= high).all()
+    assert (exact(found.lo) <= exact(offsets) - error).all()
+    assert (exact(found.hi) - high <= Fraction(1, 10**13)).all()
+    assert (exact(offsets) - error - exact(found.lo) <= Fraction(1, 10**13)).all()
+
+
 def test_a_sum_of_weights_that_is_rounded_is_enclosed():
     one = np.ones((3, 1, 1))
     for weights, rounded in (([0.1, 0.2, 0.7], True), ([1.0, 2.0, 4.0], False)):
@@ -250,6 +285,29 @@ def test_what_is_known_from_above_shrinks_the_room_of_free_entries():
 def test_no_bound_at_what_is_no_number():
     bounds = Bounds(Liar(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1)), None)
     assert bounds.upper(np.array([np.nan])) == bounds.upper(np.array([np.inf])) == np.inf
+    bounds = Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None)
+    assert bounds.upper(np.array([1.0, np.nan])) == bounds.upper(np.array([-np.inf, 1.0])) == np.inf
+    cuts = Cuts(2, 1)
+    cuts.add(np.zeros(1, int), np.zeros((1, 1), int), bounds.oracle.rows)
+    assert bounds.lower(cuts, np.array([np.nan])) == -np.inf
+
+
+def test_the_start_is_a_vector_of_its_own_without_a_negative_zero():
+    start = Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None).start
+    assert not np.signbit(start).any()
+    start[0] = 1.0
+    assert not Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None).start.any()
+
+
+def test_the_price_of_a_weight_that_is_not_used_is_not_asked():
+    """Weights of 0 on cuts add nothing, and cuts of samples without a price nothing at all."""
+    liar = Liar(np.ones((2, 2, 1)), np.array([[1.0, 7.0], [1.0, 9.0]]), np.array([1.0, 0.0]))
+    cuts, bounds = Cuts(1, 1), Bounds(liar, None)
+    cuts.add(np.array([0, 0, 1, 1]), np.array([[0], [1], [0], [1]]), liar.rows)
+    alone = bounds.lower(cuts, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert alone == pytest.approx(1 - 1 / (2 * LAM))
+    assert bounds.lower(cuts, np.array([1.0, 0.0, 3.0, 4.0])) == alone
+    assert bounds.lower(cuts, np.array([0.0, 1.0, 3.0, 0.0])) == pytest.approx(7 - 1 / (2 * LAM))
 
 
 def test_the_gap_is_relative_to_the_larger_end_and_floored():
@@ -360,12 +418,40 @@ def test_far_out_smooth_bounds_say_nothing(theta):
     bounds = SmoothBounds(SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1)), None)
     assert bounds.recheck(Evidence(np.array([theta]))) == (-np.inf, np.inf)
     assert bounds.upper(np.array([theta])) == np.inf
+    value, norm = bounds.enclosed(np.array([theta]))
+    assert (value.lo, value.hi, norm) == (-np.inf, np.inf, np.inf)
     assert np.isfinite(bounds.recheck(Evidence(np.array([1e99])))[1])
 
 
 def test_one_value_that_overflows_leaves_nothing_to_say():
     bounds = SmoothBounds(SmoothLiar(np.ones((2, 1)), np.array([np.inf, 1.0]), np.ones(2)), None)
     assert bounds.recheck(Evidence(np.zeros(1))) == (-np.inf, np.inf)
+
+
+def test_smooth_bounds_need_a_curvature():
+    liar = SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1))
+    liar.regularizer = lambda problem: Box(0.0, root=1.0, level=1.0)
+    with pytest.raises(MissingCapability, match="SmoothLiar has smooth terms, which need r = μ/2"):
+        SmoothBounds(liar, None).lower_at(np.zeros(1))
+
+
+@given(seeds)
+def test_the_norm_of_a_smooth_gradient_is_rounded_up(seed):
+    """‖λθ + (g ± e)/total‖ ≤ ‖λθ + g/total‖ + e/total, in fractions of squares."""
+    rng = np.random.default_rng(seed)
+    n, p = 3, 4
+    liar = SmoothLiar(rng.normal(size=(n, p)), rng.normal(size=n), rng.random(n) + 0.1, lie=rng.normal(size=p) / 10)
+    bounds, theta = SmoothBounds(liar, None), rng.normal(size=p) * 10.0 ** rng.integers(-3, 3)
+    gradient, total = exact(bounds.evaluate(theta)[1]), exact(liar.weights).sum()
+    value, norm = bounds.enclosed(theta)
+    squares = ((Fraction(LAM) * exact(theta) + gradient / total) ** 2).sum()
+    rest = Fraction(norm) - Fraction(float(np.linalg.norm(liar.lie))) / total
+    assert rest > 0
+    assert rest**2 >= squares
+    assert rest**2 <= squares * (1 + Fraction(1, 10**12))
+    values = exact(bounds.evaluate(theta)[0])
+    true = Fraction(LAM) / 2 * (exact(theta) ** 2).sum() + exact(liar.weights) @ values / total
+    assert Fraction(float(value.lo)) <= true <= Fraction(float(value.hi))
 
 
 def test_the_least_total_makes_the_largest_gradient():

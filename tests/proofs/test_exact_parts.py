@@ -34,7 +34,7 @@ def test_multipliers_are_the_shares_of_the_weights_and_add_up_to_the_prices(weig
     assert exact.on_simplex(SAMPLES, mu)
     found = mu.fractions()
     for sample, price in ((0, Fraction(1, 3)), (2, Fraction(2, 3)), (1, Fraction(0))):
-        own = np.flatnonzero(SAMPLES == sample)
+        own = np.flatnonzero(sample == SAMPLES)
         assert sum(found[k] for k in own) == price
         mass = sum(Fraction(weights[k]) for k in own)
         heaviest = max(own, key=lambda k: weights[k])
