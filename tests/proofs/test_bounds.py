@@ -195,17 +195,19 @@ def small_numbers(rng: np.random.Generator, n: int, on: bool) -> Any:
     return rng.random(n) * 10.0 ** rng.integers(-3, 1, n) * on
 
 
-@pytest.mark.parametrize(
-    ("lies", "misses", "moves", "cancels"), [(1, 0, 0, 0), (0, 0, 1, 0), (1, 1, 1, 0), (1, 1, 1, 1)]
-)
-def test_every_rounding_of_a_hinge_is_outward(lies, misses, moves, cancels):
+REGIMES = [(1, 0, 0, 0, 0), (1, 0, 0, 0, 1), (1, 0, 0, 0, -1), (0, 0, 0, 1, 0), (1, 0, 1, 1, 1), (0, 1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_every_rounding_of_a_hinge_is_outward(regime):
     """Slopes of 0, so that each end is a sum of errors, known as a fraction; where it cancels the last bits count."""
-    rng, n, p = np.random.default_rng([lies, misses, moves, cancels]), 300, 7
+    (lies, errs, misses, moves, cancels), n, p = regime, 300, 7
+    rng = np.random.default_rng([each + 1 for each in regime])
     theta = rng.normal(size=p)
     at = Interval(theta - moves * rng.random(p) / 3, theta + moves * rng.random(p) / 3)
+    off, wrong, missed, reach = (small_numbers(rng, n, on) for on in (lies, errs, misses, moves))
+    offsets = -cancels * (off * abs(theta).sum() + wrong + missed + reach / 2) * (1 + rng.random(n) / 100)
     liar = Liar(np.zeros((n, 1, p)), np.zeros((n, 1)), np.ones(n))
-    off, wrong, missed, reach = (small_numbers(rng, n, on) for on in (lies, lies, misses, moves))
-    offsets = -cancels * (missed + wrong) * (1 + rng.random(n) / 100)
     liar.slope_error, liar.offset_error = lambda samples: off[samples], lambda samples: wrong[samples]
     liar.rounding, liar.reach = lambda theta: missed, lambda samples: reach[samples]
     bounds = Bounds(liar, None)
