@@ -86,32 +86,31 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-PROVING = ("proofs/test_bounds", "proofs/test_exact", "arithmetic/test_intervals", "objectives/test_regularizers")
-STORED = ("proofs/test_certificate", "proofs/test_tampering", "proofs/test_door")
 SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
 OF_OUTPUTS = tuple(
     f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
 )
 TARGETS = {
-    "arithmetic/intervals": Target(("arithmetic/test_intervals", *PROVING)),
-    "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
+    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
+    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
     "objectives/regularizers": Target(
-        ("objectives/test_regularizers", *PROVING), ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")
+        ("objectives/test_regularizers", "proofs/test_bounds"),
+        ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),
     ),
-    "proofs/exact": Target(("proofs/test_exact_parts", *PROVING), (*SEARCH, "differences")),
-    "arithmetic/rationals": Target(("proofs/test_exact", *PROVING, *STORED)),
-    "arithmetic/lifting": Target(("proofs/test_exact", *PROVING)),
-    "proofs/certificate": Target(("proofs/test_read_back", *STORED)),
-    "proofs/tree": Target(("proofs/test_trees", *SELECTED, *STORED)),
+    "proofs/exact": Target(("proofs/test_exact_parts", "proofs/test_exact"), (*SEARCH, "differences")),
+    "arithmetic/rationals": Target(("proofs/test_exact",)),
+    "arithmetic/lifting": Target(("proofs/test_exact",)),
+    "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
+    "proofs/tree": Target(("proofs/test_trees",)),
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
-    "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
+    "objectives/oracles": Target((*OF_OUTPUTS, "proofs/test_exact")),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
     "dyads/nuclear": Target(("dyads/test_nuclear",)),
 }
 TARGETS |= {
-    f"outputs/{name}": Target(("proofs/test_exact", *OF_OUTPUTS))
+    f"outputs/{name}": Target(("outputs/test_exact_views",))
     for name in (
         *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
         "_graph/exact",
