@@ -87,9 +87,6 @@ class Target(NamedTuple):
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
 SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
-OF_OUTPUTS = tuple(
-    f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
-)
 TARGETS = {
     "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
     "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
@@ -104,7 +101,7 @@ TARGETS = {
     "proofs/tree": Target(("proofs/test_trees",)),
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
-    "objectives/oracles": Target((*OF_OUTPUTS, "proofs/test_exact")),
+    "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
     "dyads/nuclear": Target(("dyads/test_nuclear",)),
