@@ -20,6 +20,7 @@ from workbench.dyads.pairs import Dyads
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.proofs import certificate as writing
 from workbench.proofs.checker.check import FORMATS
+from workbench.proofs.door import bounds_for
 
 
 def small() -> Any:
@@ -204,12 +205,16 @@ def test_where_nothing_tells_outputs_from_others_they_are_believed(certificate):
     assert writing.check_outputs(problem, nothing) is True
 
 
-def test_cuts_of_completed_data_are_outputs_of_these():
-    """Of the convex program inside, whose outputs have the hidden states in place."""
+def test_cuts_of_completed_data_are_outputs_of_these(tmp_path):
+    """Of the convex program inside, where a true label has its one state; the states are a setting of many numbers."""
     rng = np.random.default_rng(1)
     problem = wb.Views(rng.normal(size=(6, 2)), ["a", "b", "a"], [0, 2, 4, 6])
     found = wb.solve(wb.LatentSSVM(), problem, gap=1e-3).certificate
-    assert found.recheck()[0] <= found.upper
+    assert writing.load(found.save(tmp_path / "states"))[0].recheck() == found.recheck()
+    states = bounds_for(found.formulation, problem).oracle.problem.truth[found.samples]
+    other = np.stack([states[:, 0], 1 - states[:, 1]], axis=1)  # the true label in its other view
+    with pytest.raises(BadInput, match="Cut 0 has the witness"):
+        replace(found, witnesses=other).recheck()
 
 
 # ── what cannot be written ────────────────────────────────────────────────────────────────────────
@@ -251,16 +256,18 @@ def test_a_setting_that_is_a_function_is_named(certificate):
     assert writing.written(Own(rule=3)) == {"rule": 3, "lam": 1.0}
 
 
+class Stranger:
+    """In no registry."""
+
+
 def test_a_setting_of_a_later_version_is_written_where_it_is_used():
     plain, used = wb.SoftMargin(lam=0.5), wb.SoftMargin(lam=0.5, intercept=True)
     assert "intercept" not in writing.written(plain)
     assert writing.written(used)["intercept"] is True
     assert (writing.version_of(plain), writing.version_of(used)) == (1, 2)
-    assert writing.chosen(wb.SoftMargin) == {}
-
-
-class Stranger:
-    """In no registry."""
+    own = Stranger()
+    assert writing.chosen(own) == writing.written(own) == {}
+    assert writing.version_of(own) == 1
 
 
 def test_what_no_registry_holds_has_no_name():
