@@ -104,7 +104,12 @@ TARGETS = {
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
-    "dyads/nuclear": Target(("dyads/test_nuclear",)),
+    "dyads/nuclear": Target(
+        ("dyads/test_nuclear",), ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
+    ),
+    "dyads/dual": Target(
+        ("dyads/test_nuclear",), ("BARRIERS", "STEPS", "STILL", "POWERS", "DENSE", "solution", "risen")
+    ),
 }
 TARGETS |= {
     f"outputs/{name}": Target(("outputs/test_exact_views",))

@@ -196,6 +196,7 @@ def small_numbers(rng: np.random.Generator, n: int, on: bool) -> Any:
 
 
 REGIMES = [(1, 0, 0, 0, 0), (1, 0, 0, 0, 1), (1, 0, 0, 0, -1), (0, 0, 0, 1, 0), (1, 0, 1, 1, 1), (0, 1, 1, 1, 1)]
+REGIMES += [(1, 0, 0, 0, -8), (1, 0, 1, 0, 0), (0, 0, 1, 0, -8), (0, 0, 1, 1, 0)]
 
 
 @pytest.mark.parametrize("regime", REGIMES)
