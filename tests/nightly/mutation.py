@@ -87,6 +87,20 @@ class Target(NamedTuple):
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
 SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
+OF_NUCLEAR = ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
+OF_DUAL = (
+    "BARRIERS",
+    "STEPS",
+    "STILL",
+    "POWERS",
+    "DENSE",
+    "solution",
+    "risen",
+    "climbed",
+    "point",
+    "attaining",
+    "Point",
+)
 TARGETS = {
     "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
     "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
@@ -104,12 +118,8 @@ TARGETS = {
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
-    "dyads/nuclear": Target(
-        ("dyads/test_nuclear",), ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
-    ),
-    "dyads/dual": Target(
-        ("dyads/test_nuclear",), ("BARRIERS", "STEPS", "STILL", "POWERS", "DENSE", "solution", "risen")
-    ),
+    "dyads/nuclear": Target(("dyads/test_nuclear",), OF_NUCLEAR),
+    "dyads/dual": Target(("dyads/test_nuclear",), OF_DUAL),
 }
 TARGETS |= {
     f"outputs/{name}": Target(("outputs/test_exact_views",))

@@ -203,7 +203,7 @@ REGIMES += [(1, 0, 0, 0, -8), (1, 0, 1, 0, 0), (0, 0, 1, 0, -8), (0, 0, 1, 1, 0)
 def test_every_rounding_of_a_hinge_is_outward(regime):
     """Slopes of 0, so that each end is a sum of errors, known as a fraction; where it cancels the last bits count."""
     (lies, errs, misses, moves, cancels), n, p = regime, 300, 7
-    rng = np.random.default_rng([each + 1 for each in regime])
+    rng = np.random.default_rng([each + 8 for each in regime])
     theta = rng.normal(size=p)
     at = Interval(theta - moves * rng.random(p) / 3, theta + moves * rng.random(p) / 3)
     off, wrong, missed, reach = (small_numbers(rng, n, on) for on in (lies, errs, misses, moves))
