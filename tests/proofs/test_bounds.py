@@ -385,6 +385,17 @@ def test_an_output_of_zero_loss_above_the_truth_cannot_be_scaled_away():
     assert not bounds.keeps_free_outputs(np.array([2.0, 1.0, 0.0]))
 
 
+def test_an_output_of_zero_loss_may_share_letters_with_the_truth():
+    """Only (a, b) is above the truth (a, a), and costs nothing."""
+    cost = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    problem = wb.Chain([np.eye(2)], [["a", "a"]], "hamming", cost, classes=["a", "b", "c"])
+    bounds, theta = Bounds(HardMargin(), problem), np.zeros(problem.n_features)
+    theta[:4] = 3.0, 1.0, 0.0, 2.0  # of a and of b, for the first and the second letter
+    assert not bounds.keeps_free_outputs(theta)
+    theta[3] = 0.5
+    assert bounds.keeps_free_outputs(theta)
+
+
 # ── smooth terms ──────────────────────────────────────────────────────────────────────────────────
 
 
