@@ -26,6 +26,7 @@ from workbench.solving.shards import Shards, packed, unpacked
 PIECE = 0.25  # seconds
 OFTEN = 3  # times that workers may find no new row: each costs a sweep that a serial run does not make
 SHOWN = 120  # characters of an output in a message
+HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 
 
 class CutFamily(Protocol):
@@ -311,10 +312,20 @@ class Family:
         if found is None:
             self.suspicious *= 100
             return
-        ray, norm = found
-        ids = np.concatenate(atoms)[ray > 0]
-        samples, witnesses = self.cuts.samples[ids], self.cuts.witnesses[ids]
-        problem = self.bounds.problem
+        ids = np.concatenate(atoms)
+        self.refuse(self.cuts.samples[ids], self.cuts.witnesses[ids], *found)
+
+    def examine(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """Raise `NotSeparable` if the cuts of the greatest weights, as hard rows, contradict one another."""
+        wrong = np.flatnonzero((witnesses != self.bounds.problem.truth[samples]).any(axis=1))
+        heavy = wrong[np.argsort(-weights[wrong], kind="stable")[:HEAVY]]
+        slopes, offsets = self.bounds.oracle.rows(samples[heavy], witnesses[heavy])
+        if found := farkas_ray(Rows(slopes, offsets, np.full(len(heavy), -1)), ENTRIES):
+            self.refuse(samples[heavy], witnesses[heavy], *found)
+
+    def refuse(self, samples: Ints, witnesses: Ints, ray: Floats, norm: float) -> None:
+        """Raise `NotSeparable` by a Farkas ray (K,) of these cuts."""
+        samples, witnesses, problem = samples[ray > 0], witnesses[ray > 0], self.bounds.problem
         pairs = [
             f"sample {i} ({shortened(problem.describe(i, problem.truth[i]), SHOWN)} against "
             f"{shortened(problem.describe(i, z), SHOWN)})"
