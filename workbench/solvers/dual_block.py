@@ -7,7 +7,7 @@ Every sample keeps the cuts that the oracle found for it, and weights β of them
 
 **A visit** of sample i moves weight from its cut r⁻ of least ∇ among β_r > 0 to the cut r⁺ of greatest ∇,
 by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}‖²), which maximises D, up to `steps` times (pairwise
-Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2). In a pass over the oracle each visit first asks for
+Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above 0.3 of its largest. In a pass over the oracle each visit first asks for
 the highest cut at the θ of that moment and keeps it if it is new.
 
 **Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
@@ -96,7 +96,7 @@ class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 20
-    worth: float = 3.0
+    worth: float = 5.0
     steps: int = 10
     patience: int = 5
     period: int = 10
@@ -180,7 +180,7 @@ class DualBlock(Solver):
             if said == DONE or (said == VISITED and late()):
                 break
             if said == FULL:
-                moved(tools, state, self.patience)
+                grown(state)
         state.gap = float(mark[2])
 
 
@@ -307,6 +307,20 @@ def moved(tools: Loops, state: State, patience: int) -> None:
     state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
+
+
+def grown(state: State) -> None:
+    """The pool as it is, with twice the room."""
+    old, news = state.pool, 1 + len(state.desk.parts)  # cuts of one visit
+    n, slots = old.member.shape
+    slots, entries = FACTOR * slots + news, FACTOR * len(old.index) + news * 2 * state.most
+    products = FACTOR * len(old.product) + news * slots
+    state.pool = _pool.empty_pool(n, old.witness.shape[1], slots, FACTOR * len(old.row) + news, entries, products)
+    for held, new in zip(old, state.pool, strict=True):
+        new[tuple(map(slice, held.shape))] = held
+    desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
+    desk.met[:] = state.desk.met
+    state.desk = desk
 
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
