@@ -113,6 +113,14 @@ def sweep(
     return len(order)
 
 
+def risk(argmax_into, data, samples, prices, theta, answer):
+    """Σ_i p_i h_i at θ."""
+    total = 0.0
+    for a in range(len(samples)):
+        total += prices[samples[a]] * argmax_into(data, theta, samples[a], answer)
+    return total
+
+
 def turn(
     argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, plane, retie, projected,
     data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
