@@ -369,6 +369,14 @@ def test_alarms_nest():
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+def test_a_limit_beyond_the_clock_of_the_system_is_no_limit():
+    """It was an OverflowError of the timer, both here and in the process of a backend."""
+    with time_limit(1e308), alarm(1e300), Process(slowly) as process:
+        assert 1e4 < signal.getitimer(signal.ITIMER_REAL)[0] < 1e7
+        process.ask({"seconds": 0.0}, {}, 1e308)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
 def test_no_alarm_is_lost_and_none_is_left_behind():
     """Rings while alarms are set and taken away: the outer alarm goes off once, in time, and nothing after."""
     handler, hook, rings = signal.getsignal(signal.SIGALRM), sys.unraisablehook, 0
