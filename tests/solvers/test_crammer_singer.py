@@ -165,3 +165,14 @@ def test_sums_of_many_squares_are_enclosed(width):
     inside = sum(x * x for x in map(int, (lo * 2.0**60).round()))
     assert float(found.lo) * (1 - 1e-12) <= inside / 2**120 <= float(found.hi) * (1 + 1e-12)
     assert float(found.hi) <= float(exact.sum().hi) * (1 + 1e-12) + 1e-300
+
+
+def test_weights_stay_at_their_prices_however_many_plane_steps():
+    """Steps extrapolate what the weights miss of their price; after 700 passes D had passed F, and none would end."""
+    rng, y = np.random.default_rng(0), np.arange(40) % 3
+    X = np.c_[rng.normal(size=(40, 2)) + 1.5 * np.eye(3)[y][:, :2], np.ones(40)]
+    _, found = ascent_of(Multiclass(X, y), 2e-4, compiled=machine.available())
+    for _ in range(1500):
+        found.advance()
+        assert np.allclose(found.state.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
+        assert found.gap > -1e-13 * found.known

@@ -25,7 +25,7 @@ from workbench.solvers._labels import LabelBlocks
 from workbench.solving import routes
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
-from workbench.solving.masters.passes import Passes, ascent, passable
+from workbench.solving.masters.passes import Passes, ascent, passable, standing
 from workbench.solving.solve import solve
 
 COSTS = {"lam2": 0.1, "K": 5.0}
@@ -341,3 +341,11 @@ def test_the_memory_of_a_master_is_estimated_within_a_factor(kind):
     bounds = Bounds(SoftMargin(0.1), labels(n=300, k=3))
     one, ten = needs.needed(kind, bounds, 300), needs.needed(kind, bounds, 3000)
     assert one < ten <= (100 if kind == "gram" else 10) * one
+
+
+@pytest.mark.parametrize("left", [0.0, -2.8e-9])
+def test_a_gap_that_is_all_rounding_stands_still(left):
+    """Half of a gap below 0 is above it, so the passes never ended."""
+    estimates = [(k, k**-2.0 if k < 100 else left) for k in range(1, 1000)]
+    assert not standing(estimates[:99], 99, 60)
+    assert standing(estimates, 999, 60)

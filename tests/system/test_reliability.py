@@ -369,6 +369,14 @@ def test_alarms_nest():
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+def test_a_limit_beyond_the_clock_of_the_system_is_no_limit():
+    """It was an OverflowError of the timer, both here and in the process of a backend."""
+    with time_limit(1e308), alarm(1e300), Process(slowly) as process:
+        assert 1e4 < signal.getitimer(signal.ITIMER_REAL)[0] < 1e7
+        process.ask({"seconds": 0.0}, {}, 1e308)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
 def test_no_alarm_is_lost_and_none_is_left_behind():
     """Rings while alarms are set and taken away: the outer alarm goes off once, in time, and nothing after."""
     handler, hook, rings = signal.getsignal(signal.SIGALRM), sys.unraisablehook, 0
@@ -583,3 +591,15 @@ def test_no_cell_that_we_write_is_a_formula():
     assert pictures.table({"label": np.array([FORMULA, "y"]), "x": np.array([-1.0, 2.0])}) == (
         f"label,x\n'{FORMULA},-1.0\ny,2.0\n"
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_a_full_disk_behind_stdout_is_one_sentence(tmp_path):
+    """With --json the error's own object did not fit either, and that was a traceback."""
+    main = "from workbench.command.cli import main; main()"
+    words = [sys.executable, "-c", main, "solve", "toy", "soft-margin", "--json", "--out", str(tmp_path / "run")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -119,6 +119,6 @@ class Commands(click.Group):
             with reader_watched():
                 if as_json:
                     terminal.emit({"error": sentence, "exit_code": code})
-        except ReaderLeft:
+        except (ReaderLeft, OSError):  # stdout is closed, or full, which the sentence may be about
             leave_quietly()
         return complain(sentence, code)

@@ -10,6 +10,7 @@ import numpy as np
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
 SETTLED = 0.3  # of the largest ∇ of one cut over another's in a visit, below which its steps end
+DRIFT = 1e-14  # relative; weights that miss their price by more are rescaled: plane steps magnify what they miss
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
 
@@ -177,8 +178,8 @@ def plane(prices, curvature, pool, point, desk, loose):
     """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v.
 
     D is quadratic, so (a, c) solves two equations; samples whose weights would turn negative are clipped
-    and rescaled to their price. Loose entries above their floor count as a part of the quadratic D. Taken if D rises,
-    which it tells; v becomes β minus `before` in any case.
+    and rescaled to their price, as are those that have drifted from their price. Loose entries above their floor count
+    as a part of the quadratic D. Taken if D rises, which it tells; v becomes β minus `before` in any case.
     """
     used, count, member, offset = pool.used, pool.count, pool.member, pool.offset
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
@@ -231,7 +232,7 @@ def plane(prices, curvature, pool, point, desk, loose):
             trial[r] = weight[r] + a * (weight[r] - before[r]) + c * step[r]
             clipped = clipped or trial[r] < 0.0
             mass += max(trial[r], 0.0)
-        if clipped:
+        if clipped or abs(mass - prices[i]) > DRIFT * prices[i]:
             for k in range(m):
                 r = member[i, k]
                 share = max(trial[r], 0.0) * (prices[i] / mass)

@@ -28,7 +28,7 @@ from workbench.contracts import Floats, Ints, Listing, Shape
 from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _loose
 from workbench.solvers._common import Late, never
-from workbench.solvers._dual_block import LEAST, LONGEST
+from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
 
 BUSY = 0.1  # share of the mean gap of a sweep's visits, from which a sample is visited again
 TIE = 256  # visits between two projections onto the simplex
@@ -250,7 +250,7 @@ def plane(listing, samples, prices, curvature, weights, loose, memory):
             trial[i, y] = beta[i, y] + a * (beta[i, y] - old[i, y]) + c * step[i, y]
             clipped = clipped or trial[i, y] < 0.0
             mass += max(trial[i, y], 0.0)
-        if clipped:
+        if clipped or abs(mass - prices[i]) > DRIFT * prices[i]:
             for y in range(k):
                 share = max(trial[i, y], 0.0) * (prices[i] / mass)
                 change = share - trial[i, y]

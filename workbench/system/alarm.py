@@ -22,6 +22,7 @@ from typing import Any
 
 AGAIN = 1.5  # seconds after which the alarm goes off again: long enough for the block to end, if it is ending
 SOON = 1e-3  # seconds after which a ring that has to wait comes again
+LONGEST = 1e6  # seconds for which a timer is set at once; systems refuse numbers beyond their clocks
 
 
 class Late(BaseException):
@@ -134,7 +135,7 @@ def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Itera
 
     handler, hook = signal.signal(signal.SIGPROF, ring), sys.unraisablehook
     sys.unraisablehook = quiet
-    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
+    signal.setitimer(signal.ITIMER_PROF, min(seconds, LONGEST), AGAIN)
     try:
         yield
     finally:
@@ -146,7 +147,7 @@ def processor_alarm(seconds: float, raised: type[BaseException] = Late) -> Itera
 def wait() -> None:
     """Set the timer to the next alarm that is due."""
     next_due = min([each.due for each in SET] + ([] if outside.due is None else [outside.due]))
-    signal.setitimer(signal.ITIMER_REAL, max(next_due - time.monotonic(), 1e-6), AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, min(max(next_due - time.monotonic(), 1e-6), LONGEST), AGAIN)
 
 
 def ring(number: int, frame: FrameType | None) -> None:

@@ -28,6 +28,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.system.alarm import LONGEST
+
 Line = tuple[str, int]  # a file and a line in it
 Message = tuple[dict[str, Any], dict[str, NDArray]]
 Work = Callable[[dict[str, Any], dict[str, NDArray]], Message]
@@ -131,7 +133,7 @@ def serve() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
     while (question := received(questions)) is not None:
         numbers, arrays = question
-        signal.setitimer(signal.ITIMER_REAL, numbers.pop("limit"))
+        signal.setitimer(signal.ITIMER_REAL, min(numbers.pop("limit"), LONGEST))
         try:
             reply: Message = vars(import_module(module))[name](numbers, arrays)
         except BaseException as error:

@@ -255,12 +255,15 @@ class Passes:
 
 
 def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
-    """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half."""
+    """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half.
+
+    A gap below 0 is 0, of which the half is 0 again: what is left then is rounding, and no pass will find more.
+    """
     if passes <= patient:
         return False
-    recent = min((gap for at, gap in estimates if 3 * at > 2 * passes), default=np.inf)
-    earlier = min((gap for at, gap in estimates if 3 * at <= 2 * passes), default=np.inf)
-    return recent > 0.5 * earlier and (recent < FAR or passes > 10 * patient)
+    recent = min((max(gap, 0.0) for at, gap in estimates if 3 * at > 2 * passes), default=np.inf)
+    earlier = min((max(gap, 0.0) for at, gap in estimates if 3 * at <= 2 * passes), default=np.inf)
+    return recent >= 0.5 * earlier and (recent < FAR or passes > 10 * patient)
 
 
 def looks(ascent: Ascent) -> tuple[int, int]:
