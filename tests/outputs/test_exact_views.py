@@ -14,6 +14,10 @@ import pytest
 
 from workbench.arithmetic.rationals import ExactRivals, Ratios, ratios
 from workbench.contracts import Exact, SlackArgmax
+from workbench.errors import MissingCapability
+from workbench.outputs.matching import Matching
+from workbench.outputs.motif import Motif
+from workbench.outputs.views import Views
 from workbench.registries import registry
 
 STRUCTURES = {name: kind for name, kind in registry("output").items() if hasattr(kind, "exact")}
@@ -50,11 +54,28 @@ def maxima(count: int, number: Any, values: Any, of: Any) -> list[Any]:
     return [max(values[(number == k) & of], default=None) for k in range(count)]
 
 
-def cases(name: str, draws: int = 8) -> Any:
+def annotated(rng: np.random.Generator) -> Matching:
+    """Annotations that are any links, about half of them no matchings, which clip their hinges at 0."""
+    shapes = rng.integers(1, 4, (4, 2))
+    gold = [np.argwhere(rng.random(tuple(shape)) < 0.5) for shape in shapes]
+    return Matching([rng.integers(-8, 9, (*shape, 2)) / 4 for shape in shapes], gold, 0.5, 1.5, clipped=True)
+
+
+def motifs(rng: np.random.Generator) -> Motif:
+    """Up to four windows a sample."""
+    lengths = rng.integers(2, 6, 5)
+    texts = ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+    labels = np.array([1, -1, *rng.choice([1, -1], 3)])
+    pairs = zip(lengths.tolist(), labels.tolist(), strict=True)
+    return Motif(texts, labels, 2, [int(rng.integers(length - 1)) if label > 0 else -1 for length, label in pairs])
+
+
+def cases(name: str) -> Any:
     """Problems with an exact view, a batch of their samples, all outputs of these, and weights of quarters."""
-    for seed in range(draws):
+    for seed in range({"flow": 3, "matching": 6}.get(name, 8)):
         rng = np.random.default_rng([seed, 31])
-        problem = drawn(STRUCTURES[name], rng)
+        own = {"matching": annotated, "motif": motifs}.get(name) if seed % 2 else None
+        problem = own(rng) if own else drawn(STRUCTURES[name], rng)
         exact = problem.exact() if isinstance(problem, Exact) else None
         if exact is None:
             continue
@@ -77,6 +98,7 @@ def test_slopes_and_losses_are_those_of_the_floats(name):
         slopes, losses = exact.slopes(batch, outputs), exact.loss(batch, outputs)
         told = (problem.features(batch, outputs) - problem.features(batch, problem.truth[batch])).toarray()
         assert (fractions(slopes.matrix(told.shape)) == fractions(told) * slopes.unit).all()
+        assert {type(each) for each in slopes.values.tolist()} <= {int}
         assert (losses.fractions() == fractions(problem.loss(batch, outputs))).all()
         positive = [each for each in fractions(problem.loss(*everything(problem))) if each > 0]
         assert exact.least_loss <= min(positive, default=exact.least_loss)
@@ -101,6 +123,7 @@ def test_maxima_are_those_of_all_outputs(name):
         margin = maxima(count, number, losses + gains, everywhere)
         margin = [max(each, 0) if clip else each for each, clip in zip(margin, clipped, strict=True)]
         assert exact.margin(weights, samples).fractions().tolist() == margin
+        assert {type(each) for each in exact.margin(weights, samples).whole.tolist()} == {int}
         free = maxima(count, number, gains, losses == 0)
         assert exact.free(weights, samples).fractions().tolist() == [max(each or 0, 0) for each in free]
         if isinstance(exact, ExactRivals):
@@ -151,3 +174,18 @@ def test_what_is_no_output_is_found(name):
             assert exact.fault(of, rows) == (wrong[0] if wrong else None), (of, rows)
             found += bool(wrong)
     assert found > 20 or name == "structured"
+
+
+def test_hidden_states_have_no_exact_cuts():
+    rng = np.random.default_rng(0)
+    for problem in (
+        Views(rng.normal(size=(4, 2)), ["a", "b"], [0, 2, 4]),
+        Motif(["ACA", "CC"], [1, -1], 2),
+    ):
+        exact, w, everyone = problem.exact(), ratios(np.zeros(problem.n_features)), np.arange(2)
+        assert (problem.truth[:, 1] < 0).any()
+        for asked in (exact.margin, exact.rival):
+            with pytest.raises(MissingCapability, match="is hidden; use latent-ssvm"):
+                asked(w, everyone)
+        with pytest.raises(MissingCapability, match="is hidden; use latent-ssvm"):
+            exact.slopes(everyone, problem.truth)
