@@ -71,7 +71,7 @@ def motifs(rng: np.random.Generator) -> Motif:
 
 
 def cases(name: str) -> Any:
-    """Problems with an exact view, a batch of their samples, all outputs of these, and weights of quarters."""
+    """Problems with an exact view, a batch of their samples, all outputs of these, and weights: quarters, or any."""
     for seed in range({"flow": 3, "matching": 6}.get(name, 8)):
         rng = np.random.default_rng([seed, 31])
         own = {"matching": annotated, "motif": motifs}.get(name) if seed % 2 else None
@@ -80,7 +80,7 @@ def cases(name: str) -> Any:
         if exact is None:
             continue
         samples = rng.permutation(np.append(np.arange(problem.n_samples), rng.integers(problem.n_samples)))
-        w = rng.integers(-6, 7, problem.n_features) / 4
+        w = rng.normal(size=problem.n_features) if seed % 3 == 2 else rng.integers(-6, 7, problem.n_features) / 4
         w = np.where(getattr(problem, "signed", False), np.abs(w), w)
         yield problem, exact, samples, *lists(problem, samples), w, rng
 
