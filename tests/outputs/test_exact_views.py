@@ -15,6 +15,7 @@ import pytest
 from workbench.arithmetic.rationals import ExactRivals, Ratios, ratios
 from workbench.contracts import Exact, SlackArgmax
 from workbench.errors import MissingCapability
+from workbench.outputs.graph import Graph
 from workbench.outputs.matching import Matching
 from workbench.outputs.motif import Motif
 from workbench.outputs.views import Views
@@ -70,11 +71,18 @@ def motifs(rng: np.random.Generator) -> Motif:
     return Motif(texts, labels, 2, [int(rng.integers(length - 1)) if label > 0 else -1 for length, label in pairs])
 
 
+def of_three_labels(rng: np.random.Generator) -> Graph:
+    """Paths of three nodes, one edge of which counts for halves."""
+    nodes = [rng.integers(-8, 9, (3, 2)) / 8 for _ in range(3)]
+    edges, labels = [np.array([(0, 1), (1, 2)])] * 3, [rng.integers(0, 3, 3) for _ in range(3)]
+    return Graph(nodes, edges, labels, [np.array([[0.5], [1.0]])] * 3, classes=[0, 1, 2])
+
+
 def cases(name: str) -> Any:
     """Problems with an exact view, a batch of their samples, all outputs of these, and weights: quarters, or any."""
     for seed in range({"flow": 3, "matching": 6}.get(name, 8)):
         rng = np.random.default_rng([seed, 31])
-        own = {"matching": annotated, "motif": motifs}.get(name) if seed % 2 else None
+        own = {"matching": annotated, "motif": motifs, "graph": of_three_labels}.get(name) if seed % 2 else None
         problem = own(rng) if own else drawn(STRUCTURES[name], rng)
         exact = problem.exact() if isinstance(problem, Exact) else None
         if exact is None:
