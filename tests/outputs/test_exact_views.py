@@ -89,6 +89,7 @@ def cases(name: str) -> Any:
             continue
         samples = rng.permutation(np.append(np.arange(problem.n_samples), rng.integers(problem.n_samples)))
         w = rng.normal(size=problem.n_features) if seed % 3 == 2 else rng.integers(-6, 7, problem.n_features) / 4
+        w = w * 8 if seed % 4 == 1 else w  # so that a truth is above all others by more than the loss
         w = np.where(getattr(problem, "signed", False), np.abs(w), w)
         yield problem, exact, samples, *lists(problem, samples), w, rng
 
