@@ -193,6 +193,7 @@ def test_hidden_states_have_no_exact_cuts():
     ):
         exact, w, everyone = problem.exact(), ratios(np.zeros(problem.n_features)), np.arange(2)
         assert (problem.truth[:, 1] < 0).any()
+        assert exact.fault(*lists(problem, everyone)) is None, "every state of the true label is an output"
         for asked in (exact.margin, exact.rival):
             with pytest.raises(MissingCapability, match="is hidden; use latent-ssvm"):
                 asked(w, everyone)
