@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 COMPILED = ("workbench.arithmetic.compiled", "workbench.arithmetic.sealed")
-PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset)
+PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset, Fraction)
 
 
 class Covering:

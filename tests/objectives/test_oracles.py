@@ -32,7 +32,7 @@ U = Fraction(1, 2**53)
 class Numbers:
     """A problem of which only the sizes are known."""
 
-    oracle_kind, n_samples, n_features, width, least_loss, free_outputs = "exact", 3, 4, 1, 0.5, False
+    oracle_kind, n_samples, n_features, width, least_loss, free_outputs = "exact", 3, 4, 3, 0.5, False
     terms = 5
     magnitude, max_loss = np.array([1.0, 2.5, 7.0]), np.array([0.5, 1.0, 3.0])
 
@@ -78,7 +78,7 @@ def test_errors_of_slack_rescaled_slopes_hold_the_product_with_the_loss():
         sizes = [2 * m * most for m, most in zip(M, L, strict=True)]
         alike(SlackRescaling(problem).slope_error(SAMPLES), [gamma(k) * each for each in sizes])
     errors = [Fraction(0), Fraction(1e-9)]
-    sums = [e * most * (1 + gamma(4)) + gamma(2) * 2 * m * most for e, m, most in zip(errors, M, L, strict=True)]
+    sums = [e * most + gamma(4) * 2 * m * most for e, m, most in zip(errors, M, L, strict=True)]
     alike(SlackRescaling(Bounded()).slope_error(SAMPLES), sums)
 
 
@@ -115,8 +115,8 @@ def test_the_sizes_are_the_problems():
     problem = Numbers()
     oracle = MarginRescaling(problem)
     told = oracle.kind, oracle.n_samples, oracle.dim, oracle.width, oracle.least_loss, oracle.free_outputs
-    assert told == ("exact", 3, 4, 1, 0.5, False)
-    assert HiddenMargin(problem).width == 2
+    assert told == ("exact", 3, 4, 3, 0.5, False)
+    assert HiddenMargin(problem).width == 6
     assert (UnitMargin(problem).least_loss, UnitMargin(problem).free_outputs) == (1.0, False)
     assert exact_loss(Numbers(exact_loss=True))
     assert not exact_loss(problem)
@@ -234,6 +234,8 @@ def test_listings_hold_every_cut():
         assert listing.offset[labels, outputs[:, 0]].tolist() == offsets.tolist()
         factors = listing.scale[labels, outputs[:, 0]]
         unit = psi(problem, samples, outputs)
+        at = np.arange(len(listing.truth))
+        assert not listing.scale[at, listing.truth].any()
         assert (factors[:, None] * unit).tolist() == slopes.toarray().tolist()
 
 
@@ -254,6 +256,39 @@ def test_a_called_kernel_is_its_oracle():
             dense = np.zeros(6)
             np.add.at(dense, indices[:count], values[:count])
             assert dense.tolist() == slopes.toarray()[0].tolist()
+
+
+def test_an_output_of_which_a_part_is_right_is_another_output():
+    problem = wb.Chain([np.eye(2), np.ones((1, 2))], [["a", "b"], ["b"]], "hamming")
+    samples, outputs = np.array([0, 0, 0, 0, 1, 1]), np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, -1], [1, -1]])
+    for oracle in (MarginRescaling(problem), UnitMargin(problem)):
+        for batch in (np.arange(6), np.array([0, 1, 5])):  # most are wrong, and few
+            slopes, offsets = oracle.rows(samples[batch], outputs[batch])
+            assert slopes.toarray().tolist() == psi(problem, samples[batch], outputs[batch]).tolist()
+            unit = isinstance(oracle, UnitMargin)
+            assert offsets.tolist() == np.array([1, 0, 1 if unit else 2, 1, 1, 0])[batch].tolist()
+            told = oracle.exact().rows(samples[batch], outputs[batch])[1].fractions()
+            assert told.tolist() == offsets.tolist()
+
+
+def test_a_kernel_is_of_weights_in_another_order_only_where_that_is_asked_for():
+    class Known(Numbers):
+        def kernel(self, augment: bool = True) -> Any:
+            return "plain", augment
+
+        def slack_kernel(self) -> Any:
+            return "slack"
+
+    class Ordered(Known):
+        def arranged(self, augment: bool = True, slack: bool = False) -> Any:
+            return "arranged", slack
+
+    known, ordered = Known(), Ordered()
+    assert MarginRescaling(ordered).kernel() == MarginRescaling(known).kernel(arranged=True) == ("plain", True)
+    assert SlackRescaling(ordered).kernel() == SlackRescaling(known).kernel(arranged=True) == "slack"
+    assert MarginRescaling(ordered).kernel(arranged=True) == ("arranged", False)
+    assert SlackRescaling(ordered).kernel(arranged=True) == ("arranged", True)
+    assert Decoding(ordered).kernel() == ("plain", False)
 
 
 # ── hidden states, and truths that are no outputs ─────────────────────────────────────────────────

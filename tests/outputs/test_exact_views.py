@@ -14,6 +14,11 @@ import pytest
 
 from workbench.arithmetic.rationals import ExactRivals, Ratios, ratios
 from workbench.contracts import Exact, SlackArgmax
+from workbench.errors import MissingCapability
+from workbench.outputs.graph import Graph
+from workbench.outputs.matching import Matching
+from workbench.outputs.motif import Motif
+from workbench.outputs.views import Views
 from workbench.registries import registry
 
 STRUCTURES = {name: kind for name, kind in registry("output").items() if hasattr(kind, "exact")}
@@ -50,16 +55,41 @@ def maxima(count: int, number: Any, values: Any, of: Any) -> list[Any]:
     return [max(values[(number == k) & of], default=None) for k in range(count)]
 
 
-def cases(name: str, draws: int = 8) -> Any:
-    """Problems with an exact view, a batch of their samples, all outputs of these, and weights of quarters."""
-    for seed in range(draws):
+def annotated(rng: np.random.Generator) -> Matching:
+    """Annotations that are any links, about half of them no matchings, which clip their hinges at 0."""
+    shapes = rng.integers(1, 4, (4, 2))
+    gold = [np.argwhere(rng.random(tuple(shape)) < 0.5) for shape in shapes]
+    return Matching([rng.integers(-8, 9, (*shape, 2)) / 4 for shape in shapes], gold, 0.5, 1.5, clipped=True)
+
+
+def motifs(rng: np.random.Generator) -> Motif:
+    """Up to four windows a sample."""
+    lengths = rng.integers(2, 6, 5)
+    texts = ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+    labels = np.array([1, -1, *rng.choice([1, -1], 3)])
+    pairs = zip(lengths.tolist(), labels.tolist(), strict=True)
+    return Motif(texts, labels, 2, [int(rng.integers(length - 1)) if label > 0 else -1 for length, label in pairs])
+
+
+def of_three_labels(rng: np.random.Generator) -> Graph:
+    """Paths of three nodes, one edge of which counts for halves."""
+    nodes = [rng.integers(-8, 9, (3, 2)) / 8 for _ in range(3)]
+    edges, labels = [np.array([(0, 1), (1, 2)])] * 3, [rng.integers(0, 3, 3) for _ in range(3)]
+    return Graph(nodes, edges, labels, [np.array([[0.5], [1.0]])] * 3, classes=[0, 1, 2])
+
+
+def cases(name: str, dear: bool = False) -> Any:
+    """Problems with an exact view, a batch of their samples, all outputs of these, and weights: quarters, or any."""
+    for seed in range(3 if dear else 12):
         rng = np.random.default_rng([seed, 31])
-        problem = drawn(STRUCTURES[name], rng)
+        own = {"matching": annotated, "motif": motifs, "graph": of_three_labels}.get(name) if seed % 2 else None
+        problem = own(rng) if own else drawn(STRUCTURES[name], rng)
         exact = problem.exact() if isinstance(problem, Exact) else None
         if exact is None:
             continue
         samples = rng.permutation(np.append(np.arange(problem.n_samples), rng.integers(problem.n_samples)))
-        w = rng.integers(-6, 7, problem.n_features) / 4
+        w = rng.normal(size=problem.n_features) if seed % 3 == 2 else rng.integers(-6, 7, problem.n_features) / 4
+        w = w * 8 if seed % 4 == 1 else w  # so that a truth is above all others by more than the loss
         w = np.where(getattr(problem, "signed", False), np.abs(w), w)
         yield problem, exact, samples, *lists(problem, samples), w, rng
 
@@ -72,11 +102,12 @@ def gains_of(problem: Any, exact: Any, batch: Any, outputs: Any, w: Any) -> Any:
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_slopes_and_losses_are_those_of_the_floats(name):
     seen = 0
-    for problem, exact, samples, number, outputs, _, _ in cases(name):
+    for problem, exact, samples, number, outputs, _, _ in cases(name, name in ("flow", "matching")):
         batch = samples[number]
         slopes, losses = exact.slopes(batch, outputs), exact.loss(batch, outputs)
         told = (problem.features(batch, outputs) - problem.features(batch, problem.truth[batch])).toarray()
         assert (fractions(slopes.matrix(told.shape)) == fractions(told) * slopes.unit).all()
+        assert {type(each) for each in slopes.values.tolist()} <= {int}
         assert (losses.fractions() == fractions(problem.loss(batch, outputs))).all()
         positive = [each for each in fractions(problem.loss(*everything(problem))) if each > 0]
         assert exact.least_loss <= min(positive, default=exact.least_loss)
@@ -101,6 +132,7 @@ def test_maxima_are_those_of_all_outputs(name):
         margin = maxima(count, number, losses + gains, everywhere)
         margin = [max(each, 0) if clip else each for each, clip in zip(margin, clipped, strict=True)]
         assert exact.margin(weights, samples).fractions().tolist() == margin
+        assert {type(each) for each in exact.margin(weights, samples).whole.tolist()} == {int}
         free = maxima(count, number, gains, losses == 0)
         assert exact.free(weights, samples).fractions().tolist() == [max(each or 0, 0) for each in free]
         if isinstance(exact, ExactRivals):
@@ -151,3 +183,19 @@ def test_what_is_no_output_is_found(name):
             assert exact.fault(of, rows) == (wrong[0] if wrong else None), (of, rows)
             found += bool(wrong)
     assert found > 20 or name == "structured"
+
+
+def test_hidden_states_have_no_exact_cuts():
+    rng = np.random.default_rng(0)
+    for problem in (
+        Views(rng.normal(size=(4, 2)), ["a", "b"], [0, 2, 4]),
+        Motif(["ACA", "CC"], [1, -1], 2),
+    ):
+        exact, w, everyone = problem.exact(), ratios(np.zeros(problem.n_features)), np.arange(2)
+        assert (problem.truth[:, 1] < 0).any()
+        assert exact.fault(*lists(problem, everyone)) is None, "every state of the true label is an output"
+        for asked in (exact.margin, exact.rival):
+            with pytest.raises(MissingCapability, match="is hidden; use latent-ssvm"):
+                asked(w, everyone)
+        with pytest.raises(MissingCapability, match="is hidden; use latent-ssvm"):
+            exact.slopes(everyone, problem.truth)
