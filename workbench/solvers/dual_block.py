@@ -7,8 +7,8 @@ Every sample keeps the cuts that the oracle found for it, and weights β of them
 
 **A visit** of sample i moves weight from its cut r⁻ of least ∇ among β_r > 0 to the cut r⁺ of greatest ∇,
 by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}‖²), which maximises D, up to `steps` times (pairwise
-Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2). In a pass over the oracle each visit first asks for
-the highest cut at the θ of that moment and keeps it if it is new.
+Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above 0.3 of its largest.
+In a pass over the oracle each visit first asks for the highest cut at the θ of that moment and keeps it if it is new.
 
 **Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
 since the pass began, if a pass takes as long as `worth` cached sweeps (as in Shah, Kolmogorov, Lampert 2015,
@@ -31,7 +31,7 @@ cuts from the data, so nothing computed here enters a bound. `solve` can begin w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -90,6 +90,7 @@ class Loops(NamedTuple):
     turn: Callable[..., int]
     retie: Callable[..., float]
     projected: Callable[..., Floats]
+    risk: Callable[..., float]
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 20
-    worth: float = 3.0
+    worth: float = 5.0
     steps: int = 10
     patience: int = 5
     period: int = 10
@@ -181,7 +182,7 @@ class DualBlock(Solver):
             if said == DONE or (said == VISITED and late()):
                 break
             if said == FULL:
-                moved(tools, state, self.patience)
+                grown(state)
         state.gap = float(mark[2])
 
 
@@ -204,6 +205,7 @@ class CachedBlocks:
     Of the last pass's visits: `gap`, `risk` Σ_i p_i max_r ∇_r, and `peak`, the highest ∇_r.
     prices : (n,) finite;  start : θ (p,), of which the loose entries are taken as they are and the weights are 0
     slopes : (m, p) of some cuts, for the scale of the loose entries
+    tells : whether `risks` and `floor` take less time than proofs do
     """
 
     known = np.inf
@@ -219,7 +221,8 @@ class CachedBlocks:
             state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
         self.held = _loose.HOLD if len(state.loose.simplex) else 1.0
         self.place = slice(None) if kernel.place is None else kernel.place
-        self.tools = prepared(kernel, prices, state, machine.available() and bool(kernel.data))
+        compiled = machine.available() and bool(kernel.data)
+        self.tools, self.tells = prepared(kernel, prices, state, compiled), compiled and oracle.dim == d < LONG
         self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
 
     def advance(self, late: Late = never) -> None:
@@ -290,6 +293,22 @@ class CachedBlocks:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
         return self.method.duals(self.state)
 
+    def risks(self, points: Sequence[Floats]) -> Floats:
+        """Σ_i p_i h_i at each of these θ, in floats."""
+        tools, place = self.tools, (self.tools.data, self.samples, self.prices)
+        at = np.zeros_like(self.state.point.theta)
+        found = []
+        for theta in points:
+            at[self.place] = theta
+            found.append(tools.risk(tools.argmax_into, *place, at, self.state.desk.answer))
+        return np.array(found)
+
+    @property
+    def floor(self) -> float:
+        """D, in floats, where nothing is loose."""
+        pool, theta = self.state.pool, self.state.point.theta
+        return float(pool.offset @ pool.weight - self.state.curvature / 2 * (theta @ theta))
+
 
 def remember(state: State) -> None:
     """`before` becomes what is now."""
@@ -332,12 +351,26 @@ def moved(tools: Loops, state: State, patience: int) -> None:
     remember(state)
 
 
+def grown(state: State) -> None:
+    """The pool as it is, with twice the room."""
+    old, news = state.pool, 1 + len(state.desk.parts)  # cuts of one visit
+    n, slots = old.member.shape
+    slots, entries = FACTOR * slots + news, FACTOR * len(old.index) + news * 2 * state.most
+    products = FACTOR * len(old.product) + news * slots
+    state.pool = _pool.empty_pool(n, old.witness.shape[1], slots, FACTOR * len(old.row) + news, entries, products)
+    for held, new in zip(old, state.pool, strict=True):
+        new[tuple(map(slice, held.shape))] = held
+    desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
+    desk.met[:] = state.desk.met
+    state.desk = desk
+
+
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
     kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
-        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
+        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected, loops.risk
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
@@ -355,7 +388,8 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
-    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto)
+    risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
+    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto, risk)
 
 
 NAMES = {"dual-block": DualBlock}

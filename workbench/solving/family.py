@@ -24,6 +24,7 @@ from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
+OFTEN = 3  # times that workers may find no new row: each costs a sweep that a serial run does not make
 SHOWN = 120  # characters of an output in a message
 HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 
@@ -85,6 +86,10 @@ class CutFamily(Protocol):
         """Ask no other machine from now on; whether one was asked so far."""
         ...
 
+    def trust(self) -> None:
+        """Ask the machines in doubt again, unless they have been in doubt too often."""
+        ...
+
 
 class RebuiltFamily(CutFamily, Protocol):
     """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
@@ -127,6 +132,8 @@ class Family:
         cuts: Cuts | None = None,
     ):
         self.caution, self.shards = caution, shards
+        self.doubted: Shards | None = None  # what `shards` was before `doubt`
+        self.trusted = 0
         self.heard = shards is not None  # whether an upper bound may rest on another machine
         self.own: dict[bytes, float] = {}  # the last upper bound that rests on none, by its θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
@@ -182,6 +189,7 @@ class Family:
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
         if self.shards is None:
             self.least = min(self.least, upper)
+            self.own = {theta.tobytes(): upper}
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -204,8 +212,13 @@ class Family:
         return self.own[key]
 
     def doubt(self) -> bool:
-        asked, self.shards = self.shards is not None, None
-        return asked
+        self.doubted, self.shards = self.shards, None
+        return self.doubted is not None
+
+    def trust(self) -> None:
+        if self.doubted is not None and self.trusted < OFTEN:
+            self.trusted += 1
+            self.shards = self.doubted
 
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
