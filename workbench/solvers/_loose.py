@@ -14,7 +14,7 @@ of Σ_j a_j² over the loose entries, over the mean of Σ_j a_j²/(2a_j) over th
 the other loose entries. No σ and no x⁰ enters a bound.
 
 **Held costs.** Costs that are learned from poor weights mislead them. So passes begin with costs on the simplex that
-move HOLD times as slowly, by a σ that is HOLD times as large, and σ falls as the gap that the passes meet does.
+move HOLD times as slowly, by a σ that is HOLD times as large; σ falls as the gap of the passes does, and after a while.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
 PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
 SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
+HELD = 30  # passes after which costs are held less in any case
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -219,7 +220,7 @@ class CachedBlocks:
             state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
             _loose.hold(state.loose, _loose.HOLD)
             state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
-        self.held = _loose.HOLD if len(state.loose.simplex) else 1.0
+        self.held, self.eased = _loose.HOLD if len(state.loose.simplex) else 1.0, 0  # costs, since this pass
         self.place = slice(None) if kernel.place is None else kernel.place
         compiled = machine.available() and bool(kernel.data)
         self.tools, self.tells = prepared(kernel, prices, state, compiled), compiled and oracle.dim == d < LONG
@@ -238,14 +239,15 @@ class CachedBlocks:
 
     @property
     def settled(self) -> bool:
-        """Whether the gap that the last pass met is small for costs that are held so much."""
+        """Whether the gap that the last pass met is small for costs that are held so much, or they were so for long."""
         weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.loose.x)]
         size = self.state.curvature / 2 * float(weights @ weights) + self.risk
-        return bool(self.gap <= SETTLED * np.sqrt(self.held / _loose.HOLD) * size < np.inf)
+        small = self.gap <= SETTLED * np.sqrt(self.held / _loose.HOLD) * size < np.inf
+        return bool(small or self.passes >= self.eased + HELD)
 
     def release(self, factor: float) -> None:
         """Costs held less by a factor, at the same θ; products of cuts count them by the new σ."""
-        state, self.held = self.state, self.held / factor
+        state, self.held, self.eased = self.state, self.held / factor, self.passes
         kept = state.loose.x.copy()
         _loose.hold(state.loose, 1 / factor)
         state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
