@@ -10,6 +10,7 @@ from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, NotSeparable, OutOfMemory
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
@@ -20,8 +21,10 @@ from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
+from workbench.solvers import _loose
 from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
+from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving import routes
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
@@ -235,6 +238,34 @@ def test_prices_are_raised_without_moving_the_weights():
         blocks.raised(10.0)
         np.testing.assert_array_equal(blocks.theta, theta)
         assert blocks.duals()[2].sum() == pytest.approx(10 * before.sum())
+
+
+@pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
+def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
+    """Many classes of errors: costs that are learned from the start lead the first passes astray."""
+    problem = load_problem("synthetic-tags")(n=150, labels=23, length=30, words=3000, endings=900)
+    bounds, reached = Bounds(SimplexCostLearning(lam2=0.5, K=190.0), problem), []
+    for held in (_loose.HOLD, 1.0):
+        monkeypatch.setattr(_loose, "HOLD", held)
+        blocks = ascent(bounds)
+        for _ in range(20):
+            blocks.advance()
+        reached.append(bounds.upper(blocks.theta))
+    assert reached[0] < 0.7 * reached[1]
+
+
+def test_costs_are_let_go_without_moving_the_weights():
+    problem = words(8)
+    blocks = ascent(Bounds(FORMS["simplex"], problem))
+    assert isinstance(blocks, CachedBlocks)
+    blocks.advance()
+    theta, held = blocks.theta, blocks.held
+    blocks.release(3.0)
+    assert blocks.held == held / 3 == _loose.HOLD / 3
+    np.testing.assert_allclose(blocks.theta, theta, atol=1e-12)
+    while blocks.held > 1 and blocks.passes < 300:
+        blocks.advance()
+    assert blocks.held == 1
 
 
 def test_what_cannot_be_passed_over_is_refused():

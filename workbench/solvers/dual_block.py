@@ -51,6 +51,8 @@ from workbench.solvers._pool import Desk, Point, Pool
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
 PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
+SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
+HELD = 30  # passes after which costs are held less in any case
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -216,7 +218,9 @@ class CachedBlocks:
         if oracle.dim > d:
             state.point.theta[d:] = start[d:]
             state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
+            _loose.hold(state.loose, _loose.HOLD)
             state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        self.held, self.eased = _loose.HOLD if len(state.loose.simplex) else 1.0, 0  # costs, since this pass
         self.place = slice(None) if kernel.place is None else kernel.place
         compiled = machine.available() and bool(kernel.data)
         self.tools, self.tells = prepared(kernel, prices, state, compiled), compiled and oracle.dim == d < LONG
@@ -224,6 +228,8 @@ class CachedBlocks:
 
     def advance(self, late: Late = never) -> None:
         state = self.state
+        if self.held > 1 and self.settled:
+            self.release(min(EASE, self.held))
         if len(state.loose.x):
             _loose.recentre(state.loose)
             self.tools.retie(self.tools.projected, state.loose)
@@ -231,8 +237,27 @@ class CachedBlocks:
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
+    @property
+    def settled(self) -> bool:
+        """Whether the gap that the last pass met is small for costs that are held so much, or they were so for long."""
+        weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.loose.x)]
+        size = self.state.curvature / 2 * float(weights @ weights) + self.risk
+        small = self.gap <= SETTLED * np.sqrt(self.held / _loose.HOLD) * size < np.inf
+        return bool(small or self.passes >= self.eased + HELD)
+
+    def release(self, factor: float) -> None:
+        """Costs held less by a factor, at the same θ; products of cuts count them by the new σ."""
+        state, self.held, self.eased = self.state, self.held / factor, self.passes
+        kept = state.loose.x.copy()
+        _loose.hold(state.loose, 1 / factor)
+        state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        moved(self.tools, state, self.method.patience)
+        state.loose.x[:] = state.point.theta[len(state.point.theta) - len(kept) :] = kept
+
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
+        if self.held > 1:
+            self.release(self.held)
         state, public = self.state, push
         push = np.zeros(len(public))
         push[self.place] = public
