@@ -31,6 +31,7 @@ cuts from the data, so nothing computed here enters a bound. `solve` can begin w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +51,8 @@ from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
-PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
+PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock at first
+BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -59,6 +61,7 @@ class State:
     """Where a run stands; `passes` over the oracle so far.
 
     base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    piece : visits of a pass or a cached sweep between two looks at the clock
     """
 
     curvature: float
@@ -71,6 +74,7 @@ class State:
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
     base: Floats | float = 0.0
+    piece: int = 0
 
 
 class Loops(NamedTuple):
@@ -169,10 +173,12 @@ class DualBlock(Solver):
                 moved(tools, state, self.patience)
 
     def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints, late: Late = never) -> None:
-        """One pass and its cached sweeps; `late` is asked PIECES times in each."""
-        visits = orders.shape[1] if late is never else orders.shape[1] // PIECES + 1
-        mark = np.array([0.0, 0.0, np.inf, 0.0, visits])
+        """One pass and its cached sweeps; `late` is asked PIECES times in each, less often if these are short."""
+        n = orders.shape[1]
+        state.piece = state.piece or n // PIECES + 1
+        mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece])
         while True:
+            began = time.perf_counter()
             constants = self.worth, self.steps, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
@@ -182,6 +188,8 @@ class DualBlock(Solver):
                 break
             if said == FULL:
                 grown(state)
+            elif late is not never and time.perf_counter() - began < BRIEF:
+                mark[4] = state.piece = min(2 * state.piece, n)
         state.gap = float(mark[2])
 
 
