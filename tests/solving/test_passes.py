@@ -14,6 +14,7 @@ from workbench.errors import BadInput, NotSeparable, OutOfMemory
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.hard_margin import HardMargin
+from workbench.formulations.perceptron import Separation
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
@@ -89,6 +90,19 @@ def test_hard_margins_by_finite_prices(seed):
 def test_hard_margins_that_contradict_are_found_out():
     with pytest.raises(NotSeparable, match="Farkas"):
         by_passes(HardMargin(), Multiclass([[1.0], [1.0], [2.0]], [0, 1, 1]))
+
+
+@pytest.mark.parametrize("form", [HardMargin(), Separation()])
+def test_passes_alone_find_contradictions(monkeypatch, form):
+    """Two of many sentences tell the same word apart between the same neighbours; no round begins."""
+    monkeypatch.setattr(routes, "generate", None)
+    word, others = np.eye(80)[70:75], [np.eye(80)[5 * i : 5 * i + 5] for i in range(10)]
+    y = [0, 1, 2, 0, 1]
+    problem = Chain([*others, word, word], [*([y] * 10), [0, 1, 0, 2, 1], [0, 1, 1, 2, 1]])
+    with pytest.raises(NotSeparable, match="2 contradictory") as caught:
+        by_passes(form, problem)
+    assert sorted(caught.value.samples) == [10, 11]
+    assert caught.value.norm == 0
 
 
 @pytest.mark.parametrize(
@@ -180,11 +194,13 @@ def test_a_listing_is_the_rows_of_the_data(form):
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("structure", [Chain, Multiclass])
-def test_slack_kernels_are_the_oracle(structure, seed):
+@pytest.mark.parametrize(
+    ("kind", "structure"), [(SlackRescaling, Chain), (SlackRescaling, Multiclass), (UnitMargin, Chain)]
+)
+def test_kernels_of_other_margins_are_the_oracle(kind, structure, seed):
     rng = np.random.default_rng(seed)
     problem = structure.tiny(rng)
-    oracle, w = SlackRescaling(problem), rng.normal(size=problem.n_features)
+    oracle, w = kind(problem), rng.normal(size=problem.n_features)
     kernel, out = oracle.kernel(), np.zeros(problem.width, np.int64)
     for i in range(problem.n_samples):
         at = np.array([i])

@@ -24,6 +24,8 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.arithmetic import machine
 from workbench.backends import BACKENDS
+from workbench.backends.cone import Answer, ConeProgram
+from workbench.backends.watching import watched
 from workbench.command import pictures, tables
 from workbench.command.cli import cli
 from workbench.command.words import verb
@@ -386,6 +388,23 @@ def test_no_alarm_is_lost_and_none_is_left_behind():
     time.sleep(5e-3)
 
 
+def test_an_alarm_that_a_destructor_drops_rings_again_at_once(capfd):
+    """Three seconds later was too late: a benchmark worked for 5.3 seconds under a limit of 3."""
+
+    class Slow:
+        def __del__(self):
+            while time.monotonic() - began < 0.2:  # the alarm is dropped here
+                pass
+
+    began, used = time.monotonic(), time.process_time()
+    with pytest.raises(TimeIsUp), time_limit(0.1):  # noqa: PT012  (the loop has no end)
+        Slow()
+        while time.monotonic() - began < 10:
+            pass
+    assert time.process_time() - used < 1.2
+    assert capfd.readouterr().err == ""
+
+
 def test_an_answer_that_nobody_awaits_is_dropped_without_a_word(capfd):
     """A time limit ended the asking: the process that still works found its pipe closed, and printed a traceback."""
     process = Process(slowly)
@@ -408,6 +427,32 @@ def test_a_forked_process_leaves_the_workers_of_its_parent_alone():
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert process.alive
         process.ask({"seconds": 0.0}, {})
+
+
+def test_a_forked_process_has_backends_of_its_own():
+    """It asked its parent's, and met what another child had left in the pipe: half a question, or the answer to one."""
+
+    def answer(size: int) -> Answer:
+        return BACKENDS["CLARABEL"].solve(nearest(size), 1e-8, time_limit=30.0)
+
+    answer(3)
+    for size in (2, 4):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            with suppress(BaseException):
+                theirs = watched("CLARABEL", BACKENDS["CLARABEL"].run)
+                right = np.allclose(answer(size).x, 0.5, atol=1e-6)
+                os.write(theirs.questions.fileno(), b"half a question")
+                code = 0 if right else 2
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert answer(5).x.size == 5
+
+
+def nearest(size: int) -> ConeProgram:
+    """min ½‖x‖²  s.t.  x ≥ ½."""
+    return ConeProgram(np.eye(size), np.zeros(size), -np.eye(size), np.full(size, -0.5), 0, size)
 
 
 def test_an_alarm_leaves_the_timers_of_others():

@@ -50,10 +50,11 @@ _RUNNING: dict[tuple[str, Adapter], Watched] = {}
 
 
 def watched(name: str, run: Adapter) -> Watched:
-    """The process of an adapter, started at the first call."""
-    if (name, run) not in _RUNNING:
-        _RUNNING[name, run] = Watched(name, run)
-    return _RUNNING[name, run]
+    """The process of an adapter, started at the first call, and again if it has ended or belongs to our parent."""
+    process = _RUNNING.get((name, run))
+    if process is None or not process.alive:
+        process = _RUNNING[name, run] = Watched(name, run)
+    return process
 
 
 def answered(numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> Message:

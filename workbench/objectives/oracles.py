@@ -35,6 +35,7 @@ from workbench.contracts import (
     Listing,
     Missing,
     Problem,
+    RivalKernelled,
     RunnerUp,
     SlackArgmax,
     SlackKernelled,
@@ -274,7 +275,7 @@ class UnitMargin(MarginRescaling):
         return 4 * gamma(2 * self.problem.terms + 8) * size
 
     def kernel(self, arranged: bool = False) -> Kernel:
-        return called_kernel(self)
+        return self.problem.rival_kernel(arranged) if isinstance(self.problem, RivalKernelled) else called_kernel(self)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 Alarms nest. One list holds those that are set, outermost first, and the one timer of the process waits for the next
 of them. A ring raises in the block of the outermost alarm that is due, again every AGAIN seconds until that block has
-ended, for Python drops what is raised inside a destructor. A ring that comes while an alarm is being set or taken
-away, or while another ring is about to raise, waits, and whoever sets or takes away an alarm raises for one that is
-due: no alarm is lost and none is left behind.
+ended, for code on the way may swallow what is raised. Python drops what is raised inside a destructor, and says so:
+such an alarm rings again at once. A ring that comes while an alarm is being set or taken away, or while another ring
+is about to raise, waits, and whoever sets or takes away an alarm raises for one that is due: no alarm is lost and
+none is left behind.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
-AGAIN = 3.0  # seconds after which the alarm goes off again, if Python dropped the first one
+AGAIN = 1.5  # seconds after which the alarm goes off again: long enough for the block to end, if it is ending
 SOON = 1e-3  # seconds after which a ring that has to wait comes again
 
 
@@ -179,14 +180,19 @@ def at_work(frame: FrameType | None) -> bool:
     return False
 
 
-OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__, ring)}
-
-
 def quiet(dropped: Any) -> None:
-    """Print nothing of an alarm that goes off inside a destructor, where Python can only drop the exception."""
+    """Ring again, and print nothing, if an alarm went off inside a destructor, where Python drops the exception."""
     if not isinstance(dropped.exc_value, Late | TimeIsUp):
         outside.hook(dropped)
+        return
+    for each in SET:
+        if each.rang and isinstance(dropped.exc_value, each.raised):
+            each.due = time.monotonic() + SOON
+    if SET:
+        wait()
 
+
+OWN = {each.__code__ for each in (alarm.__enter__, alarm.__exit__, ring, quiet)}
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=SET.clear)  # timers are not inherited

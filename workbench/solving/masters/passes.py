@@ -8,6 +8,7 @@ counts. An ascent that knows F and D, or that tells them when asked, is certifie
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
+Cuts that contradict one another take all weight that they can get, so the heaviest are examined before B is raised.
 """
 
 from __future__ import annotations
@@ -176,6 +177,7 @@ class Passes:
 
     def keep_prices_up(self) -> None:
         if self.ascent.saturated and self.raises > 0:
+            self.family.examine(*self.ascent.duals())
             self.raises -= 1
             self.ascent.raised(RAISE)
 
