@@ -316,16 +316,9 @@ def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
 
 def moved(tools: Loops, state: State, patience: int) -> None:
     """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
-    old, n, factor = state.pool, len(state.pool.count), FACTOR
+    old, factor = state.pool, FACTOR
     while True:
-        news = 1 + len(state.desk.parts)  # cuts of one visit
-        slots = factor * int(old.count.max()) + news
-        cuts, entries, products = (factor * int(used) + n for used in old.used)
-        entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
-        new = _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
-        desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
-        desk.met[:] = state.desk.met
-        state.desk = desk
+        new = roomier(state, factor)
         place = state.curvature, old, new, state.desk, state.loose, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
@@ -337,17 +330,23 @@ def moved(tools: Loops, state: State, patience: int) -> None:
 
 
 def grown(state: State) -> None:
-    """The pool as it is, with twice the room."""
-    old, news = state.pool, 1 + len(state.desk.parts)  # cuts of one visit
-    n, slots = old.member.shape
-    slots, entries = FACTOR * slots + news, FACTOR * len(old.index) + news * 2 * state.most
-    products = FACTOR * len(old.product) + news * slots
-    state.pool = _pool.empty_pool(n, old.witness.shape[1], slots, FACTOR * len(old.row) + news, entries, products)
+    """The pool as it is, with room to grow."""
+    old, state.pool = state.pool, roomier(state, FACTOR)
     for held, new in zip(old, state.pool, strict=True):
-        new[tuple(map(slice, held.shape))] = held
+        both = tuple(slice(min(sizes)) for sizes in zip(held.shape, new.shape, strict=True))
+        new[both] = held[both]
+
+
+def roomier(state: State, factor: int) -> Pool:
+    """An empty pool with `factor` times the room that the pool uses, and a desk to go with it."""
+    old, n, news = state.pool, len(state.pool.count), 1 + len(state.desk.parts)  # cuts of one visit
+    slots = factor * int(old.count.max()) + news
+    cuts, entries, products = (factor * int(used) + n for used in old.used)
+    entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
     desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
     desk.met[:] = state.desk.met
     state.desk = desk
+    return _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
 
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
