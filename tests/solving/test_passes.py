@@ -21,7 +21,7 @@ from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers import _loose
+from workbench.solvers import _loose, dual_block
 from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
@@ -291,6 +291,7 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
         asked.append(True)
         return len(asked) > 3
 
+    monkeypatch.setattr(dual_block, "BRIEF", 0.0)  # every piece is long
     problem, form = words(n=40), SoftMargin(0.001)
     family = Family(Bounds(form, problem), 40)
     blocks = ascent(family.bounds)
@@ -309,6 +310,33 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
         whole.advance(never)
         pieces.advance(lambda: False)
     assert np.array_equal(whole.theta, pieces.theta)
+
+
+def test_the_clock_is_asked_rarely_where_pieces_are_short(monkeypatch):
+    """A time limit on a small problem costs next to nothing: each call of the compiled loops takes a millisecond."""
+    bounds, asked = Bounds(SoftMargin(0.001), words(n=40)), {}
+    for seconds in (0.0, np.inf):
+        monkeypatch.setattr(dual_block, "BRIEF", seconds)
+        blocks, asked[seconds] = ascent(bounds), []
+        for _ in range(3):
+            blocks.advance(lambda kept=asked[seconds]: bool(kept.append(True)))
+    assert len(asked[np.inf]) <= 5
+    assert len(asked[0.0]) > 100
+
+
+def test_an_ascent_tells_both_ends_in_floats():
+    """`risks` and `floor` are F and D of the bounds, whatever the order in which the ascent keeps its weights."""
+    problem, form = words(n=20), SoftMargin(0.01)
+    family = Family(Bounds(form, problem), 20)
+    blocks, points = ascent(family.bounds), []
+    for _ in range(4):
+        blocks.advance(never)
+        points.append(blocks.theta)
+    values = blocks.risks(points) + [0.01 / 2 * point @ point for point in points]
+    assert values == pytest.approx([family.bounds.upper(point) for point in points], rel=1e-9)
+    samples, witnesses, weights = blocks.duals()
+    cuts = Cuts.distinct(samples, witnesses, *family.bounds.oracle.rows(samples, witnesses))
+    assert blocks.floor == pytest.approx(family.bounds.lower(cuts, weights), rel=1e-9)
 
 
 def test_where_rounds_crawl_passes_go_on(monkeypatch):

@@ -31,6 +31,7 @@ cuts from the data, so nothing computed here enters a bound. `solve` can begin w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +51,8 @@ from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
-PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
+PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock at first
+BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
 SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
 HELD = 30  # passes after which costs are held less in any case
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
@@ -61,6 +63,7 @@ class State:
     """Where a run stands; `passes` over the oracle so far.
 
     base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    piece : visits of a pass or a cached sweep between two looks at the clock
     """
 
     curvature: float
@@ -73,6 +76,7 @@ class State:
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
     base: Floats | float = 0.0
+    piece: int = 0
 
 
 class Loops(NamedTuple):
@@ -171,10 +175,12 @@ class DualBlock(Solver):
                 moved(tools, state, self.patience)
 
     def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints, late: Late = never) -> None:
-        """One pass and its cached sweeps; `late` is asked PIECES times in each."""
-        visits = orders.shape[1] if late is never else orders.shape[1] // PIECES + 1
-        mark = np.array([0.0, 0.0, np.inf, 0.0, visits])
+        """One pass and its cached sweeps; `late` is asked PIECES times in each, less often if these are short."""
+        n = orders.shape[1]
+        state.piece = state.piece or n // PIECES + 1
+        mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece])
         while True:
+            began = time.perf_counter()
             constants = self.worth, self.steps, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
@@ -184,6 +190,8 @@ class DualBlock(Solver):
                 break
             if said == FULL:
                 grown(state)
+            elif late is not never and time.perf_counter() - began < BRIEF:
+                mark[4] = state.piece = min(2 * state.piece, n)
         state.gap = float(mark[2])
 
 
@@ -333,16 +341,9 @@ def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
 
 def moved(tools: Loops, state: State, patience: int) -> None:
     """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
-    old, n, factor = state.pool, len(state.pool.count), FACTOR
+    old, factor = state.pool, FACTOR
     while True:
-        news = 1 + len(state.desk.parts)  # cuts of one visit
-        slots = factor * int(old.count.max()) + news
-        cuts, entries, products = (factor * int(used) + n for used in old.used)
-        entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
-        new = _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
-        desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
-        desk.met[:] = state.desk.met
-        state.desk = desk
+        new = roomier(state, factor)
         place = state.curvature, old, new, state.desk, state.loose, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
@@ -354,17 +355,23 @@ def moved(tools: Loops, state: State, patience: int) -> None:
 
 
 def grown(state: State) -> None:
-    """The pool as it is, with twice the room."""
-    old, news = state.pool, 1 + len(state.desk.parts)  # cuts of one visit
-    n, slots = old.member.shape
-    slots, entries = FACTOR * slots + news, FACTOR * len(old.index) + news * 2 * state.most
-    products = FACTOR * len(old.product) + news * slots
-    state.pool = _pool.empty_pool(n, old.witness.shape[1], slots, FACTOR * len(old.row) + news, entries, products)
+    """The pool as it is, with room to grow."""
+    old, state.pool = state.pool, roomier(state, FACTOR)
     for held, new in zip(old, state.pool, strict=True):
-        new[tuple(map(slice, held.shape))] = held
+        both = tuple(slice(min(sizes)) for sizes in zip(held.shape, new.shape, strict=True))
+        new[both] = held[both]
+
+
+def roomier(state: State, factor: int) -> Pool:
+    """An empty pool with `factor` times the room that the pool uses, and a desk to go with it."""
+    old, n, news = state.pool, len(state.pool.count), 1 + len(state.desk.parts)  # cuts of one visit
+    slots = factor * int(old.count.max()) + news
+    cuts, entries, products = (factor * int(used) + n for used in old.used)
+    entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
     desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
     desk.met[:] = state.desk.met
     state.desk = desk
+    return _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
 
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
