@@ -32,7 +32,15 @@ SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
     "solve": {"problem": str, "formulation": str},
     "crosscheck": {"reference": dict, "learners": list},
     "prove": {"kind": str, "statement": str, "sizes": dict, "lower": NUMBER, "upper": NUMBER, "gap": NUMBER},
-    "path": {"problem": str, "formulation": str, "epsilon": NUMBER, "points": list},
+    "path": {
+        "problem": str,
+        "formulation": str,
+        "epsilon": NUMBER,
+        "gap": float,
+        "least": float,
+        "greatest": float,
+        "points": list,
+    },
 }
 INTERVAL = {"lower": NUMBER, "upper": NUMBER, "gap": NUMBER, "status": str}
 
