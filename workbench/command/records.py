@@ -26,7 +26,8 @@ from workbench.errors import BadInput, CutbenchError
 
 FORMAT = "cutbench-record-1"
 LARGEST = 2**26  # bytes of a record that is read
-NUMBER = (int, float, type(None))
+REAL = (int, float)
+NUMBER = (*REAL, type(None))
 LEARNER = {"name": str, "verdict": str, "reason": str, "history": list, "causes": list, "remarks": list}
 SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
     "solve": {"problem": str, "formulation": str},
