@@ -37,9 +37,9 @@ SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
         "problem": str,
         "formulation": str,
         "epsilon": NUMBER,
-        "gap": float,
-        "least": float,
-        "greatest": float,
+        "gap": REAL,
+        "least": REAL,
+        "greatest": REAL,
         "points": list,
     },
 }
