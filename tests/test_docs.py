@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -344,3 +345,21 @@ def test_the_formulation_example_is_of_the_kind_that_is_solved(tmp_path):
     path, text = recipe("formulation")
     (tmp_path / Path(path).name).write_text(text, encoding="utf-8")
     assert all(isinstance(kind(), CutForm) for kind in load_file(tmp_path / Path(path).name).NAMES.values())
+
+
+def test_the_container_file_copies_what_is_there_and_runs_commands_that_are_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    text, wheel = (ROOT / "Containerfile").read_text(), project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    left_out = (ROOT / ".containerignore").read_text().split()
+    copied = [source for line in re.findall(r"^COPY (.+)$", text, re.M) for source in line.split()[:-1]]
+    built_of = ["pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]]
+    built_of += [*wheel["packages"], *wheel["force-include"]]
+    assert copied
+    assert all((ROOT / source).exists() for source in [*copied, *built_of])
+    assert not set(left_out) & {*copied, *built_of}
+    extras = re.findall(r"'\.\[(\w+)\]'", text)
+    assert extras
+    assert set(extras) <= set(project["project"]["optional-dependencies"])
+    verbs = re.findall(r"\bcutbench ([a-z]\S*)", text.partition("FROM")[2])
+    assert verbs
+    assert set(verbs) <= set(cli.list_commands(None))

@@ -102,3 +102,40 @@ def test_the_last_column_ends_where_the_terminal_does(monkeypatch, capsys, wide)
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= max(wide, 2 + 11 + 2 + 13 + 2 + 20)
     assert printed.split()[4:] == reason.split()
+
+
+def test_columns_of_very_different_sizes_are_told_once(here):
+    rows = [f"{i % 3},{1e5 * (i + 1)},{'ab'[i % 2]}" for i in range(8)]
+    (here / "unscaled.csv").write_text("\n".join(["age,income,kind", *rows]) + "\n")
+    said = done("crosscheck", "unscaled.csv", "soft-margin", "--learners", "bcfw", "--passes", "1", code=3).stderr
+    assert said.count("Column age reaches 2 and income 8e+05") == 1
+    assert said.count("8 samples, 2 inputs") == 1
+    (here / "scaled.csv").write_text(
+        "\n".join(["age,income,kind", *(row.replace("00000.0", "") for row in rows)]) + "\n"
+    )
+    assert "Column" not in done("solve", "scaled.csv", "soft-margin").stderr
+
+
+def test_outputs_go_to_a_file(here):
+    done("solve", "toy", "soft-margin", "--out", "run")
+    printed = done("predict", "run", "toy").stdout
+    assert done("predict", "run", "toy", "--out", "new/outputs.txt").stdout == "new/outputs.txt\n"
+    assert (here / "new" / "outputs.txt").read_text() == printed
+    (here / "new" / "outputs.txt").unlink()
+    assert '"predictions"' in done("predict", "run", "toy", "--json", "--out", "new/outputs.txt").stdout
+    assert (here / "new" / "outputs.txt").read_text() == printed
+    assert "is a folder" in done("predict", "run", "toy", "--out", "new", code=2).stderr
+
+
+def test_a_path_among_the_runs_says_its_range_and_its_gap(here):
+    done("path", "toy", "soft-margin", "--points", "3", "--epsilon", "0.1", "--between", "1", "0.1", "--out", "way")
+    text = " ".join(done("runs", ".").stdout.split())
+    assert "path toy soft-margin 0.1 ≤ λ ≤ 1 optima to a gap of" in text
+
+
+def test_equal_verdicts_are_compared_too(here):
+    for seed in "12":
+        words = ("--learners", "bcfw", "--passes", "30", "--seed", seed, "--out", seed)
+        done("crosscheck", "toy", "soft-margin", *words, code=3)
+    told = done("compare", "1", "2").stdout.splitlines()
+    assert any(line.split() == ["bcfw", *(["not", "converged"] * 2)] for line in told)

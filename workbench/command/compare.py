@@ -17,7 +17,7 @@ WORK = ("status", "backend", "rounds", "cuts", "seconds", "cpu_seconds", "train_
 
 
 def compared(first: Run, second: Run) -> dict[str, Any]:
-    """The record of `cutbench compare`: rows of what differs, and `contradiction`, a sentence or None."""
+    """The record of `cutbench compare`: rows of what differs, all verdicts, and `contradiction`, a sentence or None."""
     statements = [statement_of(run) for run in (first, second)]
     asked = [flat(run, said) for run, said in zip((first, second), statements, strict=True)]
     bounds = [bounds_of(run, said) for run, said in zip((first, second), statements, strict=True)]
@@ -29,7 +29,7 @@ def compared(first: Run, second: Run) -> dict[str, Any]:
         "settings": differing(*asked),
         "bounds": [{"what": key, "first": bounds[0].get(key), "second": bounds[1].get(key)} for key in bounds[0]],
         "work": differing(*({key: each.get(key) for key in WORK} for each in told)),
-        "verdicts": differing(verdicts_of(first), verdicts_of(second)),
+        "verdicts": paired(verdicts_of(first), verdicts_of(second)),
         "versions": differing(first.about.get("versions", {}), second.about.get("versions", {})),
         "contradiction": contradiction(*bounds) if same else None,
     }
@@ -72,11 +72,15 @@ def verdicts_of(run: Run) -> dict[str, Any]:
     return {row["name"]: row["verdict"] for row in run.record.get("learners", [])}
 
 
-def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The entries that are not equal; what one lacks is None."""
+def paired(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each entry; what one lacks is None."""
     names = [*first, *(name for name in second if name not in first)]
-    rows = [{"what": name, "first": first.get(name), "second": second.get(name)} for name in names]
-    return [row for row in rows if row["first"] != row["second"]]
+    return [{"what": name, "first": first.get(name), "second": second.get(name)} for name in names]
+
+
+def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows whose entries are not equal."""
+    return [row for row in paired(first, second) if row["first"] != row["second"]]
 
 
 def contradiction(first: Mapping[str, Any], second: Mapping[str, Any]) -> str | None:

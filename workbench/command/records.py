@@ -26,13 +26,22 @@ from workbench.errors import BadInput, CutbenchError
 
 FORMAT = "cutbench-record-1"
 LARGEST = 2**26  # bytes of a record that is read
-NUMBER = (int, float, type(None))
+REAL = (int, float)
+NUMBER = (*REAL, type(None))
 LEARNER = {"name": str, "verdict": str, "reason": str, "history": list, "causes": list, "remarks": list}
 SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
     "solve": {"problem": str, "formulation": str},
     "crosscheck": {"reference": dict, "learners": list},
     "prove": {"kind": str, "statement": str, "sizes": dict, "lower": NUMBER, "upper": NUMBER, "gap": NUMBER},
-    "path": {"problem": str, "formulation": str, "epsilon": NUMBER, "points": list},
+    "path": {
+        "problem": str,
+        "formulation": str,
+        "epsilon": NUMBER,
+        "gap": REAL,
+        "least": REAL,
+        "greatest": REAL,
+        "points": list,
+    },
 }
 INTERVAL = {"lower": NUMBER, "upper": NUMBER, "gap": NUMBER, "status": str}
 

@@ -151,7 +151,10 @@ def problem_of(data: Any, name: str) -> Any:
     if not isinstance(data, Problem):
         raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
     if isinstance(data, Multiclass) and data.reading:
-        click.echo(f"cutbench: {data.reading}", err=True)  # so that the user sees a wrong guess of the labels
+        said = click.get_current_context().meta.setdefault("cutbench.readings", set())
+        if data.reading not in said:  # a command may load its problem more than once
+            click.echo(f"cutbench: {data.reading}", err=True)  # so that the user sees a wrong guess of the labels
+        said.add(data.reading)
     return data
 
 

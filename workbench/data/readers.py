@@ -49,6 +49,7 @@ NAMED = ".vw"
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
+APART = 1e3  # ratio of two columns' largest entries, above which a note says so
 
 
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
@@ -84,7 +85,7 @@ def table_problem(path: Path, label: str | None, class_weight: str | None = None
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
     said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}"
-    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found)
+    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found) + scales(found)
     return found
 
 
@@ -145,6 +146,20 @@ def warning(problem: Multiclass) -> str:
     if classes <= SHOWN or classes < ALONE * problem.n_samples:
         return ""
     return f" Almost every sample is a class of its own ({classes} of {problem.n_samples}): is this the label column?"
+
+
+def scales(problem: Multiclass) -> str:
+    """A sentence if the largest entries of two columns differ by more than a factor of APART."""
+    largest = abs(problem.X).max(axis=0).toarray().ravel()
+    used = np.flatnonzero(largest)
+    if not len(used) or largest[used].max() <= APART * largest[used].min():
+        return ""
+    least, most = used[largest[used].argmin()], used[largest[used].argmax()]
+    names = problem.columns if isinstance(problem.columns, list) else [f"number {j + 1}" for j in range(len(largest))]
+    return (
+        f" Column {names[least]} reaches {largest[least]:.3g} and {names[most]} {largest[most]:.3g}, and their weights "
+        "are penalised alike: divide each column by its largest entry, or standardise the columns."
+    )
 
 
 # ── Vowpal Wabbit ─────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,8 @@
 """Draw figures: PNG, SVG, and their data as CSV.
 
 Without a NAME all figures are drawn. With --run those that fit are drawn from runs of your own, and the tables in
-their records are written as CSV, too: histories, learners, points of a path, backends.
+their records are written as CSV, too: histories, learners, points of a path, backends. Everything goes to runs/figures,
+not beside the run, unless --out names another folder.
 
     cutbench figures gap-curves --out runs/figures
     cutbench figures judged --run runs/iris-soft-margin --run judged

@@ -11,13 +11,14 @@ columns; a name that was not learned is refused. Prints one output
 a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
-    cutbench predict runs/train-crf new.conll
+    cutbench predict runs/train-crf new.conll --out outputs.txt
     cutbench predict runs/text-soft-margin new_mails/
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ from workbench.registries import build, is_path, parse_settings
 @click.argument("result")
 @click.argument("data")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem DATA.")
+@click.option("--out", metavar="FILE", help="File for the outputs, one a line.")
 @json_option
-def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+def command(result: str, data: str, settings: tuple[str, ...], out: str | None, as_json: bool) -> int:
     from workbench.data.sequences import holds_sequences
     from workbench.outputs.chain import Chain
     from workbench.outputs.dyads import DyadicPairs
@@ -44,6 +46,8 @@ def command(result: str, data: str, settings: tuple[str, ...], as_json: bool) ->
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
 
+    if out is not None:
+        terminal.usable_file(out, "--out")  # refused before anything is computed
     path = certificate_path(result)
     certificate, _ = load(path)
     if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".vw"):
@@ -139,10 +143,8 @@ def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool) -> int:
     predictions = problem.predict(parts["w"], X, *([parts["b"]] if "b" in parts else []))
     classes = getattr(problem, "classes", np.array([-1, 1]))  # linear scores predict a sign
     error = error_rate(predictions, y, classes)
-    if as_json:
-        terminal.emit({"n_samples": len(predictions), "predictions": predictions, "error": error})
-    else:
-        click.echo("\n".join(map(str, predictions)))
+    tell({"n_samples": len(predictions), "predictions": predictions, "error": error}, map(str, predictions), as_json)
+    if not as_json:
         compare(error, len(predictions), y, classes, data)
     return 0
 
@@ -159,10 +161,9 @@ def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
     found = problem.predict(parts["w"], sequences, parts.get("b"))
     flat = None if labels is None else np.concatenate(labels)
     error = error_rate(np.concatenate(found), flat, problem.classes)
-    if as_json:
-        terminal.emit({"n_samples": len(found), "predictions": found, "error": error})
-    else:
-        click.echo("\n".join(" ".join(map(str, row)) for row in found))
+    lines = (" ".join(map(str, row)) for row in found)
+    tell({"n_samples": len(found), "predictions": found, "error": error}, lines, as_json)
+    if not as_json:
         compare(error, sum(map(len, found)), flat, problem.classes, data)
     return 0
 
@@ -199,13 +200,22 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
         )
         loss = float(problem.loss(every, outputs).mean()) if labelled else None
         named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
-    if as_json:
-        terminal.emit({"n_samples": len(named), "predictions": named, "loss": loss})
-    else:
-        click.echo("\n".join(named))
-        if loss is not None:
-            click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)
+    tell({"n_samples": len(named), "predictions": named, "loss": loss}, named, as_json)
+    if not as_json and loss is not None:
+        click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)
     return 0
+
+
+def tell(record: dict[str, Any], lines: Iterable[str], as_json: bool) -> None:
+    """Print the record, or else one output a line; with --out the lines go to that file, and its name is printed."""
+    out = click.get_current_context().params["out"]
+    if out is not None:
+        from workbench.proofs.certificate import write_whole
+
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())
+        lines = [terminal.shown_path(Path(out))]
+    terminal.emit(record) if as_json else click.echo("\n".join(lines))
 
 
 def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:

@@ -45,8 +45,17 @@ def row_of(path: Path, run: Any) -> dict[str, Any]:
     status = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) or told.get("status")
     if run.kind == "prove":
         status = told["kind"]
+    if run.kind == "path":
+        status = f"{told['least']:g} ≤ λ ≤ {told['greatest']:g}"
     row = {"path": str(path), "kind": run.kind, "title": run.title, "status": status}
     return row | {key: told.get(key) for key in ("lower", "upper", "gap")} | {"command": run.about.get("command")}
+
+
+def end_of(row: dict[str, Any]) -> str:
+    """The interval of the optimum in words; of a path, the greatest gap of its optima."""
+    if None not in (row["lower"], row["upper"]):
+        return terminal.interval(row)
+    return f"optima to a gap of {row['gap']:.1e}" if row["kind"] == "path" else ""
 
 
 def show(rows: list[dict[str, Any]], folder: str) -> None:
@@ -55,7 +64,7 @@ def show(rows: list[dict[str, Any]], folder: str) -> None:
     if not readable:
         click.echo(f"{folder} holds no runs.")
     else:
-        ends = [terminal.interval(row) if None not in (row["lower"], row["upper"]) else "" for row in readable]
+        ends = [end_of(row) for row in readable]
         cells = [
             [row["path"], row["kind"], row["title"], row["status"], end]
             for row, end in zip(readable, ends, strict=True)
