@@ -60,7 +60,7 @@ def shards_table(
     most: int = 400,
     latency: float = 1e-3,
     rate: float = 1e8,
-    slow: int = 120,
+    slow: int = 400,
     kills: int = 20,
     lies: int = 10,
     crew: str = "local",

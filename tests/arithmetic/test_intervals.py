@@ -203,3 +203,47 @@ def test_sums_in_layers_are_rounded_correctly(n, spread):
 def test_sums_beyond_floats():
     assert total(np.full(5000, 1e308), np.inf) == np.inf
     assert np.isnan(total(np.full(5000, np.nan), np.inf))
+
+
+# ── squares of long vectors, by centres and radii ─────────────────────────────────────────────────
+
+
+def long_interval(seed: int, length: int, width: float) -> Interval:
+    rng = np.random.default_rng(seed)
+    lo = rng.normal(size=length) * 10.0 ** rng.integers(-3, 3)
+    return Interval(lo, lo + rng.random(length) * width * np.abs(lo).max()) if width else Interval(lo)
+
+
+@pytest.mark.parametrize("length", [999, 1000, 1001, 1500])
+@pytest.mark.parametrize("width", [0.0, 1e-16, 1e-3, 2.0])
+def test_squares_of_long_vectors_are_enclosed_and_not_by_much(length, width):
+    for seed in range(2):
+        x = long_interval(seed, length, width)
+        found = x.squared()
+        low, high = exact(x.lo), exact(x.hi)
+        least = sum(0 if a <= 0 <= b else min(a * a, b * b) for a, b in zip(low, high, strict=True))
+        most = sum(max(a * a, b * b) for a, b in zip(low, high, strict=True))
+        lo, hi = Fraction(float(found.lo)), Fraction(float(found.hi))
+        assert lo <= least <= most <= hi
+        assert lo >= 0 or length < 1000
+        assert hi <= most * (1 + Fraction(1, 10**12))
+        centre = sum(abs((a + b) / 2) ** 2 for a, b in zip(low, high, strict=True))
+        across = sum(abs(a + b) * (b - a) / 2 + ((b - a) / 2) ** 2 for a, b in zip(low, high, strict=True))
+        assert length < 1000 or lo >= max(centre - across, 0) * (1 - Fraction(1, 10**12)) - Fraction(1, 10**12) * most
+
+
+def test_squares_that_leave_the_floats_are_infinite_above():
+    for lo, hi in ((1e160, 1e160), (1e200, 1e200), (-3.0, 1e200), (-1e200, 3.0)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = Interval(np.full(1200, lo), np.full(1200, hi)).squared()
+        assert found.hi == np.inf
+        assert not found.lo > 1200 * 9.0 or lo > 0
+
+
+def test_an_array_that_is_both_ends_is_a_point():
+    x = np.linspace(-1, 1, 1200)
+    point, wide = Interval(x).squared(), Interval(x, x.copy()).squared()
+    true = (exact(x) ** 2).sum()
+    for found in (point, wide):
+        assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
+    assert Fraction(float(point.hi)) - Fraction(float(point.lo)) <= true / 10**12

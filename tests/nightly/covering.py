@@ -1,8 +1,10 @@
 """One session of pytest for all mutants: which tests run which lines, and these tests alone, the fastest first.
 
 The tests of the sound package are run once, and watched (`sys.settrace`): a test *covers* a mutant if it runs the
-mutated line, or, if no test is seen there, any line of the function. A mutant's fork inherits the session and runs what
-covers the mutant until one test fails. So a mutant costs its own tests, and neither imports nor a collection of tests.
+mutated line, or, if no test is seen there, any line of the function. Then they run once more, in a fork and unwatched:
+they must pass there, too, and the time that each takes says when a mutant hangs. A mutant's fork inherits the session
+and runs what covers the mutant until one test fails. So a mutant costs its own tests, and neither imports nor a
+collection of tests.
 
 What the sound package has cached in functions is forgotten in the fork, unless the value is one of the tests' own.
 """
@@ -11,26 +13,41 @@ from __future__ import annotations
 
 import functools
 import gc
+import mmap
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset)
+import numpy as np
+from numpy.typing import NDArray
+
+COMPILED = ("workbench.arithmetic.compiled", "workbench.arithmetic.sealed")
+PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset, Fraction)
 
 
 class Covering:
-    """The plugin: `work` is called within the session, after the sound package passed."""
+    """The plugin: `work` is called within the session, after the sound package passed.
+
+    `items`: a test of pytest, or a function without arguments. `record`, shared with the forks of one trial: which test
+    runs, and the CPU seconds of each that ended. `kills`: how many mutants each test has found.
+    """
 
     def __init__(self, files: list[Path], work: Callable[[], None] = lambda: None):
         self.files, self.work = {str(file.resolve()): file for file in files}, work
         self.lines: dict[str, dict[tuple[str, int], set[int]]] = {}  # test → (file, first line of a function) → lines
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}  # while watched, and then of the sound run in a fork
+        self.sound: set[str] = set()  # what passed in a fork
+        self.kills: Counter[str] = Counter()
         self.items: dict[str, Any] = {}
+        self.caches: list[Any] = []
+        self.record: NDArray[np.float64] = np.zeros(0)
         self.now: dict[tuple[str, int], set[int]] = {}
         self.session: Any = None
 
@@ -42,8 +59,14 @@ class Covering:
             self.watch(item.nodeid, run)
             if session.testsfailed:
                 return True
+        self.ready()
         self.work()
         return True
+
+    def ready(self) -> None:
+        """Before the first fork: which caches there are, and nothing that a fork's garbage collection would touch."""
+        self.caches = list(caches())
+        gc.freeze()
 
     def watch(self, name: str, test: Callable[[], object]) -> None:
         """Run a test, and note its lines and CPU seconds."""
@@ -67,35 +90,61 @@ class Covering:
 
         return line(frame, event, arg)
 
-    def covers(self, file: Path, line: int, first: int, last: int) -> list[str]:
-        """The tests that run the line, or any line of its function from `first` to `last`; the fastest first."""
+    def covers(self, file: Path, line: int, first: int, last: int, own: str) -> list[str]:
+        """The tests that run the line, or any line of its function from `first` to `last`.
+
+        The fastest come first, and the sooner the more mutants they have found. Those of the file `own` count a tenth.
+        """
         at, inside, around = str(file.resolve()), [], []
         for name, functions in self.lines.items():
             seen = set().union(*(lines for (path, _), lines in functions.items() if path == at))
             inside += [name] * (line in seen)
             around += [name] * any(first <= each <= last for each in seen)
-        return sorted(inside or around, key=self.seconds.__getitem__)
+
+        def price(name: str) -> float:
+            return self.seconds[name] / (1 + self.kills[name]) / (10 if name.startswith(own) else 1)
+
+        return sorted(inside or around, key=price)
 
     def hurried(self, name: str) -> None:
-        """The process ends where the test takes a second and twice the CPU time that it took while it was watched."""
-        signal.setitimer(signal.ITIMER_PROF, 1 + 2 * self.seconds[name])
+        """The process ends where the test takes a second and ten times the CPU time that it takes soundly."""
+        signal.setitimer(signal.ITIMER_PROF, 1 + 10 * self.seconds[name])
+
+    def recorded(self, names: list[str]) -> NDArray[np.float64]:
+        """A record for a trial by these tests."""
+        self.record = np.frombuffer(mmap.mmap(-1, 8 * (1 + len(names))))
+        return self.record
 
     def failed(self, names: list[str]) -> bool:
         """Whether a test fails; in a fork."""
-        items = [self.items[name] for name in names]
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            self.hurried(item.nodeid)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self.session.testsfailed:
+        for k, (name, following) in enumerate(zip(names, [*names[1:], None], strict=True)):
+            self.record[0], began = k, time.process_time()
+            self.hurried(name)
+            if self.fails(name, following):
                 return True
+            self.record[1 + k] = time.process_time() - began
         return False
 
+    def fails(self, name: str, following: str | None) -> bool:
+        item = self.items[name]
+        if callable(item):
+            item()
+            return False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following and self.items[following])
+        return bool(self.session.testsfailed)
 
-def forgotten() -> None:
-    """Caches of functions of the package are emptied."""
-    for each in gc.get_objects():
-        if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("workbench"):
+    def forget(self) -> None:
+        """Caches of functions of the package are emptied."""
+        for each in self.caches:
             each.cache_clear()
+
+
+def caches() -> Iterable[Any]:
+    """Caches of functions of the package, but for compiled code, whose text no mutant changes."""
+    for each in gc.get_objects():
+        owner = each.__module__ if isinstance(each, functools._lru_cache_wrapper) else ""
+        if owner.startswith("workbench") and owner not in COMPILED:
+            yield each
 
 
 def grafted(module: ModuleType, code: CodeType) -> bool:

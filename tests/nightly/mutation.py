@@ -1,9 +1,10 @@
 """Mutation: one fault at a time in the modules whose faults could make a false proof or verdict; does a test fail?
 
-    python tests/nightly/mutation.py [MODULE | FOLDER | MODULE:LINE ...] [--every N] [--seconds S] [--jobs N]
+    python tests/nightly/mutation.py [MODULE | FOLDER | MODULE:LINE ...] [--every N] [--seconds S] [--each S] [--jobs N]
 
 Without names, all of TARGETS. With `--seconds`, as many mutants of each module as fit into S seconds of the processor,
-in an order that is drawn once, so that those that were tried stand for the others.
+counted from the first mutant, in an order that is drawn once, so that those that were tried stand for the others. With
+`--each`, a mutant survives that passes those of its tests that fit into S seconds, the fastest first.
 
 A mutant is a module with one change of its syntax tree (`alternatives`):
 
@@ -14,12 +15,14 @@ A mutant is a module with one change of its syntax tree (`alternatives`):
     rounding        up, down, abs, positive and their like dropped, γ and the oracles' error terms set to 0
     statements      calls, raises, breaks and assignments in place dropped
 
-Left alone are annotations, the text of sentences, and `strict` of zip, which only asserts that our own lists are alike.
+Left alone are annotations, the text of sentences, `strict` of zip, which only asserts that our own lists are alike, and
+the size of the −1 that asks `reshape` for the missing length, for which NumPy takes any number below 0.
 
 It is compiled in memory, in a fork of a process that has imported all packages and run the tests named beside the
 module once, in a copy of the checkout. Of these tests those that cover the mutant run until one fails (`covering.py`),
-on the examples that `make test` draws. A second and twice the CPU time that a test took while it was watched, 3 GiB of
-memory, or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out.
+on the examples that `make test` draws. A second and ten times the CPU time that a test takes soundly, 3 GiB of memory,
+or a crash, also kill. What TARGETS names as `search` proposes and proves nothing, and is left out. numba keeps compiled
+functions on disk, whose text a mutant does not change; so they run `interpreted` where they are mutated.
 
 ACCEPTED holds the survivors that change no proof, each with the reason. Exit code 1 if there are others, or if an entry
 of ACCEPTED names no survivor of the modules run.
@@ -42,17 +45,19 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, partial
+from itertools import accumulate
 from math import inf
 from pathlib import Path
 from random import Random
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from covering import Covering, forgotten, grafted
+from covering import Covering, grafted
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
@@ -65,11 +70,11 @@ ACCEPTED = Path(__file__).with_name("accepted.toml")
 
 
 class Target(NamedTuple):
-    """The tests of a module, quick ones first; its definitions that propose and do not prove; words to pytest.
+    """The tests of a module, its own file first; its definitions that propose and do not prove; words to pytest.
 
     `plain`: the tests are functions without arguments, which are called without pytest. Where a change is outside of
     functions, all of the package is imported anew, or of a `plain` target what lies below this name. `about`: a pattern
-    for the names of the cases that run the module.
+    for the names of the cases that run the module. `interpreted`: as where numba is not installed.
     """
 
     tests: tuple[str, ...]
@@ -77,40 +82,53 @@ class Target(NamedTuple):
     words: tuple[str, ...] = ()
     plain: str = ""
     about: str = ""
+    interpreted: bool = False
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-PROVING = ("proofs/test_bounds", "proofs/test_exact", "arithmetic/test_intervals", "objectives/test_regularizers")
-STORED = ("proofs/test_certificate", "proofs/test_tampering", "proofs/test_door")
 SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
-OF_OUTPUTS = tuple(
-    f"outputs/test_{name}" for name in ("rivals", "matching", "chain", "graph", "motif", "flow", "views")
+OF_NUCLEAR = ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
+OF_DUAL = (
+    "BARRIERS",
+    "STEPS",
+    "STILL",
+    "POWERS",
+    "DENSE",
+    "solution",
+    "risen",
+    "climbed",
+    "point",
+    "attaining",
+    "Point",
 )
 TARGETS = {
-    "arithmetic/intervals": Target(PROVING),
-    "proofs/bounds": Target(PROVING, ("*.balanced", "BALANCING")),
-    "objectives/regularizers": Target(PROVING, ("Shape", "plain", "separated", "projected", "*.prox", "*.shape")),
-    "proofs/exact": Target(PROVING, (*SEARCH, "differences")),
-    "arithmetic/rationals": Target((*PROVING, *STORED)),
-    "arithmetic/lifting": Target(PROVING),
-    "proofs/certificate": Target((*STORED, *PROVING)),
-    "proofs/tree": Target((*SELECTED, *STORED)),
+    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
+    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
+    "objectives/regularizers": Target(
+        ("objectives/test_regularizers", "proofs/test_bounds"),
+        ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),
+    ),
+    "proofs/exact": Target(("proofs/test_exact_parts", "proofs/test_exact"), (*SEARCH, "differences")),
+    "arithmetic/rationals": Target(("proofs/test_exact",)),
+    "arithmetic/lifting": Target(("proofs/test_exact",)),
+    "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
+    "proofs/tree": Target(("proofs/test_trees",)),
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
-    "objectives/oracles": Target((*OF_OUTPUTS, *PROVING)),
+    "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
-    "objectives/least_change": Target(("objectives/test_novelty",)),
-    "dyads/nuclear": Target(("dyads/test_nuclear",)),
+    "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
+    "dyads/nuclear": Target(("dyads/test_nuclear",), OF_NUCLEAR),
+    "dyads/dual": Target(("dyads/test_nuclear",), OF_DUAL),
 }
 TARGETS |= {
-    f"outputs/{name}": Target((*OF_OUTPUTS, "proofs/test_exact"))
+    f"outputs/{name}": Target(("outputs/test_exact_views",))
     for name in (
         *(path.stem for path in sorted((ROOT / "workbench/outputs").glob("_exact_*.py"))),
         "_graph/exact",
         "_flow/exact",
     )
 }
-PLAIN: dict[str, Any] = {}  # plain tests, FILE::NAME, that were imported before the forks
 SESSION: list[Covering] = []  # what covers the mutants: plain tests, or the session of pytest that forks are made in
 CHECKER = ROOT / "workbench" / "proofs" / "checker"
 CHANCE, PARTS, FILES = "proofs/checker/test_by_chance", "proofs/checker/test_parts", "proofs/checker/test_files"
@@ -327,8 +345,9 @@ def first_line(node: ast.AST) -> str:
 def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
     """Every mutant of a file outside of the definitions that are spared."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    missing = set(lengths(tree))
     for holder, key, node, scope in list(places(tree)):
-        if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared):
+        if any(fnmatch(scope, each) or fnmatch(scope, f"{each}.*") for each in spared) or node in missing:
             continue
         for other in alternatives(node):
             change, changed = (
@@ -337,6 +356,13 @@ def mutants(path: Path, spared: tuple[str, ...]) -> Iterator[Mutant]:
             )
             again = partial(built, tree, path, changed, node)
             yield Mutant(node.lineno, scope, change, around(tree, node.lineno), again)
+
+
+def lengths(tree: ast.Module) -> Iterator[ast.AST]:
+    """The 1 of every −1 that `reshape` is given."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and named(call.func) == "reshape":
+            yield from (each.operand for each in call.args if isinstance(each, ast.UnaryOp))
 
 
 def built(tree: ast.Module, path: Path, changed: tuple[Any, Any, ast.AST], node: ast.AST) -> CodeType:
@@ -376,22 +402,17 @@ def tested(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -
     target, path = TARGETS[module], Path("workbench", f"{module}.py")
     name = ".".join(path.with_suffix("").parts)
     os.environ["CUTBENCH_MUTATED"] = target.about
-    files = [f"tests/{each}.py" for each in target.tests]
     here = sys.modules[name]
     if not mutant or exchanged(here, mutant) or (not target.plain and grafted(here, mutant.code)):
         if not target.plain:
-            forgotten()
-            return int(SESSION[0].failed(tests))
-        for test in tests:
-            SESSION[0].hurried(test)
-            PLAIN[test]()
-        return 0
+            SESSION[0].forget()
+        return int(SESSION[0].failed(tests))
     for other in list(sys.modules):
         if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
-        return by_pytest(target.words, files)
+        return by_pytest(target.words, tests)
     signal.setitimer(signal.ITIMER_PROF, 0)
     for test in plain_tests(target.tests):
         test()
@@ -438,8 +459,10 @@ def by_pytest(words: tuple[str, ...], files: list[str], plugins: tuple[Any, ...]
     from hypothesis import HealthCheck, Phase, settings
 
     drawn = {"max_examples": 50, "deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+    drawn |= {"report_multiple_bugs": False}
     settings.register_profile("mutation", **drawn, phases=[Phase.explicit, Phase.generate])  # a failure is enough
-    options = ["-x", "-s", "--quick", "-p", "no:cacheprovider", "--hypothesis-profile=mutation"]
+    options = ["-x", "-s", "--quick", "--tb=line", "--assert=plain", "-p", "no:cacheprovider"]
+    options += ["--hypothesis-profile=mutation"]
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     return pytest.main([*options, *words, *files], plugins=list(plugins))
 
@@ -472,37 +495,60 @@ def waited() -> tuple[int, int, float]:
     return process, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 
-def trials(module: str, chosen: list[Mutant], jobs: int, within: float = inf) -> tuple[list[Mutant], int, int, float]:
+def sound(module: str, tests: list[str]) -> None:
+    """Tests that did not yet run in a fork do, on the sound module; notes how long each takes."""
+    session = SESSION[0]
+    fresh = [test for test in tests if TARGETS[module].plain or test not in session.sound]
+    if not fresh:
+        return
+    record = session.recorded(fresh)
+    forked(module, None, 5 + int(10 * sum(session.seconds[test] for test in fresh)), fresh)
+    _, code, _ = waited()
+    if code:
+        raise SystemExit(f"The sound {module} ends with {code} in {fresh[int(record[0])]}.")
+    session.sound.update(fresh)
+    session.seconds.update(zip(fresh, record[1:].tolist(), strict=True))
+
+
+def trials(module: str, chosen: list[Mutant], told: argparse.Namespace) -> tuple[list[Mutant], int, int, float]:
     """The mutants that no test kills, in the order of lines; how many were tried, and killed by the clock; CPU seconds.
 
-    within : CPU seconds of all trials, after which no other begins
+    told : the options; the sound run does not count among their seconds
     """
-    running, survivors, late, tried = {}, [], 0, 0
-    forked(module, None, 600, covering(module, 1, (1, MANY)))
-    _, code, spent = waited()
-    if code:
-        raise SystemExit(f"The tests of the sound {module} end with {code}.")
+    running, survivors, late, tried, spent, session = {}, [], 0, 0, 0.0, SESSION[0]
+    sound(module, [test for test in covering(module, 1, (1, MANY)) if session.seconds[test] <= told.each])
     waiting = list(chosen)[::-1]
     while waiting or running:
-        while waiting and len(running) < jobs:
+        while waiting and len(running) < told.jobs:
             mutant = waiting.pop()
-            tests = covering(module, mutant.line, mutant.around)
-            limit = 5 + int(3 * sum(SESSION[0].seconds[test] for test in tests))
-            running[forked(module, mutant, limit, tests)], tried = mutant, tried + 1
+            tests = fitting(covering(module, mutant.line, mutant.around), told.each)
+            limit = 5 + int(10 * sum(session.seconds[test] for test in tests))
+            record = session.recorded(tests)
+            running[forked(module, mutant, limit, tests)], tried = (mutant, tests, record), tried + 1
         process, code, seconds = waited()
-        mutant, spent = running.pop(process), spent + seconds
+        (mutant, tests, record), spent = running.pop(process), spent + seconds
         late += code in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGPROF)
-        if spent > within:
+        if spent > told.seconds:
             waiting.clear()
         if code == 0:
             survivors.append(mutant)
             print(f"  survived workbench/{module}.py:{mutant.line}  {mutant.scope}:  {mutant.change}", flush=True)
+        elif tests:
+            session.kills[tests[int(record[0])]] += 1
     return sorted(survivors, key=lambda mutant: mutant.line), tried, late, spent
+
+
+def fitting(tests: list[str], within: float) -> list[str]:
+    """The tests that passed soundly in a fork and together fit into so many CPU seconds, in their order."""
+    usable = [test for test in tests if test in SESSION[0].sound]
+    spent = accumulate(SESSION[0].seconds[test] for test in usable)
+    return [test for test, until in zip(usable, spent, strict=True) if until <= within]
 
 
 def covering(module: str, line: int, around: tuple[int, int]) -> list[str]:
     """The tests of the module that run the line, or else some line around."""
-    found, target = SESSION[0].covers(Path("workbench", f"{module}.py"), line, *around), TARGETS[module]
+    target, path = TARGETS[module], Path("workbench", f"{module}.py")
+    found = SESSION[0].covers(path, line, *around, own=f"{'' if target.plain else 'tests/'}{target.tests[0]}")
     return [test for test in found if not target.plain or test.rpartition("::")[0] in target.tests]
 
 
@@ -526,8 +572,9 @@ def warmed(modules: list[str]) -> None:
     for file in {file: None for module in plain for file in TARGETS[module].tests}:
         for test in plain_tests((file,)):
             test()
-            PLAIN[f"{file}::{test.__name__}"] = test
+            SESSION[0].items[f"{file}::{test.__name__}"] = test
             SESSION[0].watch(f"{file}::{test.__name__}", test)
+    SESSION[0].ready()
 
 
 def below(word: str) -> list[str]:
@@ -542,6 +589,7 @@ def main() -> int:
     reader.add_argument(
         "--seconds", type=float, default=inf, help="of the processor for each module, when it is shorter"
     )
+    reader.add_argument("--each", type=float, default=inf, help="of the processor for the tests of one mutant")
     reader.add_argument("--jobs", type=int, default=os.cpu_count())
     told = reader.parse_args()
     if lost := [word for word in told.modules if not below(word)]:
@@ -555,9 +603,15 @@ def main() -> int:
             importlib.import_module(f"workbench.{module.replace('/', '.')}")
         strange = sum(tried_out(word, told) for word in words if TARGETS[word.partition(":")[0]].plain)
         rest = [word for word in words if not TARGETS[word.partition(":")[0]].plain]
-        for options in {TARGETS[word.partition(":")[0]].words: None for word in rest}:
-            strange += in_session([word for word in rest if TARGETS[word.partition(":")[0]].words == options], told)
+        for session in {kind(word): None for word in rest}:
+            strange += in_session([word for word in rest if kind(word) == session], told)
     return int(strange > 0)
+
+
+def kind(word: str) -> tuple[tuple[str, ...], bool]:
+    """What the modules that share a session of pytest have in common."""
+    target = TARGETS[word.partition(":")[0]]
+    return target.words, target.interpreted
 
 
 def in_session(words: list[str], told: argparse.Namespace) -> int:
@@ -570,11 +624,24 @@ def in_session(words: list[str], told: argparse.Namespace) -> int:
 
     SESSION[:] = [Covering([Path("workbench", f"{module}.py") for module in targets], work)]
     files = {f"tests/{file}.py": None for target in targets.values() for file in target.tests}
-    by_pytest(next(iter(targets.values())).words, list(files), tuple(SESSION))
+    of_pytest, interpreted = kind(words[0])
+    with hidden("numba") if interpreted else nullcontext():
+        by_pytest(of_pytest, list(files), tuple(SESSION))
     SESSION.clear()
     if len(strange) < len(words):
         raise SystemExit("The tests of the sound package do not pass, for the reason above.")
     return sum(strange)
+
+
+@contextmanager
+def hidden(name: str) -> Iterator[None]:
+    """As where a package is not installed."""
+    kept = sys.modules[name]
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.modules[name] = kept
 
 
 def tried_out(word: str, told: argparse.Namespace) -> int:
@@ -585,7 +652,7 @@ def tried_out(word: str, told: argparse.Namespace) -> int:
     chosen = [mutant for mutant in found if not line or mutant.line == int(line)][:: told.every]
     if told.seconds < inf:
         Random(0).shuffle(chosen)
-    survivors, tried, late, spent = trials(module, chosen, told.jobs, told.seconds)
+    survivors, tried, late, spent = trials(module, chosen, told)
     whole = tried == len(found)
     known = Counter((each["in"], each["change"]) for each in accepted)
     found_again = Counter((mutant.scope, mutant.change) for mutant in survivors)

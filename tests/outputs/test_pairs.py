@@ -17,6 +17,7 @@ from workbench.arithmetic.compiled import available, compiled_kernel
 from workbench.arithmetic.rationals import ratios
 from workbench.data.loading import load_problem
 from workbench.judging.relations import RELATIONS
+from workbench.objectives.oracles import UnitMargin
 from workbench.outputs import chain
 from workbench.outputs.chain import Chain
 from workbench.proofs.checker.archive import Fields
@@ -76,12 +77,13 @@ def test_every_search_equals_enumeration(halves, fast, monkeypatch):
             "margin": problem.argmax(w, every),
             "slack": problem.slack_argmax(w, every),
             "rival": problem.runner_up(w, every),
+            "unit": UnitMargin(problem).argmax(w, every),
         }
-        kernels = {"margin": problem.kernel(), "slack": problem.slack_kernel()}
+        kernels = {"margin": problem.kernel(), "slack": problem.slack_kernel(), "unit": problem.rival_kernel()}
         for i, (outputs, phi, loss, true) in enumerate(tables(problem)):
             scores = phi @ w
             gains = {"score": scores, "margin": scores + loss, "slack": loss * (1 + scores)}
-            gains["rival"] = np.where(true, -np.inf, scores)
+            gains["rival"], gains["unit"] = np.where(true, -np.inf, scores), np.where(true, 0.0, 1 + scores)
             for what, values in gains.items():
                 assert values[index(outputs, found[what][i])] == pytest.approx(values.max(), abs=1e-10), what
             for what, kernel in kernels.items():

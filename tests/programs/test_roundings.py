@@ -232,7 +232,7 @@ def drawn(rng, depth):
 
 def test_an_expression_without_a_sentence_is_compiled_to_its_exact_numbers():
     rng, silent, named = np.random.default_rng(0), 0, 0
-    for _ in range(250):
+    for _ in range(160):
         a, exact = drawn(rng, 3)
         if not any(exact[:3]):
             continue

@@ -20,6 +20,7 @@ from scipy import sparse
 import workbench as wb
 from workbench.arithmetic.intervals import Interval
 from workbench.contracts import Cuts, Prices
+from workbench.errors import Contradiction, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
 from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
@@ -185,6 +186,43 @@ def test_offsets_are_enclosed_with_their_error(seed):
         assert hi - lo <= 2 * lie + 1e-14
 
 
+def test_offsets_without_an_error_are_themselves():
+    found = Bounds(Liar(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1)), None).enclosed(np.zeros(2, int), np.ones(2))
+    assert found.lo.tolist() == found.hi.tolist() == [1.0, 1.0]
+
+
+def small_numbers(rng: np.random.Generator, n: int, on: bool) -> Any:
+    return rng.random(n) * 10.0 ** rng.integers(-3, 1, n) * on
+
+
+REGIMES = [(1, 0, 0, 0, 0), (1, 0, 0, 0, 1), (1, 0, 0, 0, -1), (0, 0, 0, 1, 0), (1, 0, 1, 1, 1), (0, 1, 1, 1, 1)]
+REGIMES += [(1, 0, 0, 0, -8), (1, 0, 1, 0, 0), (0, 0, 1, 0, -8), (0, 0, 1, 1, 0)]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_every_rounding_of_a_hinge_is_outward(regime):
+    """Slopes of 0, so that each end is a sum of errors, known as a fraction; where it cancels the last bits count."""
+    (lies, errs, misses, moves, cancels), n, p = regime, 300, 1 if regime[-1] == -8 else 7
+    rng = np.random.default_rng([each + 8 for each in regime])
+    theta = rng.normal(size=p)
+    at = Interval(theta - moves * rng.random(p) / 3, theta + moves * rng.random(p) / 3)
+    off, wrong, missed, reach = (small_numbers(rng, n, on) for on in (lies, errs, misses, moves))
+    offsets = -cancels * (off * abs(theta).sum() + wrong + missed + reach / 2) * (1 + rng.random(n) / 100)
+    liar = Liar(np.zeros((n, 1, p)), np.zeros((n, 1)), np.ones(n))
+    liar.slope_error, liar.offset_error = lambda samples: off[samples], lambda samples: wrong[samples]
+    liar.rounding, liar.reach = lambda theta: missed, lambda samples: reach[samples]
+    bounds = Bounds(liar, None)
+    found = bounds.hinges(theta, np.zeros((n, 1), int), at, (sparse.csr_array((n, p)), offsets))
+    size = sum(map(max, map(abs, exact(at.lo)), map(abs, exact(at.hi))))
+    away = max([*(exact(at.hi) - exact(theta)), *(exact(theta) - exact(at.lo))])
+    error = exact(off) * size + exact(wrong)
+    high = exact(offsets) + error + exact(missed) + 2 * exact(reach) * away
+    assert (exact(found.hi) >= high).all()
+    assert (exact(found.lo) <= exact(offsets) - error).all()
+    assert (exact(found.hi) - high <= Fraction(1, 10**13)).all()
+    assert (exact(offsets) - error - exact(found.lo) <= Fraction(1, 10**13)).all()
+
+
 def test_a_sum_of_weights_that_is_rounded_is_enclosed():
     one = np.ones((3, 1, 1))
     for weights, rounded in (([0.1, 0.2, 0.7], True), ([1.0, 2.0, 4.0], False)):
@@ -250,6 +288,62 @@ def test_what_is_known_from_above_shrinks_the_room_of_free_entries():
 def test_no_bound_at_what_is_no_number():
     bounds = Bounds(Liar(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1)), None)
     assert bounds.upper(np.array([np.nan])) == bounds.upper(np.array([np.inf])) == np.inf
+    bounds = Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None)
+    assert bounds.upper(np.array([1.0, np.nan])) == bounds.upper(np.array([-np.inf, 1.0])) == np.inf
+    cuts = Cuts(2, 1)
+    cuts.add(np.zeros(1, int), np.zeros((1, 1), int), bounds.oracle.rows)
+    assert bounds.lower(cuts, np.array([np.nan])) == -np.inf
+
+
+def test_the_start_is_a_vector_of_its_own_without_a_negative_zero():
+    start = Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None).start
+    assert not np.signbit(start).any()
+    start[0] = 1.0
+    assert not Bounds(Liar(np.ones((1, 1, 2)), np.ones((1, 1)), np.ones(1)), None).start.any()
+
+
+def test_the_price_of_a_weight_that_is_not_used_is_not_asked():
+    """Weights of 0 on cuts add nothing, and cuts of samples without a price nothing at all."""
+    liar = Liar(np.ones((2, 2, 1)), np.array([[1.0, 7.0], [1.0, 9.0]]), np.array([1.0, 0.0]))
+    cuts, bounds = Cuts(1, 1), Bounds(liar, None)
+    cuts.add(np.array([0, 0, 1, 1]), np.array([[0], [1], [0], [1]]), liar.rows)
+    alone = bounds.lower(cuts, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert alone == pytest.approx(1 - 1 / (2 * LAM))
+    assert bounds.lower(cuts, np.array([1.0, 0.0, 3.0, 4.0])) == alone
+    assert bounds.lower(cuts, np.array([0.0, 1.0, 3.0, 0.0])) == pytest.approx(7 - 1 / (2 * LAM))
+
+
+def test_ends_that_cross_are_a_contradiction_and_ends_that_meet_are_none():
+    liar = Liar(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
+    bounds = Bounds(liar, SimpleNamespace(oracle_kind="exact"))
+    assert bounds.gap(1.0, 1.0) == 0.0
+    with pytest.raises(Contradiction, match=r"above the proven upper bound 1\.0: there is a bug"):
+        bounds.gap(1.0, float(np.nextafter(1.0, 2.0)))
+    bounds.problem.oracle_kind = "under"
+    with pytest.raises(Contradiction, match="kind under: it missed higher ones"):
+        bounds.gap(1.0, 2.0)
+
+
+def test_the_size_of_a_start_that_is_infinite_is_0():
+    assert Bounds(HardMargin(), wb.Multiclass([[1.0], [2.0]], ["a", "b"])).scale == 0.0
+
+
+@given(seeds)
+def test_pushes_are_enclosed_where_r_leaves_theta_free_and_elsewhere(seed):
+    rng = np.random.default_rng(seed)
+    r = Stacked((1, 2), (SquaredNorm(LAM), Box(0.0, root=1.0, level=100.0)))
+    liar = Liar(rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3)), rng.random(2) + 0.1, r)
+    cuts, bounds = Cuts(3, 1), Bounds(liar, None)
+    samples, witnesses, weights = np.repeat(np.arange(2), 3), np.tile(np.arange(3), 2)[:, None], rng.random(6)
+    cuts.add(samples, witnesses, liar.rows)
+    offset, push = bounds.dual(cuts, weights)
+    prices, mass = exact(liar.weights) / exact(liar.weights).sum(), exact(weights).reshape(2, 3).sum(axis=1)
+    mu = exact(weights) / mass[samples] * prices[samples]
+    at = samples, witnesses[:, 0]
+    true = -(mu @ exact(liar.slopes[at]))
+    assert ((exact(push.lo) <= true) & (true <= exact(push.hi))).all()
+    assert Fraction(float(offset.lo)) <= mu @ exact(liar.offsets[at]) <= Fraction(float(offset.hi))
+    assert (push.hi - push.lo <= 1e-13).all()
 
 
 def test_the_gap_is_relative_to_the_larger_end_and_floored():
@@ -282,9 +376,24 @@ def test_an_output_of_zero_loss_above_the_truth_cannot_be_scaled_away():
         np.testing.assert_allclose(bounds.repaired(theta), theta)
     assert bounds.upper(np.array([0.75, 0.5, 0.25])) == pytest.approx((1.5**2 + 1 + 0.5**2) / 2)
     np.testing.assert_allclose(bounds.repaired(np.array([0.75, 0.5, 0.25])), [1.5, 1.0, 0.5])
+    wide = wb.Multiclass([[1.0], [1.0]], ["a", "c"], cost, classes=["a", "b", "c"], weights=[1.0, 0.0])
+    for error, feasible in ((0.02, True), (0.05, False)):  # times ‖w‖₁ = 3.9, beside an advantage of 0.1
+        wide.feature_error = np.full(2, error)
+        assert Bounds(HardMargin(), wide).keeps_free_outputs(np.array([2.0, 1.9, 0.0])) is feasible
     short = SimpleNamespace(**{name: getattr(problem, name) for name in ("truth", "weights")})
     bounds.problem = short  # cannot be enumerated
     assert not bounds.keeps_free_outputs(np.array([2.0, 1.0, 0.0]))
+
+
+def test_an_output_of_zero_loss_may_share_letters_with_the_truth():
+    """Only (a, b) is above the truth (a, a), and costs nothing."""
+    cost = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    problem = wb.Chain([np.eye(2)], [["a", "a"]], "hamming", cost, classes=["a", "b", "c"])
+    bounds, theta = Bounds(HardMargin(), problem), np.zeros(problem.n_features)
+    theta[:4] = 3.0, 1.0, 0.0, 2.0  # of a and of b, for the first and the second letter
+    assert not bounds.keeps_free_outputs(theta)
+    theta[3] = 0.5
+    assert bounds.keeps_free_outputs(theta)
 
 
 # ── smooth terms ──────────────────────────────────────────────────────────────────────────────────
@@ -360,6 +469,8 @@ def test_far_out_smooth_bounds_say_nothing(theta):
     bounds = SmoothBounds(SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1)), None)
     assert bounds.recheck(Evidence(np.array([theta]))) == (-np.inf, np.inf)
     assert bounds.upper(np.array([theta])) == np.inf
+    value, norm = bounds.enclosed(np.array([theta]))
+    assert (value.lo, value.hi, norm) == (-np.inf, np.inf, np.inf)
     assert np.isfinite(bounds.recheck(Evidence(np.array([1e99])))[1])
 
 
@@ -368,9 +479,35 @@ def test_one_value_that_overflows_leaves_nothing_to_say():
     assert bounds.recheck(Evidence(np.zeros(1))) == (-np.inf, np.inf)
 
 
+def test_smooth_bounds_need_a_curvature():
+    liar = SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1))
+    liar.regularizer = lambda problem: Box(0.0, root=1.0, level=1.0)
+    with pytest.raises(MissingCapability, match="SmoothLiar has smooth terms, which need r = μ/2"):
+        SmoothBounds(liar, None).lower_at(np.zeros(1))
+
+
+@given(seeds)
+def test_the_norm_of_a_smooth_gradient_is_rounded_up(seed):
+    """‖λθ + (g ± e)/total‖ ≤ ‖λθ + g/total‖ + e/total, in fractions of squares."""
+    rng = np.random.default_rng(seed)
+    n, p = 3, 4
+    liar = SmoothLiar(rng.normal(size=(n, p)), rng.normal(size=n), rng.random(n) + 0.1, lie=rng.normal(size=p) / 10)
+    bounds, theta = SmoothBounds(liar, None), rng.normal(size=p) * 10.0 ** rng.integers(-3, 3)
+    gradient, total = exact(bounds.evaluate(theta)[1]), exact(liar.weights).sum()
+    value, norm = bounds.enclosed(theta)
+    squares = ((Fraction(LAM) * exact(theta) + gradient / total) ** 2).sum()
+    rest = Fraction(norm) - Fraction(float(np.linalg.norm(liar.lie))) / total
+    assert rest > 0
+    assert rest**2 >= squares
+    assert rest**2 <= squares * (1 + Fraction(1, 10**12))
+    values = exact(bounds.evaluate(theta)[0])
+    true = Fraction(LAM) / 2 * (exact(theta) ** 2).sum() + exact(liar.weights) @ values / total
+    assert Fraction(float(value.lo)) <= true <= Fraction(float(value.hi))
+
+
 def test_the_least_total_makes_the_largest_gradient():
     bounds = SmoothBounds(SmoothLiar(np.zeros((1, 2)), np.zeros(1), np.ones(1), lie=np.array([3.0, 4.0])), None)
-    bounds.total = Interval(1.0, 2.0)
+    bounds.total, bounds.proven = Interval(1.0, 2.0), None
     assert bounds.lower_at(np.zeros(2)) <= -(10**2) / (2 * LAM)  # 5 as told, and 5 that it may be off
 
 

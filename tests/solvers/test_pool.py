@@ -7,6 +7,7 @@ import pytest
 
 from workbench.arithmetic import compiled as machine
 from workbench.data.loading import load_problem
+from workbench.formulations.perceptron import Separation
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.proofs.bounds import Bounds
@@ -18,7 +19,9 @@ FORMS = {
     "margin": SoftMargin(0.1),
     "slack": SoftMargin(0.1, rescaling="slack"),
     "intercepts": SoftMargin(0.1, intercept=True),
+    "unit": Separation(),
 }
+WHOLE = ("slack", "unit")  # whose heights do not add up
 
 
 def chain(n=8, k=3, seed=0):
@@ -53,10 +56,10 @@ def test_parts_are_cuts_of_the_oracle_that_add_up(name):
         parts, offsets = split(kernel, problem, i, base, out)
         changed = np.flatnonzero(base != out)
         runs = 1 + int((np.diff(changed) > 1).sum()) if len(changed) else 0
-        assert len(parts) == (runs + (name == "slack") if runs > 1 else 0)
+        assert len(parts) == (runs + (name in WHOLE) if runs > 1 else 0)
         if not len(parts):
             continue
-        if name == "slack":  # the whole comes last
+        if name in WHOLE:  # the whole comes last
             assert (parts[-1] == out).all()
             np.testing.assert_allclose(offsets[-1], oracle.rows(np.array([i]), out[None])[1][0])
             parts, offsets = parts[:-1], offsets[:-1]

@@ -10,17 +10,21 @@ from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
+from workbench.data.loading import load_problem
 from workbench.errors import BadInput, NotSeparable, OutOfMemory
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.hard_margin import HardMargin
+from workbench.formulations.perceptron import Separation
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
+from workbench.solvers import _loose, dual_block
 from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
+from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving import routes
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
@@ -88,6 +92,19 @@ def test_hard_margins_by_finite_prices(seed):
 def test_hard_margins_that_contradict_are_found_out():
     with pytest.raises(NotSeparable, match="Farkas"):
         by_passes(HardMargin(), Multiclass([[1.0], [1.0], [2.0]], [0, 1, 1]))
+
+
+@pytest.mark.parametrize("form", [HardMargin(), Separation()])
+def test_passes_alone_find_contradictions(monkeypatch, form):
+    """Two of many sentences tell the same word apart between the same neighbours; no round begins."""
+    monkeypatch.setattr(routes, "generate", None)
+    word, others = np.eye(80)[70:75], [np.eye(80)[5 * i : 5 * i + 5] for i in range(10)]
+    y = [0, 1, 2, 0, 1]
+    problem = Chain([*others, word, word], [*([y] * 10), [0, 1, 0, 2, 1], [0, 1, 1, 2, 1]])
+    with pytest.raises(NotSeparable, match="2 contradictory") as caught:
+        by_passes(form, problem)
+    assert sorted(caught.value.samples) == [10, 11]
+    assert caught.value.norm == 0
 
 
 @pytest.mark.parametrize(
@@ -179,11 +196,13 @@ def test_a_listing_is_the_rows_of_the_data(form):
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("structure", [Chain, Multiclass])
-def test_slack_kernels_are_the_oracle(structure, seed):
+@pytest.mark.parametrize(
+    ("kind", "structure"), [(SlackRescaling, Chain), (SlackRescaling, Multiclass), (UnitMargin, Chain)]
+)
+def test_kernels_of_other_margins_are_the_oracle(kind, structure, seed):
     rng = np.random.default_rng(seed)
     problem = structure.tiny(rng)
-    oracle, w = SlackRescaling(problem), rng.normal(size=problem.n_features)
+    oracle, w = kind(problem), rng.normal(size=problem.n_features)
     kernel, out = oracle.kernel(), np.zeros(problem.width, np.int64)
     for i in range(problem.n_samples):
         at = np.array([i])
@@ -221,6 +240,34 @@ def test_prices_are_raised_without_moving_the_weights():
         assert blocks.duals()[2].sum() == pytest.approx(10 * before.sum())
 
 
+@pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
+def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
+    """Many classes of errors: costs that are learned from the start lead the first passes astray."""
+    problem = load_problem("synthetic-tags")(n=150, labels=23, length=30, words=3000, endings=900)
+    bounds, reached = Bounds(SimplexCostLearning(lam2=0.5, K=190.0), problem), []
+    for held in (_loose.HOLD, 1.0):
+        monkeypatch.setattr(_loose, "HOLD", held)
+        blocks = ascent(bounds)
+        for _ in range(20):
+            blocks.advance()
+        reached.append(bounds.upper(blocks.theta))
+    assert reached[0] < 0.7 * reached[1]
+
+
+def test_costs_are_let_go_without_moving_the_weights():
+    problem = words(8)
+    blocks = ascent(Bounds(FORMS["simplex"], problem))
+    assert isinstance(blocks, CachedBlocks)
+    blocks.advance()
+    theta, held = blocks.theta, blocks.held
+    blocks.release(3.0)
+    assert blocks.held == held / 3 == _loose.HOLD / 3
+    np.testing.assert_allclose(blocks.theta, theta, atol=1e-12)
+    while blocks.held > 1 and blocks.passes < 300:
+        blocks.advance()
+    assert blocks.held == 1
+
+
 def test_what_cannot_be_passed_over_is_refused():
     assert not passable(Bounds(SimplexCostLearning(lam1=0.1, **COSTS), labels(9)))
     with pytest.raises(BadInput, match="dual-block"):
@@ -244,6 +291,7 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
         asked.append(True)
         return len(asked) > 3
 
+    monkeypatch.setattr(dual_block, "BRIEF", 0.0)  # every piece is long
     problem, form = words(n=40), SoftMargin(0.001)
     family = Family(Bounds(form, problem), 40)
     blocks = ascent(family.bounds)
@@ -262,6 +310,33 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
         whole.advance(never)
         pieces.advance(lambda: False)
     assert np.array_equal(whole.theta, pieces.theta)
+
+
+def test_the_clock_is_asked_rarely_where_pieces_are_short(monkeypatch):
+    """A time limit on a small problem costs next to nothing: each call of the compiled loops takes a millisecond."""
+    bounds, asked = Bounds(SoftMargin(0.001), words(n=40)), {}
+    for seconds in (0.0, np.inf):
+        monkeypatch.setattr(dual_block, "BRIEF", seconds)
+        blocks, asked[seconds] = ascent(bounds), []
+        for _ in range(3):
+            blocks.advance(lambda kept=asked[seconds]: bool(kept.append(True)))
+    assert len(asked[np.inf]) <= 5
+    assert len(asked[0.0]) > 100
+
+
+def test_an_ascent_tells_both_ends_in_floats():
+    """`risks` and `floor` are F and D of the bounds, whatever the order in which the ascent keeps its weights."""
+    problem, form = words(n=20), SoftMargin(0.01)
+    family = Family(Bounds(form, problem), 20)
+    blocks, points = ascent(family.bounds), []
+    for _ in range(4):
+        blocks.advance(never)
+        points.append(blocks.theta)
+    values = blocks.risks(points) + [0.01 / 2 * point @ point for point in points]
+    assert values == pytest.approx([family.bounds.upper(point) for point in points], rel=1e-9)
+    samples, witnesses, weights = blocks.duals()
+    cuts = Cuts.distinct(samples, witnesses, *family.bounds.oracle.rows(samples, witnesses))
+    assert blocks.floor == pytest.approx(family.bounds.lower(cuts, weights), rel=1e-9)
 
 
 def test_where_rounds_crawl_passes_go_on(monkeypatch):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from workbench.backends import BACKENDS, ConeProgram
-from workbench.solving.masters.polish import finished
+from workbench.contracts import Rows
+from workbench.solving.masters.polish import farkas_ray, finished, opposed
 
 
 def random_program(seed):
@@ -49,3 +50,19 @@ def test_contradictory_rows_settle_nowhere():
     A = sparse.csc_array(np.array([[1.0], [-1.0]]))
     program = ConeProgram(sparse.csc_array(np.eye(1)), np.zeros(1), A, np.array([-1.0, -1.0]), zero=0, nonneg=2)
     assert finished(program, np.zeros(1), np.ones(2), 1.0) is None
+
+
+def test_a_ray_is_sought_among_rows_that_others_oppose():
+    """Rows 3, 1 and 4 add up to nothing; each other row has a column of its own, or one that such a row had."""
+    ring = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [-1.0, 0.0, 1.0]])
+    table = np.zeros((6, 8))
+    table[[3, 1, 4], :3] = ring
+    table[[0, 2, 5], 3:6] = [[1, 1, 0], [0, -1, 1], [0, 0, -1]]
+    table[0, 6], table[2, 7] = 2.0, 1e-16
+    rows = Rows(sparse.csr_array(table), np.ones(6), np.full(6, -1))
+    assert opposed(rows.slopes).tolist() == [1, 3, 4]
+    ray, norm = farkas_ray(rows)
+    np.testing.assert_allclose(ray, [0, 1 / 3, 0, 1 / 3, 1 / 3, 0], atol=1e-12)
+    assert norm < 1e-12
+    assert farkas_ray(rows, most=5) is None
+    assert farkas_ray(rows.take([0, 1, 2, 3])) is None

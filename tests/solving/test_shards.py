@@ -16,6 +16,7 @@ import workbench as wb
 from workbench.contracts import Cuts
 from workbench.proofs.door import bounds_for
 from workbench.solving import shards as many
+from workbench.solving.family import Family
 from workbench.solving.shards import ShardAscent, Shards
 from workbench.system import crew
 from workbench.system.journal import Journal
@@ -63,6 +64,36 @@ def test_cheap_oracles_stay_serial(words, optimum, monkeypatch):
     found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="local:2")
     same(found, optimum)
     assert found.parallel.startswith("serial, because a sweep of the oracle over 24 samples takes")
+
+
+def askers(monkeypatch):
+    """Who sweeps, "workers" or "driver", in the order of sweeps."""
+    found, true = [], Family.answers
+
+    def answers(self, theta, clock):
+        found.append("driver" if self.shards is None else "workers")
+        return true(self, theta, clock)
+
+    monkeypatch.setattr(Family, "answers", answers)
+    return found
+
+
+def test_workers_that_rightly_find_no_new_row_are_asked_again(words, optimum, dear, monkeypatch):
+    """A round without a new row is no lie, as the driver's own sweep tells; at most OFTEN = 3 times."""
+    sweeps = askers(monkeypatch)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-12, parallel="here:2"), optimum)
+    alone = [place for place, who in enumerate(sweeps) if who == "driver"]
+    assert alone
+    assert sweeps[alone[0] + 1] == "workers"
+    assert 1 <= "".join(who[0] for who in sweeps).count("dw") <= 3
+
+
+def test_workers_that_deny_a_row_are_not_asked_again(words, optimum, dear, monkeypatch):
+    lying(monkeypatch, "argmax", truths)
+    sweeps = askers(monkeypatch)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2"), optimum)
+    assert sweeps.index("driver") == 2
+    assert set(sweeps[2:]) == {"driver"}
 
 
 # ── workers that lie ──────────────────────────────────────────────────────────────────────────────

@@ -571,7 +571,7 @@ def test_streams_that_are_closed_or_cannot_show_a_character(closed, encoding, tm
     """The list holds characters beyond Latin-1; a bad word is refused, and the sentence is lost with its stream."""
     own = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
     run = f"{sys.executable} -c 'from workbench.command.cli import main; main()' "
-    for words, code in (("list", 0), ("list nothing", 2)):
+    for words, code in (("list", 0), ("verify nothing", 2)):
         done = subprocess.run(["sh", "-c", f"{run}{words} {closed}"], env=own, cwd=tmp_path, capture_output=True)
         assert (done.returncode, b"bug" in done.stderr) == (code, False), done.stderr
         assert bool(done.stdout) == (code == 0 and ">&-" not in closed.replace("2>&-", ""))

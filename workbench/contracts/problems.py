@@ -312,6 +312,13 @@ class SlackKernelled(Protocol):
 
 
 @runtime_checkable
+class RivalKernelled(Protocol):
+    """A problem whose cuts at margin 1 have a `Kernel`, too; `arranged` perhaps for the weights in another order."""
+
+    def rival_kernel(self, arranged: bool = False) -> Kernel: ...
+
+
+@runtime_checkable
 class Listable(Protocol):
     """A problem whose outputs are single labels, so that all its cuts are a `Listing`; cost (k, k) are its losses."""
 

@@ -35,6 +35,7 @@ from workbench.contracts import (
     Listing,
     Missing,
     Problem,
+    RivalKernelled,
     RunnerUp,
     SlackArgmax,
     SlackKernelled,
@@ -206,7 +207,7 @@ class SlackRescaling(MarginRescaling):
         exact = self.problem.exact_features and exact_loss(self.problem)
         size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
         if isinstance(self.problem, BoundedFeatures):  # then losses are exact, too
-            return super().slope_error(samples) * self.problem.max_loss[samples] * (1 + gamma(4)) + gamma(2) * size
+            return super().slope_error(samples) * self.problem.max_loss[samples] + gamma(4) * size
         return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 
     def exact(self) -> ExactSlack | None:
@@ -254,7 +255,7 @@ class UnitMargin(MarginRescaling):
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         slopes, _ = super().rows(samples, witnesses)
-        return slopes, (witnesses != self.problem.truth[samples]).any(axis=1) + 0.0
+        return slopes, (witnesses != self.problem.truth[samples]).any(axis=1).astype(float)
 
     def offset_error(self, samples: Ints) -> Floats:
         return np.zeros(len(samples))
@@ -274,7 +275,7 @@ class UnitMargin(MarginRescaling):
         return 4 * gamma(2 * self.problem.terms + 8) * size
 
     def kernel(self, arranged: bool = False) -> Kernel:
-        return called_kernel(self)
+        return self.problem.rival_kernel(arranged) if isinstance(self.problem, RivalKernelled) else called_kernel(self)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import compiled_rows
 from workbench.contracts import Floats, Ints, Kernel
-from workbench.outputs import _slack_chain, _viterbi
+from workbench.outputs import _rival_chain, _slack_chain, _viterbi
 
 if TYPE_CHECKING:
     from workbench.outputs.chain import Chain
@@ -47,6 +47,19 @@ def slack(chain: Chain, arranged: bool) -> Kernel:
     layout = (chain.offsets, *rows, chain.labels, 1 / chain.divisors, *steps, chain.gaps)
     functions = _slack_chain.argmax_into, _slack_chain.add_slope, _slack_chain.slope_into
     return Kernel((inner, levels, most, layout), *functions, inner.most, reads, inner.widest, *parts, place)
+
+
+def rival(chain: Chain, arranged: bool) -> Kernel:
+    """The kernel of unit margins; with features of pairs never arranged."""
+    rows, *steps, place = columned(chain, arranged and not chain.paired)
+    inner = margin(chain, True, arranged and not chain.paired)
+    reads, parts = (
+        (None, (None, 0)) if chain.paired else (_rival_chain.reads_into, (_rival_chain.parts_into, inner.parts + 1))
+    )
+    layout = (chain.offsets, *rows, chain.labels, *steps, chain.gaps)
+    functions = _rival_chain.argmax_into, _rival_chain.add_slope, _rival_chain.slope_into
+    data = inner, layout, chain.n_classes
+    return Kernel(data, *functions, inner.most, reads, inner.widest, *parts, place)
 
 
 def columned(chain: Chain, arranged: bool) -> tuple[tuple[Any, Any, Any], int, int, Ints | None]:

@@ -107,7 +107,7 @@ class ExactChain:
         unary, transitions = unary * self.gaps.unit, self.transitions(w.whole[k * p :], at) * self.letters.unit
         labels = self.chain.labels[at]
         own = unary[np.arange(len(at)), labels]
-        later = np.setdiff1d(np.arange(1, len(at)), offsets)
+        later = np.setdiff1d(np.arange(len(at)), offsets)
         steps = np.broadcast_to(transitions, (len(at), k, k))
         own[later] += steps[later, labels[later - 1], labels[later]]
         unit = self.letters.unit * self.gaps.unit * w.unit
@@ -153,7 +153,5 @@ class ExactChain:
             steps = part(scores.transitions, start, stop)
             best = by_total_cost(scores.unary[start:stop], steps, costs[start:stop], floor)
             gains = scores.unit + best - scores.own[i]
-            found.append(
-                max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains) if best[e] > floor // 2)
-            )
+            found.append(max(e * int(self.shares[samples[i]]) * gain for e, gain in enumerate(gains)))  # ≥ 0, at e = 0
         return Ratios(np.array(found, object), scores.unit * self.lcm)

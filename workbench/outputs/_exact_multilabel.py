@@ -52,8 +52,8 @@ class ExactMultilabel:
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         gains = self.gains(w, samples)
-        best = gains.whole.max(axis=1)
-        return Ratios(np.where(best > 0, np.maximum(gains.whole, 0).sum(axis=1), best), gains.unit)
+        best = np.minimum(gains.whole.max(axis=1), 0)  # counts where no gain is positive
+        return Ratios(np.maximum(gains.whole, 0).sum(axis=1) + best, gains.unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         return Ratios(np.zeros(len(samples), object), 1)

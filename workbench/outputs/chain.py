@@ -308,6 +308,10 @@ class Chain:
         """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
         return _chain_kernels.slack(self, False)
 
+    def rival_kernel(self, arranged: bool = False) -> Kernel:
+        """The kernel of unit margins; `arranged` as below."""
+        return _chain_kernels.rival(self, arranged)
+
     def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel:
         """The kernel for weights in the order Wᵀ, A, in which the weights of one input stand together."""
         return _chain_kernels.slack(self, True) if slack else _chain_kernels.margin(self, augment, True)

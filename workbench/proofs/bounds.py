@@ -156,15 +156,13 @@ class Bounds(Both):
         """
         at = Interval(theta) if point is None else point
         slopes, offsets = rows or self.oracle.rows(self.samples, witnesses)
-        size = float(np.maximum(np.abs(at.lo), np.abs(at.hi)).sum())
+        size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)
         values = matvec(slopes, at) + self.enclosed(self.samples, offsets)
         error = up(self.oracle.slope_error(self.samples) * size)
-        missed = up(self.oracle.rounding(theta)[self.samples])
-        away = 0.0
-        if not (at.lo is theta and at.hi is theta):
-            away = float(up(np.maximum(at.hi - theta, theta - at.lo)).max(initial=0.0))
+        missed = self.oracle.rounding(theta)[self.samples]
+        away = float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         if away > 0:
-            missed = up(missed + up(2 * self.oracle.reach(self.samples) * away))
+            missed = up(missed + up(2 * self.oracle.reach(self.samples) * up(away)))
         return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
 
     def highest(self, theta: Floats, samples: Ints) -> Ints:
@@ -215,7 +213,7 @@ class Bounds(Both):
             batch = np.full(len(outputs), i)
             free = (self.problem.loss(batch, outputs) == 0) & (outputs != self.problem.truth[i]).any(axis=1)
             slopes, _ = self.oracle.rows(batch[free], outputs[free])
-            error = up(self.oracle.slope_error(batch[free]) * float(np.abs(theta).sum()))
+            error = up(self.oracle.slope_error(batch[free]) * float(Interval(np.abs(theta)).sum().hi))
             if (matvec(slopes, Interval(theta)).hi + error > 0).any():
                 return False
         return True

@@ -59,7 +59,8 @@ class Tree(NamedTuple):
             children.setdefault(parent, set()).add(branch)
         found = np.zeros(len(self.parents), bool)
         for parent, branches in children.items():
-            samples = set((np.searchsorted(firsts, [b // 2 for b in branches if b >= 0], side="right") - 1).tolist())
+            states = [branch // 2 for branch in branches if branch != AGAIN]
+            samples = set((np.searchsorted(firsts, states, side="right") - 1).tolist())
             found[parent] = AGAIN in branches or any(
                 {2 * first + 1, *range(2 * first, 2 * last, 2)} <= branches
                 for first, last in ((int(firsts[i]), int(firsts[i + 1])) for i in samples)

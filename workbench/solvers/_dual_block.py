@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
+SETTLED = 0.3  # of the largest ∇ of one cut over another's in a visit, below which its steps end
 DRIFT = 1e-14  # relative; weights that miss their price by more are rescaled: plane steps magnify what they miss
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
@@ -41,11 +42,16 @@ def sweep(
             m = count[i]
         own = 0.0
         for a in range(m):
-            r, s = member[i, a], 0.0
+            r, s, z = member[i, a], 0.0, 0.0
             if parent[r] >= 0:
                 s = score[parent[r]]
-            for k in range(first[r], last[r]):
+            odd = (last[r] - first[r]) % 2
+            if odd > 0:
+                z = value[first[r]] * theta[index[first[r]]]
+            for k in range(first[r] + odd, last[r], 2):
                 s += value[k] * theta[index[k]]
+                z += value[k + 1] * theta[index[k + 1]]
+            s += z
             score[a], height[a], start[a] = s, s + offset[r], weight[r]
             own += height[a] * weight[r]
         highest = height[0]
@@ -57,6 +63,7 @@ def sweep(
         if asking:
             desk.met[1] += prices[i] * highest
             desk.met[2] = max(desk.met[2], highest)
+        least = 0.0
         for _ in range(steps):
             high, low = 0, -1
             for a in range(m):
@@ -65,8 +72,9 @@ def sweep(
                 if weight[member[i, a]] > 0.0 and (low < 0 or height[a] < height[low]):
                     low = a
             rise = height[high] - height[low]
-            if rise <= 0.0:
+            if rise <= least:
                 break
+            least = max(least, SETTLED * rise)
             plus, minus = member[i, high], member[i, low]
             cross = product[row[plus] + low] if low < high else product[row[minus] + high]
             curve = (product[row[plus] + high] - 2.0 * cross + product[row[minus] + low]) / curvature
@@ -95,14 +103,23 @@ def sweep(
             if change[a] != 0.0:
                 if parent[r] >= 0:
                     change[parent[r]] += change[a]
+                step = change[a] / curvature
                 for k in range(first[r], last[r]):
                     j = index[k]
                     if j < plain:
-                        theta[j] -= change[a] * value[k] / curvature
+                        theta[j] -= step * value[k]
                     else:
                         push[j - plain] += change[a] * value[k]
                         theta[j] = max((pull[j - plain] - push[j - plain]) / metric[j - plain], floor[j - plain])
     return len(order)
+
+
+def risk(argmax_into, data, samples, prices, theta, answer):
+    """Σ_i p_i h_i at θ."""
+    total = 0.0
+    for a in range(len(samples)):
+        total += prices[samples[a]] * argmax_into(data, theta, samples[a], answer)
+    return total
 
 
 def turn(

@@ -12,6 +12,9 @@ With h = 2a + σ and the push d = Σ_r β_r a_r,
 Loose entries move about as fast as the weights if cuts have the same mean square in both, measured by h: σ is the mean
 of Σ_j a_j² over the loose entries, over the mean of Σ_j a_j²/(2a_j) over the weights; one σ for the simplex, one for
 the other loose entries. No σ and no x⁰ enters a bound.
+
+**Held costs.** Costs that are learned from poor weights mislead them. So passes begin with costs on the simplex that
+move HOLD times as slowly, by a σ that is HOLD times as large; σ falls as the gap of the passes does, and after a while.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints, Shape
+
+HOLD = 300.0  # times σ at the start
 
 
 class Loose(NamedTuple):
@@ -53,6 +58,12 @@ def loosened(shape: Shape, first: int, x: Floats, slopes: Any) -> Loose:
     floor = np.where(live, shape.floor[first:], 0.0)
     pull = sigma * x - shape.linear[first:]
     return Loose(2 * square + sigma, sigma, pull, floor, np.zeros(len(x)), x, np.zeros(1), np.flatnonzero(onto))
+
+
+def hold(loose: Loose, factor: float) -> None:
+    """σ of the simplex times a factor."""
+    for each in (loose.metric, loose.sigma, loose.pull):
+        each[loose.simplex] *= factor
 
 
 def recentre(loose: Loose) -> None:

@@ -100,7 +100,7 @@ def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products
         count=np.zeros(n, np.int64),
         member=np.zeros((n, slots), np.int64),
         witness=np.zeros((cuts, width), np.int64),
-        index=np.zeros(entries, np.int32),
+        index=np.zeros(entries, np.uint32),
         value=np.zeros(entries),
         product=np.zeros(products),
         **dict(zip(("parent", "first", "last", "row", "idle"), ints, strict=True)),

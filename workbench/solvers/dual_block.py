@@ -7,8 +7,8 @@ Every sample keeps the cuts that the oracle found for it, and weights β of them
 
 **A visit** of sample i moves weight from its cut r⁻ of least ∇ among β_r > 0 to the cut r⁺ of greatest ∇,
 by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}‖²), which maximises D, up to `steps` times (pairwise
-Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2). In a pass over the oracle each visit first asks for
-the highest cut at the θ of that moment and keeps it if it is new.
+Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above 0.3 of its largest.
+In a pass over the oracle each visit first asks for the highest cut at the θ of that moment and keeps it if it is new.
 
 **Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
 since the pass began, if a pass takes as long as `worth` cached sweeps (as in Shah, Kolmogorov, Lampert 2015,
@@ -31,7 +31,8 @@ cuts from the data, so nothing computed here enters a bound. `solve` can begin w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -50,7 +51,10 @@ from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
-PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock
+PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock at first
+BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
+SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
+HELD = 30  # passes after which costs are held less in any case
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -59,6 +63,7 @@ class State:
     """Where a run stands; `passes` over the oracle so far.
 
     base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
+    piece : visits of a pass or a cached sweep between two looks at the clock
     """
 
     curvature: float
@@ -71,6 +76,7 @@ class State:
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
     base: Floats | float = 0.0
+    piece: int = 0
 
 
 class Loops(NamedTuple):
@@ -89,6 +95,7 @@ class Loops(NamedTuple):
     turn: Callable[..., int]
     retie: Callable[..., float]
     projected: Callable[..., Floats]
+    risk: Callable[..., float]
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 20
-    worth: float = 3.0
+    worth: float = 5.0
     steps: int = 10
     patience: int = 5
     period: int = 10
@@ -168,10 +175,12 @@ class DualBlock(Solver):
                 moved(tools, state, self.patience)
 
     def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints, late: Late = never) -> None:
-        """One pass and its cached sweeps; `late` is asked PIECES times in each."""
-        visits = orders.shape[1] if late is never else orders.shape[1] // PIECES + 1
-        mark = np.array([0.0, 0.0, np.inf, 0.0, visits])
+        """One pass and its cached sweeps; `late` is asked PIECES times in each, less often if these are short."""
+        n = orders.shape[1]
+        state.piece = state.piece or n // PIECES + 1
+        mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece])
         while True:
+            began = time.perf_counter()
             constants = self.worth, self.steps, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
@@ -180,7 +189,9 @@ class DualBlock(Solver):
             if said == DONE or (said == VISITED and late()):
                 break
             if said == FULL:
-                moved(tools, state, self.patience)
+                grown(state)
+            elif late is not never and time.perf_counter() - began < BRIEF:
+                mark[4] = state.piece = min(2 * state.piece, n)
         state.gap = float(mark[2])
 
 
@@ -203,6 +214,7 @@ class CachedBlocks:
     Of the last pass's visits: `gap`, `risk` Σ_i p_i max_r ∇_r, and `peak`, the highest ∇_r.
     prices : (n,) finite;  start : θ (p,), of which the loose entries are taken as they are and the weights are 0
     slopes : (m, p) of some cuts, for the scale of the loose entries
+    tells : whether `risks` and `floor` take less time than proofs do
     """
 
     known = np.inf
@@ -214,13 +226,18 @@ class CachedBlocks:
         if oracle.dim > d:
             state.point.theta[d:] = start[d:]
             state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
+            _loose.hold(state.loose, _loose.HOLD)
             state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        self.held, self.eased = _loose.HOLD if len(state.loose.simplex) else 1.0, 0  # costs, since this pass
         self.place = slice(None) if kernel.place is None else kernel.place
-        self.tools = prepared(kernel, prices, state, machine.available() and bool(kernel.data))
+        compiled = machine.available() and bool(kernel.data)
+        self.tools, self.tells = prepared(kernel, prices, state, compiled), compiled and oracle.dim == d < LONG
         self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
 
     def advance(self, late: Late = never) -> None:
         state = self.state
+        if self.held > 1 and self.settled:
+            self.release(min(EASE, self.held))
         if len(state.loose.x):
             _loose.recentre(state.loose)
             self.tools.retie(self.tools.projected, state.loose)
@@ -228,8 +245,27 @@ class CachedBlocks:
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
+    @property
+    def settled(self) -> bool:
+        """Whether the gap that the last pass met is small for costs that are held so much, or they were so for long."""
+        weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.loose.x)]
+        size = self.state.curvature / 2 * float(weights @ weights) + self.risk
+        small = self.gap <= SETTLED * np.sqrt(self.held / _loose.HOLD) * size < np.inf
+        return bool(small or self.passes >= self.eased + HELD)
+
+    def release(self, factor: float) -> None:
+        """Costs held less by a factor, at the same θ; products of cuts count them by the new σ."""
+        state, self.held, self.eased = self.state, self.held / factor, self.passes
+        kept = state.loose.x.copy()
+        _loose.hold(state.loose, 1 / factor)
+        state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        moved(self.tools, state, self.method.patience)
+        state.loose.x[:] = state.point.theta[len(state.point.theta) - len(kept) :] = kept
+
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
+        if self.held > 1:
+            self.release(self.held)
         state, public = self.state, push
         push = np.zeros(len(public))
         push[self.place] = public
@@ -267,6 +303,22 @@ class CachedBlocks:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
         return self.method.duals(self.state)
 
+    def risks(self, points: Sequence[Floats]) -> Floats:
+        """Σ_i p_i h_i at each of these θ, in floats."""
+        tools, place = self.tools, (self.tools.data, self.samples, self.prices)
+        at = np.zeros_like(self.state.point.theta)
+        found = []
+        for theta in points:
+            at[self.place] = theta
+            found.append(tools.risk(tools.argmax_into, *place, at, self.state.desk.answer))
+        return np.array(found)
+
+    @property
+    def floor(self) -> float:
+        """D, in floats, where nothing is loose."""
+        pool, theta = self.state.pool, self.state.point.theta
+        return float(pool.offset @ pool.weight - self.state.curvature / 2 * (theta @ theta))
+
 
 def remember(state: State) -> None:
     """`before` becomes what is now."""
@@ -289,16 +341,9 @@ def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
 
 def moved(tools: Loops, state: State, patience: int) -> None:
     """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
-    old, n, factor = state.pool, len(state.pool.count), FACTOR
+    old, factor = state.pool, FACTOR
     while True:
-        news = 1 + len(state.desk.parts)  # cuts of one visit
-        slots = factor * int(old.count.max()) + news
-        cuts, entries, products = (factor * int(used) + n for used in old.used)
-        entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
-        new = _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
-        desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
-        desk.met[:] = state.desk.met
-        state.desk = desk
+        new = roomier(state, factor)
         place = state.curvature, old, new, state.desk, state.loose, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
@@ -309,12 +354,32 @@ def moved(tools: Loops, state: State, patience: int) -> None:
     remember(state)
 
 
+def grown(state: State) -> None:
+    """The pool as it is, with room to grow."""
+    old, state.pool = state.pool, roomier(state, FACTOR)
+    for held, new in zip(old, state.pool, strict=True):
+        both = tuple(slice(min(sizes)) for sizes in zip(held.shape, new.shape, strict=True))
+        new[both] = held[both]
+
+
+def roomier(state: State, factor: int) -> Pool:
+    """An empty pool with `factor` times the room that the pool uses, and a desk to go with it."""
+    old, n, news = state.pool, len(state.pool.count), 1 + len(state.desk.parts)  # cuts of one visit
+    slots = factor * int(old.count.max()) + news
+    cuts, entries, products = (factor * int(used) + n for used in old.used)
+    entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
+    desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
+    desk.met[:] = state.desk.met
+    state.desk = desk
+    return _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
+
+
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
     kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
-        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected
+        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected, loops.risk
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
@@ -332,7 +397,8 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
-    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto)
+    risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
+    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto, risk)
 
 
 NAMES = {"dual-block": DualBlock}

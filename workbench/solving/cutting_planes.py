@@ -156,9 +156,14 @@ class Generation:
     def separate(self, query: Floats) -> bool:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
 
-        Where other machines find no new row, the driver's own oracle is asked.
+        Where other machines find no new row, the driver's own oracle is asked, and tells whether they denied one.
         """
-        return self.asked(query) or (self.family.doubt() and self.asked(query))
+        if self.asked(query):
+            return True
+        denied = self.family.doubt() and self.asked(query)
+        if not denied:
+            self.family.trust()
+        return denied
 
     def asked(self, query: Floats) -> bool:
         """`separate`, by whomever the family asks."""

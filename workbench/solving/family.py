@@ -24,7 +24,9 @@ from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
+OFTEN = 3  # times that workers may find no new row: each costs a sweep that a serial run does not make
 SHOWN = 120  # characters of an output in a message
+HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 
 
 class CutFamily(Protocol):
@@ -84,6 +86,10 @@ class CutFamily(Protocol):
         """Ask no other machine from now on; whether one was asked so far."""
         ...
 
+    def trust(self) -> None:
+        """Ask the machines in doubt again, unless they have been in doubt too often."""
+        ...
+
 
 class RebuiltFamily(CutFamily, Protocol):
     """A family whose cuts can be rebuilt from their witnesses and the data, for a run with a journal."""
@@ -126,6 +132,8 @@ class Family:
         cuts: Cuts | None = None,
     ):
         self.caution, self.shards = caution, shards
+        self.doubted: Shards | None = None  # what `shards` was before `doubt`
+        self.trusted = 0
         self.heard = shards is not None  # whether an upper bound may rest on another machine
         self.own: dict[bytes, float] = {}  # the last upper bound that rests on none, by its θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
@@ -181,6 +189,7 @@ class Family:
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
         if self.shards is None:
             self.least = min(self.least, upper)
+            self.own = {theta.tobytes(): upper}
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -203,8 +212,13 @@ class Family:
         return self.own[key]
 
     def doubt(self) -> bool:
-        asked, self.shards = self.shards is not None, None
-        return asked
+        self.doubted, self.shards = self.shards, None
+        return self.doubted is not None
+
+    def trust(self) -> None:
+        if self.doubted is not None and self.trusted < OFTEN:
+            self.trusted += 1
+            self.shards = self.doubted
 
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
@@ -298,10 +312,20 @@ class Family:
         if found is None:
             self.suspicious *= 100
             return
-        ray, norm = found
-        ids = np.concatenate(atoms)[ray > 0]
-        samples, witnesses = self.cuts.samples[ids], self.cuts.witnesses[ids]
-        problem = self.bounds.problem
+        ids = np.concatenate(atoms)
+        self.refuse(self.cuts.samples[ids], self.cuts.witnesses[ids], *found)
+
+    def examine(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
+        """Raise `NotSeparable` if the cuts of the greatest weights, as hard rows, contradict one another."""
+        wrong = np.flatnonzero((witnesses != self.bounds.problem.truth[samples]).any(axis=1))
+        heavy = wrong[np.argsort(-weights[wrong], kind="stable")[:HEAVY]]
+        slopes, offsets = self.bounds.oracle.rows(samples[heavy], witnesses[heavy])
+        if found := farkas_ray(Rows(slopes, offsets, np.full(len(heavy), -1)), ENTRIES):
+            self.refuse(samples[heavy], witnesses[heavy], *found)
+
+    def refuse(self, samples: Ints, witnesses: Ints, ray: Floats, norm: float) -> None:
+        """Raise `NotSeparable` by a Farkas ray (K,) of these cuts."""
+        samples, witnesses, problem = samples[ray > 0], witnesses[ray > 0], self.bounds.problem
         pairs = [
             f"sample {i} ({shortened(problem.describe(i, problem.truth[i]), SHOWN)} against "
             f"{shortened(problem.describe(i, z), SHOWN)})"

@@ -417,6 +417,9 @@ class LazyFamily:
     def doubt(self) -> bool:
         return False
 
+    def trust(self) -> None:
+        """There is nobody else to ask."""
+
     def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
         if answer.ray:
             raise BadInput(

@@ -301,7 +301,8 @@ def test_shares_of_forests_hold_those_of_all_messages_inside():
     """Of one kind of messages, each in an interval of three times itself: one at one end, the others at the other."""
     for forest, _, scored, unit in forests():
         passes = _forests.Passes(scored, forest.sorted(scored), unit, 60)
-        stacked = Ball(*(np.stack([getattr(each, end) for each in passes.up]) for end in ("lo", "hi")))
+        messages = [passes.up[node] for node in range(len(passes.up))]
+        stacked = Ball(*(np.stack([getattr(each, end) for each in messages]) for end in ("lo", "hi")))
         for name, sound in (("u", passes.u), ("E", passes.E), ("up", stacked)) if len(scored.edges) else ():
             setattr(passes, name, Ball(sound.lo, sound.hi * 3))
             wide = [each for part in passes.shares() for each in part]

@@ -263,9 +263,13 @@ def fractions(rng: Any, case: Case) -> Case:
     return new.claimed(new.judged())
 
 
-@cache
 def certificates(seed: int = 0, rounds: int = 1) -> tuple[Case, ...]:
     """Proven certificates of every formulation and structure, `rounds` draws each."""
+    return made(seed, rounds)
+
+
+@cache
+def made(seed: int, rounds: int) -> tuple[Case, ...]:
     found = []
     for draw in range(rounds):
         for number, (name, outputs, settings) in enumerate(SETTINGS):

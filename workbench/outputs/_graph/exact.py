@@ -91,14 +91,14 @@ class ExactPairwise:
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         unary, pairs, unit = self.scores(w)
-        reach = 4 * (int(abs(unary).sum()) + int(abs(pairs).sum())) + 1
+        reach = int(abs(unary).sum()) + int(abs(pairs).sum())  # no two labellings differ by more
         barred = np.where(self.cost.whole[self.problem.labels] > 0, np.array(reach, object), 0)
         return self.highest(unary - barred, pairs, samples, unit)
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         """The best labelling but the truth differs from it at some node, whose true label is barred."""
         unary, pairs, unit = self.scores(w)
-        reach = 4 * (int(abs(unary).sum()) + int(abs(pairs).sum())) + 1
+        reach = int(abs(unary).sum()) + int(abs(pairs).sum())  # no two labellings differ by more
         found = []
         for i in samples.tolist():
             own, best = self.own(unary, pairs, i), []

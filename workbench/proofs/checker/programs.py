@@ -111,7 +111,7 @@ def irreducible(program: Numbers, y: Vector | None) -> tuple[int, ...]:
     support = [k for k, value in enumerate(y[0] if y else []) if value]
     if not support or support[-1] >= program.cones.zero + program.cones.nonneg:
         return ()
-    rows: dict[int, dict[int, int]] = {k: {-1: program.b[0][k] % PRIME} for k in support}
+    rows: dict[int, dict[int | None, int]] = {k: {None: program.b[0][k] % PRIME} for k in support}
     for row, column, value in program.A[0]:
         if row in rows:
             rows[row][column] = value % PRIME
@@ -120,7 +120,7 @@ def irreducible(program: Numbers, y: Vector | None) -> tuple[int, ...]:
         row = {place: value for place, value in rows.pop(min(rows, key=lambda k: len(rows[k]))).items() if value}
         if not row:
             continue
-        rank, pivot = rank + 1, min(row)
+        rank, pivot = rank + 1, next(iter(row))
         inverse = pow(row[pivot], -1, PRIME)
         for other in rows.values():
             if factor := other.get(pivot, 0) * inverse % PRIME:

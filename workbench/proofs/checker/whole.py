@@ -143,12 +143,12 @@ def root_up(square: Fraction, unit: int) -> Fraction:
 
 def bits(whole: Array) -> int:
     """The bits of the largest entry, at least 1."""
-    return max(int(abs(whole).max(initial=0)).bit_length(), 1)
+    return int(abs(whole).max(initial=1)).bit_length()
 
 
 def pieces(whole: Array, width: int) -> list[Array]:
     """Float arrays P with whole = Σ_l P_l 2^(width·l) and |P_l| < 2^width."""
-    sign, rest, found = np.where(whole < 0, -1.0, 1.0), abs(whole), []
+    sign, rest, found = np.sign(whole).astype(float), abs(whole), []
     for _ in range(-(-bits(whole) // width)):
         found.append((rest & ((1 << width) - 1)).astype(float) * sign)
         rest = rest >> width
@@ -237,7 +237,7 @@ class Rows:
     def spread(self, rows: Array, blocks: Array, coefficients: Array, count: int) -> Array:
         """Σ coefficient · row, each into its block of p places: whole numbers (count · p,) over unit × theirs."""
         total, lengths = zeros(count * self.columns), np.cumsum(np.diff(self.indptr)[rows])
-        cuts = np.searchsorted(lengths, np.arange(MOST_AT_ONCE, int(lengths[-1]) if len(lengths) else 0, MOST_AT_ONCE))
+        cuts = np.searchsorted(lengths, np.arange(MOST_AT_ONCE, lengths.max(initial=MOST_AT_ONCE), MOST_AT_ONCE))
         for chunk in np.split(np.arange(len(rows)), np.unique(cuts)):
             number, at = self.entries(rows[chunk])
             place, target = np.unique(blocks[chunk][number] * self.columns + self.indices[at], return_inverse=True)

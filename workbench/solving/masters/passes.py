@@ -4,10 +4,11 @@ Four ascents make passes: on shards of the samples, by workers (solving/shards.p
 where outputs are labels (solvers/_labels.py, and solvers/_crammer_singer.py where nothing else is learned), and over
 cached cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap
 that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
-counts. An ascent that knows F and D is certified when these say so, and seldom before.
+counts. An ascent that knows F and D, or that tells them when asked, is certified when these say so, and seldom before.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
+Cuts that contradict one another take all weight that they can get, so the heaviest are examined before B is raised.
 """
 
 from __future__ import annotations
@@ -96,6 +97,9 @@ class Passes:
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         (self.first, self.patient), self.raises = looks(self.ascent), RAISES
+        held, tells = self.ascent, not self.bounds.prices.hard
+        self.telling = held if tells and isinstance(held, CachedBlocks) and held.tells else None
+        self.first = FIRST_KNOWN if self.telling else self.first
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
@@ -153,9 +157,11 @@ class Passes:
                 self.estimates.append((self.ascent.passes, estimate))
             self.late = clock.left <= slowest
             ending = self.late or self.stands()
-            if estimate <= self.trusted or self.ascent.passes >= look or ending:
+            due = self.ascent.passes >= look or ending
+            points, enough = self.promising(estimate) if due or estimate <= self.trusted else ([], False)
+            if due or enough:
                 look, looked = max(look, LOOKS * self.ascent.passes), clock.seconds
-                self.certify(clock)
+                self.certify(clock, points)
                 self.looking = max(self.looking, clock.seconds - looked)
             slowest = max(slowest, clock.seconds - began)
             if self.reached or ending:
@@ -171,16 +177,32 @@ class Passes:
 
     def keep_prices_up(self) -> None:
         if self.ascent.saturated and self.raises > 0:
+            self.family.examine(*self.ascent.duals())
             self.raises -= 1
             self.ascent.raised(RAISE)
 
-    def certify(self, clock: Clock) -> None:
-        """Both bounds at the ascent's θ and weights, and a record of them."""
-        began, state, theta = clock.seconds, self.state, self.ascent.theta
-        uppers = [(self.bounds.upper(theta), theta)]
-        if self.ascent.passes > 1 and np.isinf(self.ascent.known):
-            uppers.append((self.bounds.upper(self.mean), self.mean.copy()))
-        for upper, point in uppers:
+    def promising(self, estimate: float) -> tuple[list[Floats], bool]:
+        """θ and its mean, or the better one by floats if the ascent tells F; whether its gap may be small enough.
+
+        If not, that says how far to trust estimates.
+        """
+        ascent, bounds = self.ascent, self.bounds
+        points = [ascent.theta]
+        if ascent.passes > 1 and np.isinf(ascent.known):
+            points.append(self.mean.copy())
+        if self.telling is None:
+            return points, True
+        values = self.telling.risks(points) + [float(bounds.regularizer.value(point)) for point in points]
+        gap = bounds.relative(float(values.min()), self.telling.floor)
+        if gap > self.wanted and np.isfinite(estimate):
+            self.trusted = HOPE * estimate * self.wanted / gap
+        return [points[int(values.argmin())]], gap <= self.wanted
+
+    def certify(self, clock: Clock, points: Sequence[Floats]) -> None:
+        """Both bounds, the upper one at these θ, the lower one at the ascent's weights, and a record of them."""
+        began, state = clock.seconds, self.state
+        for point in points:
+            upper = self.bounds.upper(point)
             if upper < state.upper:
                 state.upper, state.theta = upper, point
                 self.family.least = min(self.family.least, upper)
@@ -190,7 +212,7 @@ class Passes:
         lower = self.bounds.lower(cuts, weights, self.family.least)
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
-        state.latest = theta
+        state.latest = self.ascent.theta
         known = np.isfinite(self.ascent.known) and self.estimates and self.estimates[-1][1] > self.trusted
         if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates and not known:
             self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap

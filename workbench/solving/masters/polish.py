@@ -14,7 +14,8 @@ The answer is a proposal: the loop keeps the answer only if the certified bounds
 if there is none, the row of least z < 0 leaves.
 
 `farkas_ray` looks for α ≥ 0 with Σαa = 0 and Σαo > 0, which proves that no θ satisfies the hard
-rows, as a vertex of a linear program: a vertex has few rows, so that a person can read the proof.
+rows, as a vertex of a linear program: a vertex has few rows, so that a person can read the proof. Where a column has
+entries of one sign alone, its rows have α = 0; `opposed` drops them first, which are nearly all rows of sparse data.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from workbench.backends import BACKENDS, ConeProgram
-from workbench.contracts import Floats, Rows
+from workbench.contracts import Floats, Ints, Rows
 
 ACTIVE_SETS, REFINEMENTS, SHIFT = 30, 12, 1e-8
 FEW, FEW_SINGULAR = 4000, 800  # unknowns beyond which the finish costs more than another round
+ZERO = 1e-12  # of the largest entry: what sums of features leave where they cancel
 
 
 def equalized(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
@@ -139,23 +141,47 @@ def equality_solved(P: sparse.csc_array, A: sparse.csr_array, q: Floats, b: Floa
     return (found[:n], found[n:]) if residual <= 1e-9 * (1 + np.abs(right).max(initial=0.0)) else None
 
 
-def farkas_ray(rows: Rows) -> tuple[Floats, float] | None:
+def farkas_ray(rows: Rows, most: float = np.inf) -> tuple[Floats, float] | None:
     """α (rows,) ≥ 0 with Σαo = 1 and ‖Σαa‖ numerically zero, and that norm; None if no such α is found.
 
     Maximises Σαo subject to Σαa = 0, Σα = 1 with HiGHS; the residual of the answer decides, not its status.
+    most : entries of the rows that `opposed` leaves, beyond which nothing is looked for
     """
-    m = len(rows.offsets)
-    A = sparse.csc_array(sparse.vstack([rows.slopes.T, np.ones((1, m))]))
-    b = np.concatenate([np.zeros(rows.slopes.shape[1]), [1.0]])
+    kept = opposed(rows.slopes)
+    core, m = rows.take(kept), len(kept)
+    if not m or core.slopes.nnz > most:
+        return None
+    used, columns = np.unique(core.slopes.indices, return_inverse=True)
+    slopes = sparse.csr_array((core.slopes.data, columns, core.slopes.indptr), shape=(m, len(used)))
+    A = sparse.csc_array(sparse.vstack([slopes.T, np.ones((1, m))]))
+    b = np.concatenate([np.zeros(len(used)), [1.0]])
     solver = BACKENDS["HIGHS"] if BACKENDS["HIGHS"].installed else BACKENDS["CLARABEL"]
-    program = ConeProgram(sparse.csc_array((m, m)), -rows.offsets, A, b, zero=len(b), nonneg=0, lower_zero=True)
+    program = ConeProgram(sparse.csc_array((m, m)), -core.offsets, A, b, zero=len(b), nonneg=0, lower_zero=True)
     answer = solver.solve(program, 1e-9)
     if answer.infeasible or not np.isfinite(answer.x).all():
         return None
-    ray = np.where(answer.x > 1e-9, answer.x, 0.0)
+    ray = np.zeros(len(rows.offsets))
+    ray[kept] = np.where(answer.x > 1e-9, answer.x, 0.0)
     if ray @ rows.offsets <= 1e-9 * np.abs(rows.offsets).max(initial=0.0):
         return None
     ray = ray / (ray @ rows.offsets)
     norm = float(np.linalg.norm(rows.slopes.T @ ray))
     size = float(sparse.linalg.norm(rows.slopes, axis=1) @ ray)
     return (ray, norm) if norm <= 1e-7 * size else None
+
+
+def opposed(slopes: sparse.csr_array) -> Ints:
+    """The rows (m,) that are left when rows go which have the only sign of a column, again and again."""
+    kept = np.arange(slopes.shape[0])
+    least = ZERO * np.abs(slopes.data).max(initial=0.0)
+    while True:
+        part = slopes[kept]
+        rows, dim = np.repeat(np.arange(len(kept)), np.diff(part.indptr)), slopes.shape[1]
+        up, down = (
+            np.bincount(part.indices[sign], minlength=dim) > 0 for sign in (part.data > least, part.data < -least)
+        )
+        alone = (up != down)[part.indices] & (np.abs(part.data) > least)
+        stay = np.bincount(rows[alone], minlength=len(kept)) == 0
+        if stay.all():
+            return kept
+        kept = kept[stay]

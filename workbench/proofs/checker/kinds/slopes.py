@@ -116,7 +116,7 @@ def inverse_form(coupling: Coupling, lam: Fraction, share: Fraction) -> Fraction
         return None
     floats = np.array([[float(Fraction(each, one)) for each in row] for row in S.tolist()]).reshape(S.shape)
     s = Fraction(float(np.linalg.norm(floats, 2) * (1 + MARGIN)))
-    if not s < 1 or not bounded(S if S.shape[0] >= S.shape[1] else S.T, one, s):
+    if not s < 1 or not bounded(max(S, S.T, key=len), one, s):
         return None
     cut = len(S)
     Q = np.block([[np.eye(cut), floats], [floats.T, np.eye(S.shape[1])]])

@@ -41,7 +41,7 @@ class SearchTree(Proof):
         demand(ordered, "the tree's nodes do not stand behind their parents")
         branches = fields.ints("tree_branches", count, within=(AGAIN, most))
         demand(branches[0] == AGAIN, "the tree's root has a branch")
-        left_out = branches[(branches >= 0) & (branches % 2 == 1)] // 2
+        left_out = branches[(branches != AGAIN) & (branches % 2 == 1)] // 2
         demand(np.isin(left_out, terms.firsts[:-1]).all(), "a branch leaves out a state that is not a sample's first")
         cutoffs = fields.typed("tree_cutoffs", "<f8", (count,))
         demand(not np.isnan(cutoffs).any(), "a cutoff of the tree is no number")

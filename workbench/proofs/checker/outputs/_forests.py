@@ -55,13 +55,14 @@ class Passes:
         self.children: list[list[int]] = [[] for _ in range(V)]
         for number, (parent, _) in enumerate(self.edges):
             self.children[parent].append(number)
-        self.up, self.sent = [self.u[0]] * V, [self.u[0]] * E  # m_v and s_e
-        self.shift = [0] * V  # m_v in units of 2^shift
+        self.up: dict[int, Ball] = {}  # m_v
+        self.sent: dict[int, Ball] = {}  # s_e
+        self.shift: dict[int, int] = {}  # m_v in units of 2^shift
         for node in [*(self.edges[e][1] for e in reversed(order)), *self.roots()]:
             self.up[node], self.shift[node] = self.gathered(node, None)
 
     def roots(self) -> list[int]:
-        return sorted(set(range(len(self.up))) - {child for _, child in self.edges})
+        return sorted(set(range(len(self.children))) - {child for _, child in self.edges})
 
     def gathered(self, node: int, without: int | None) -> tuple[Ball, int]:
         """u_v times s_e of all children but one, at P bits; in units of 2^shift."""
@@ -88,7 +89,7 @@ class Passes:
     def shares(self) -> tuple[list[Ball], list[Ball]]:
         """q_v (k,) of every node and q_e (k, k) of every edge, at 2^P."""
         one = Ball(zeros(self.k) + (1 << self.P), zeros(self.k) + (1 << self.P))
-        outer, pairs = [one] * len(self.up), [one] * len(self.edges)
+        outer, pairs = [one] * len(self.children), [one] * len(self.edges)
         for e in self.order:
             parent, child = self.edges[e]
             rest = self.gathered(parent, e)[0].times(outer[parent])
@@ -96,7 +97,7 @@ class Passes:
             outer[child] = Ball(joint.lo.sum(axis=0), joint.hi.sum(axis=0)).shifted(self.P)[0]
             whole = Ball(joint.lo * self.up[child].lo, joint.hi * self.up[child].hi)
             pairs[e] = whole.scaled(1 << self.P).over(*whole.sum())
-        nodes = [up.times(out) for up, out in zip(self.up, outer, strict=True)]
+        nodes = [self.up[node].times(out) for node, out in enumerate(outer)]
         return [each.scaled(1 << self.P).over(*each.sum()) for each in nodes], pairs
 
 

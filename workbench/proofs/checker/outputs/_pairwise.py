@@ -138,8 +138,11 @@ class Pairwise(Structure):
         return Whole(objects(g * (lcm // (u * self.best_unit)) for g, (_, u) in zip(gains, found, strict=True)), lcm)
 
     def best_rival(self, scored: Scored) -> int:
-        """The best labelling but the truth differs from the truth at some node, whose true label is barred."""
-        found, reach = [], 4 * (int(abs(scored.nodes).sum()) + int(abs(scored.pairs).sum())) + 1
+        """The best labelling but the truth differs from the truth at some node, whose true label is barred.
+
+        Labellings that differ at one node read different entries, so all entries together are more than the difference.
+        """
+        found, reach = [], int(abs(scored.nodes).sum()) + int(abs(scored.pairs).sum())
         for v, label in enumerate(scored.truth.tolist()):
             nodes = scored.nodes.copy()
             nodes[v, label] -= reach

@@ -124,7 +124,7 @@ class Chain(Labelled):
         check_work(len(s.labels) * self.k**2 * (most + 1))
         for own, (start, stop) in zip(s.own, pairwise(s.starts.tolist()), strict=True):
             best = by_total_cost(s.unary[start:stop], part(s.pairs, start, stop), costs[s.labels[start:stop]], floor)
-            found.append(max(e * (gain - own + s.unit) for e, gain in enumerate(best) if gain > floor // 2))
+            found.append(max(e * (gain - own + s.unit) for e, gain in enumerate(best)))  # a cost out of reach is less
         return self.shared(found, samples, s.unit)
 
     def levels(self, samples: Array) -> tuple[Array, int]:

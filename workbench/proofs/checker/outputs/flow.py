@@ -50,14 +50,14 @@ class Flow(Detections, Structure):
         sizes = self.sizes[samples][:, None]
         fits = np.where(np.arange(self.width) < sizes, (outputs >= -1) & (outputs < sizes), outputs == -1).all(axis=1)
         ordered = np.sort(outputs, axis=1)
-        fits &= ~((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-        number, _, _, known = self.followed(samples, np.where(fits[:, None], outputs, -1))
+        fits &= ~((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != -1)).any(axis=1)
+        number, _, _, known = self.followed(samples, outputs * fits[:, None])
         fits[number[~known]] = False
         return fits
 
     def parts(self, samples: Array, outputs: Array) -> tuple[Array, Array, Array]:
         active = (np.arange(self.width) < self.sizes[samples][:, None]) & (outputs != np.arange(self.width))
-        begins, ends = active.copy(), active & (outputs < 0)
+        begins, ends = active.copy(), active & (outputs == -1)
         number, j, links, _ = self.followed(samples, outputs)
         begins[number, outputs[number, j]] = False
         found = [(number, links)]

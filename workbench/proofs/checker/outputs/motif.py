@@ -52,8 +52,8 @@ class Motif(Structure):
     def revealed(self) -> Motif | None:
         if not ((self.labels == 1) & (self.truth[:, 1] == -1)).any():
             return None
-        known = copy(self)
-        known.truth = np.stack([self.labels, np.where(self.labels == 1, self.spans[:, 0], -1)], axis=1)
+        known, (first, _) = copy(self), self.spans.T  # the window cancels in what is asked of a hidden truth
+        known.truth = np.stack([self.labels, first], axis=1)
         return known
 
     def completed(self, states: Array) -> Motif:

@@ -62,8 +62,8 @@ class Multilabel(Structure):
 
     def rival(self, w: Whole, samples: Array) -> Whole:
         found = self.advantages(w, samples)
-        best = found.values.max(axis=1)
-        return Whole(np.where(best > 0, np.maximum(found.values, 0).sum(axis=1), best), found.unit)
+        best = np.minimum(found.values.max(axis=1), 0)  # counts where no gain is positive
+        return Whole(np.maximum(found.values, 0).sum(axis=1) + best, found.unit)
 
     def outputs(self, sample: int) -> Array:
         if self.k > MOST_LABELS:
