@@ -688,3 +688,15 @@ def test_arguments_in_another_order():
     with pytest.raises(MissingCapability, match="cannot be solved"):
         wb.solve(object(), blobs())
     assert issubclass(BadInput, CutbenchError)
+
+
+def test_a_program_of_a_round_whose_arrays_are_gone_begins_again(tmp_path):
+    """A kill came while the program was being deleted, and the line after it was torn: `resume` refused for ever."""
+    with Journal.create(tmp_path, {"command": "solve"}) as journal:
+        with journal.inner(0) as inner:
+            inner.append("round", {}, x=np.ones(3))
+        with journal.inner(0) as inner:
+            assert len(inner.entries) == 1
+        (inner.folder / "arrays.npy").unlink()
+        with journal.inner(0) as inner:
+            assert not inner.entries

@@ -48,7 +48,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -218,10 +218,17 @@ class Journal:
             journal = Journal.resume(run)
         except BadInput:  # nothing was begun there, or what was begun is damaged
             return Journal.create(run, settings)
-        if journal.settings == settings:
+        if journal.settings == settings and journal.whole:
             return journal
         journal.close()
         return Journal.create(run, settings)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arrays of all lines are as they were written; a kill may have come while they were deleted."""
+        with suppress(BadInput):
+            return all(entry.arrays() is not None for entry in self.entries)
+        return False
 
     def drop_inner(self) -> None:
         """Delete the journals of the runs inside; a link is left alone, for `inner` refuses it."""
