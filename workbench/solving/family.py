@@ -189,7 +189,8 @@ class Family:
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
         if self.shards is None:
             self.least = min(self.least, upper)
-            self.own = {theta.tobytes(): upper}
+            if self.heard:
+                self.own = {theta.tobytes(): upper}
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]

@@ -39,6 +39,7 @@ from workbench.system.journal import ARRAYS, CHECKPOINT, LINES, PROGRAMS, Journa
 
 OFTEN = 0.005  # seconds between checkpoints in these small runs
 LONG = 5.0  # seconds of work that may be lost
+LONGEST = 300.0  # seconds of a session, after which it has no end
 Fault = Callable[[np.random.Generator, float], None]  # set up in the child; the seconds of an undisturbed run
 
 
@@ -143,11 +144,13 @@ def session(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     os.close(told)
     moment, text = began + float(rng.uniform(0, 1.1 * seconds)), b""
+    end, endless = began + LONGEST, False
     with os.fdopen(heard, "rb", buffering=0) as pipe:
         while True:
-            left = moment - time.monotonic() if number else None
-            if not select.select([pipe], [], [], left and max(left, 0.0))[0]:
-                os.kill(child, number)  # not waited for yet, so the number is still the child's
+            left = (moment if number else end) - time.monotonic()
+            if not select.select([pipe], [], [], max(left, 0.0))[0]:
+                endless = not number
+                os.kill(child, number or signal.SIGKILL)  # not waited for yet, so the number is still the child's
                 number = 0
             elif more := pipe.read(2**16):
                 text += more
@@ -156,6 +159,7 @@ def session(
     _, status = os.waitpid(child, 0)
     words = text.lstrip(b"\n")
     found = json.loads(words) if words else {}
+    found |= {"error": f"no end within {LONGEST:g} seconds", "sentence": False} if endless else {}
     lived = time.monotonic() - began
     return {"rounds": len(text) - len(words), "code": os.waitstatus_to_exitcode(status), "seconds": lived} | found
 
