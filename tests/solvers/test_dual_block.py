@@ -128,7 +128,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
         solver.advance(tools, prices, state, np.arange(12))
     remember(state)
     pool, point, mu = state.pool, state.point, state.curvature
-    place = True, 1, prices, mu, pool, state.desk, state.loose, point.theta
+    place = True, 1, 0.0, prices, mu, pool, state.desk, state.loose, point.theta
     kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of, tools.asked)
     tools.sweep(*kernel, *own, tools.data, np.arange(12), *place)
     moves = np.array([point.theta - point.before, point.step])

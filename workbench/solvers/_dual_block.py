@@ -9,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
-SETTLED = 0.3  # of the largest ∇ of one cut over another's in a visit, below which its steps end
 DRIFT = 1e-14  # relative; weights that miss their price by more are rescaled: plane steps magnify what they miss
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
 
 def sweep(
-    argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature,
-    pool, desk, loose, theta,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
+    prices, curvature, pool, desk, loose, theta,
 ):  # fmt: skip
     """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
 
@@ -74,7 +73,7 @@ def sweep(
             rise = height[high] - height[low]
             if rise <= least:
                 break
-            least = max(least, SETTLED * rise)
+            least = max(least, settled * rise)
             plus, minus = member[i, high], member[i, low]
             cross = product[row[plus] + low] if low < high else product[row[minus] + high]
             curve = (product[row[plus] + high] - 2.0 * cross + product[row[minus] + low]) / curvature
@@ -124,7 +123,7 @@ def risk(argmax_into, data, samples, prices, theta, answer):
 
 def turn(
     argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, plane, retie, projected,
-    data, orders, worth, steps, prices, curvature, pool, point, desk, loose, mark,
+    data, orders, worth, steps, settled, prices, curvature, pool, point, desk, loose, mark,
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
@@ -148,8 +147,8 @@ def turn(
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
         order = orders[number, visit : visit + most]
         done = sweep(
-            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, prices, curvature,
-            pool, desk, loose, theta,
+            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
+            prices, curvature, pool, desk, loose, theta,
         )  # fmt: skip
         if visit + done < orders.shape[1]:
             mark[1] += done

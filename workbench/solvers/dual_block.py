@@ -7,7 +7,7 @@ Every sample keeps the cuts that the oracle found for it, and weights β of them
 
 **A visit** of sample i moves weight from its cut r⁻ of least ∇ among β_r > 0 to the cut r⁺ of greatest ∇,
 by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}‖²), which maximises D, up to `steps` times (pairwise
-Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above 0.3 of its largest.
+Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above `settled` times its largest.
 In a pass over the oracle each visit first asks for the highest cut at the θ of that moment and keeps it if it is new.
 
 **Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
@@ -55,6 +55,8 @@ PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit 
 BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
 SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
 HELD = 30  # passes after which costs are held less in any case
+BRISK = {"worth": 5.0, "settled": 0.3}  # settings for `solve`, and those where θ is long
+LENGTHY = {"sweeps": 5, "steps": 5, "worth": 1.0, "settled": 0.3}
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -103,8 +105,9 @@ class DualBlock(Solver):
     """Block dual ascent over cached cuts, accelerated in the plane of its last two moves."""
 
     sweeps: int = 20
-    worth: float = 5.0
+    worth: float = 3.0
     steps: int = 10
+    settled: float = 0.0
     patience: int = 5
     period: int = 10
     seed: int = 0
@@ -114,7 +117,7 @@ class DualBlock(Solver):
     sweep = staticmethod(loops.sweep)
 
     def __post_init__(self) -> None:
-        least = {"sweeps": 0, "worth": 0, "steps": 1, "patience": 0, "period": 1}
+        least = {"sweeps": 0, "worth": 0, "steps": 1, "settled": 0, "patience": 0, "period": 1}
         for key, bound in least.items():
             if not getattr(self, key) >= bound:
                 raise BadInput(f"{key} is {getattr(self, key)}; give a number of at least {bound}.")
@@ -181,7 +184,7 @@ class DualBlock(Solver):
         mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece])
         while True:
             began = time.perf_counter()
-            constants = self.worth, self.steps, prices, state.curvature
+            constants = self.worth, self.steps, self.settled, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
             loops = tools.asked, tools.sweep, tools.plane, tools.retie, tools.projected
@@ -220,7 +223,7 @@ class CachedBlocks:
     known = np.inf
 
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
-        self.method = DualBlock() if oracle.dim < LONG else DualBlock(sweeps=5, steps=5, worth=1.0)
+        self.method = DualBlock(**(BRISK if oracle.dim < LONG else LENGTHY))
         self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel(arranged=True)
         self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
         if oracle.dim > d:
@@ -390,12 +393,12 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
     functions = argmax, slope, parts, insert, place_of, asked
     place = pool, desk, loose, point.theta
-    sweep = build(loops.sweep, (*functions, data, order, True, 1, prices, mu, *place), "int64")
+    sweep = build(loops.sweep, (*functions, data, order, True, 1, 0.1, prices, mu, *place), "int64")
     plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
     repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
     onto = build(projection(state.loose.simplex), (prices, prices), "floats")
     retie = build(_loose.retie, (onto, loose))
-    place = order[None], 0.1, 1, prices, mu, pool, point, desk, loose, prices
+    place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, loose, prices
     turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
     risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
     return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto, risk)
