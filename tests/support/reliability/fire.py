@@ -35,6 +35,7 @@ from reliability.runs import LOOSE, ONCE, RUNS
 from workbench.errors import CutbenchError
 from workbench.solving import recording
 from workbench.system import journal as journals
+from workbench.system.alarm import interruption
 from workbench.system.journal import ARRAYS, CHECKPOINT, LINES, PROGRAMS, Journal, read
 
 OFTEN = 0.005  # seconds between checkpoints in these small runs
@@ -49,6 +50,18 @@ Fault = Callable[[np.random.Generator, float], None]  # set up in the child; the
 def as_commands_do(rng: np.random.Generator, seconds: float) -> None:
     """SIGTERM ends a run as Ctrl-C does; `session` sends the signal."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def as_verbs_do(work: Callable[[], Any]) -> Any:
+    """An error that native code makes of Ctrl-C counts as Ctrl-C, as in command/words.py."""
+    heard = interruption()
+    try:
+        with heard:
+            return work()
+    except Exception as error:
+        if heard.came and not isinstance(error, CutbenchError):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def in_a_write(rng: np.random.Generator, seconds: float) -> None:
@@ -130,7 +143,7 @@ def session(
             if fault:
                 fault(rng, seconds)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-            ends = RUNS[run](folder, lambda entry: os.write(told, b"\n"))
+            ends = as_verbs_do(lambda: RUNS[run](folder, lambda entry: os.write(told, b"\n")))
             os.write(told, json.dumps({"ends": ends}).encode())
         except CutbenchError as error:
             os.write(told, json.dumps({"error": str(error), "sentence": "\n" not in str(error)}).encode())
