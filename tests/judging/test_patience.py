@@ -13,7 +13,7 @@ from workbench.judging.patience import alike, allowed, calm, enough, exhausted, 
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 # written out, not imported: every constant is tested on both sides
-FURTHER, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 0.1, 30.0, 2.0, 1.5, 1.15
+FURTHER, ENOUGH, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 4.0, 0.1, 30.0, 2.0, 1.5, 1.15
 
 
 def said(verdict=DISAGREES, rule="settled", absolute=1.0, passes=100.0, needed=np.inf):
@@ -31,9 +31,9 @@ def test_more_is_asked_for_before_a_history_accuses():
     assert not waits(said(NOT_CONVERGED, "history", absolute=np.inf))
 
 
-@pytest.mark.parametrize("times", [1.01, 3.0, np.inf])
-def test_a_trend_is_tried_however_soon_it_leads_there(times):
-    assert waits(said(NOT_CONVERGED, "history", needed=100 * times))
+@pytest.mark.parametrize(("times", "asked"), [(0.99 * ENOUGH, False), (1.01 * ENOUGH, True), (np.inf, True)])
+def test_a_trend_that_leads_there_soon_is_believed(times, asked):
+    assert waits(said(NOT_CONVERGED, "history", needed=100 * times)) == asked
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(0.99 * FALL, DISAGREES), (1.01 * FALL, NOT_CONVERGED)])
@@ -84,11 +84,12 @@ def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     ("doubling", "asked"), [(0.999 * LITTLE, True), (LITTLE, False), (1.001 * LITTLE, False), (np.nan, False)]
 )
 def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doubling, asked):
+    """Unless its trend leads there soon."""
     further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
     further.evidence["doubling"] = doubling
     assert slackens(further) == asked
     assert enough(said(NOT_CONVERGED, "history"), further) == (not asked)
-    assert not slackens(said(NOT_CONVERGED, "history", absolute=0.1))
+    assert not slackens(said(NOT_CONVERGED, "history", absolute=0.1, needed=100.0))
     assert not slackens(said(absolute=0.1))
 
 
@@ -149,6 +150,7 @@ def test_exactly_the_stated_factor_is_a_fall_at_any_size():
         assert not unmoved(falling[0], falling[1], falling[1])
         assert unmoved(falling[1], falling[0], falling[0])
         assert enough(*falling)
+        assert not waits(said(NOT_CONVERGED, "history", needed=400.0))
 
 
 def test_who_arrives_with_the_further_passes_needed_them():

@@ -1,9 +1,8 @@
 """Patience: further passes, before the judge accuses a learner by a history alone.
 
 A learner whose history ends above the optimum may be slow or wrong, and a longer history tells which. Where a verdict
-rests on the history, the judge asks the learner for FURTHER times the passes, within a limit of time; a fitted trend
-that promises to arrive soon is tried, too, since a learner that stops early can fall fast before. A single history
-accuses nobody:
+rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
+the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
                     excesses that differ by less than a factor of FALL; a learner that settles with the further passes
@@ -27,6 +26,7 @@ from workbench.judging.settling import FALL, LITTLE, MOST
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
+ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
@@ -42,7 +42,9 @@ def waits(verdict: Verdict) -> bool:
     """Whether further passes are asked for."""
     if verdict.verdict == DISAGREES:
         return verdict.rule in BY_HISTORY
-    return verdict.verdict == NOT_CONVERGED and verdict.rule in OPEN and bool(np.isfinite(verdict.absolute))
+    if verdict.verdict != NOT_CONVERGED or verdict.rule not in OPEN or not np.isfinite(verdict.absolute):
+        return False
+    return not verdict.needed <= ENOUGH * verdict.evidence["passes"]
 
 
 def by_history(verdict: Verdict) -> bool:
@@ -84,7 +86,7 @@ def enough(first: Verdict, further: Verdict) -> bool:
 
 
 def slackens(verdict: Verdict) -> bool:
-    """Whether the last doubling of the passes brought next to nothing, short of the tolerance."""
+    """Whether the last doubling of the passes brought next to nothing, on a way that is long yet."""
     return waits(verdict) and not by_history(verdict) and verdict.evidence.get("doubling", np.inf) < LITTLE
 
 
