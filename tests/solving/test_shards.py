@@ -302,6 +302,24 @@ def test_dask_workers(words, optimum, dear):
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("gone", ["scheduler_info", "scatter", "submit"])
+def test_a_cluster_that_goes_while_it_is_asked_gives_no_answer(gone):
+    class Going:
+        def __getattr__(self, name):
+            def call(*_, **__):
+                if name == gone:
+                    raise OSError("Timed out trying to connect to the scheduler")
+                return {"workers": {"tcp://one": {}}}
+
+            return call
+
+    asked = crew.DaskCrew.__new__(crew.DaskCrew)
+    asked.client, asked.name, asked.packed, asked.placed = Going(), ["here", "work"], b"", None
+    assert asked.ask([({"do": "argmax"}, {}), ({"do": "argmax"}, {})], 1.0) == [None, None]
+    assert asked.lost == 2
+    assert "Timed out" in asked.why
+
+
 @pytest.mark.parametrize("spec", ["local:0", "local:9999", "two", "dask://nowhere", "local:2; rm", ""])
 def test_other_words_are_refused(words, spec):
     with pytest.raises(wb.BadInput, match="parallel is"):

@@ -18,8 +18,8 @@ the span of these moves and its own last steps, with negative weights cut off. D
 
 **Trust.** The driver checks that a witness is an output of its sample, that weights are ≥ 0 and sum to p_i, and
 computes D and θ from the data. An answer that fails is as good as none. No bound rests on a worker: an upper bound is
-computed anew by the driver's own sweep before a run ends by it, and a run that finds no further cuts asks its own
-oracle from then on.
+computed anew by the driver's own sweep before a run ends by it. Where workers find no further cut, the driver's own
+oracle is asked at that point, and from then on if it finds one.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from workbench.system.processes import Died, Message, OutOfTime, Process, Raised
 MOST = 1024  # workers on one machine
 OPENING = 600.0  # seconds that a process may take to start and to read the opening
 REACH = 10.0  # seconds in which a scheduler must answer
+SENDING = 300.0  # seconds in which the data must be with the workers
 PATIENT = 3  # failures without an answer between them, after which a worker is given up
 
 
@@ -140,25 +142,34 @@ class DaskCrew(Crew):
         return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def ask(self, questions: Sequence[Message], limit: float | None = None) -> list[Message | None]:
-        workers = self.workers
-        if not workers:
+        end = None if limit is None else time.monotonic() + limit
+        try:
+            tasks = self.submitted(questions)
+        except Exception as error:  # the last worker goes while the data are sent, or the scheduler has gone
+            self.why, self.placed, tasks = f"{type(error).__name__}: {error}", None, []
+        if not tasks:
             self.lost += len(questions)
             return [None] * len(questions)
-        if self.placed is None:
-            self.placed = self.client.scatter(self.packed, broadcast=True, hash=False)
-        tasks = [
-            self.client.submit(
-                carried, self.name, self.placed, packed(question),
-                workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False, retries=0,
-            )
-            for k, question in enumerate(questions)
-        ]  # fmt: skip
-        answers = [self.answer(task, limit) for task in tasks]
+        answers = [self.answer(task, end and max(end - time.monotonic(), 0.0)) for task in tasks]
         missing = sum(each is None for each in answers)
         if missing:  # whoever went may have held the only copy
             self.placed = None
         self.lost += missing
         return answers
+
+    def submitted(self, questions: Sequence[Message]) -> list[Any]:
+        """The tasks that the questions are, none without a worker."""
+        workers = self.workers
+        if workers and self.placed is None:
+            self.placed = self.client.scatter(self.packed, broadcast=True, hash=False, timeout=SENDING)
+        return [
+            self.client.submit(
+                carried, self.name, self.placed, packed(question),
+                workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False, retries=0,
+            )
+            for k, question in enumerate(questions)
+            if workers
+        ]  # fmt: skip
 
     def answer(self, task: Any, limit: float | None) -> Message | None:  # of dask
         from distributed import TimeoutError as TooLate
