@@ -19,10 +19,10 @@ import click
 
 from workbench.command.given import certificates_among, setting_from
 from workbench.data.loading import load_problem
-from workbench.errors import BackendFailed, BadInput, CutbenchError, OutOfTime
+from workbench.errors import BadInput, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
 from workbench.system import memory
-from workbench.system.alarm import TimeIsUp, alarm, interruption
+from workbench.system.alarm import TimeIsUp, alarm, interruption, tells
 
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
@@ -53,15 +53,12 @@ def timed(function: Callable[..., int]) -> Callable[..., int]:
         given = positive("time-limit", time_limit)
         options |= {"time_limit": given} if own else {}
         seconds = SPARE[0] * given + SPARE[1] if own and given else given
-        limit, heard = None if seconds is None else alarm(seconds, TimeIsUp), interruption()
+        limit = None if seconds is None else alarm(seconds, TimeIsUp)
         try:
-            with heard, limit or nullcontext():
+            with interruption(), limit or nullcontext():
                 return function(*words, **options)
         except (Exception, TimeIsUp) as error:
-            told = isinstance(error, CutbenchError) and not isinstance(error, BackendFailed)
-            if heard.came and not told:
-                raise KeyboardInterrupt from None
-            if told or limit is None or not limit.rang:
+            if tells(error) or limit is None or not limit.rang:
                 raise
             raise OutOfTime(f"The time limit of {given:g} s came before the answer; raise --time-limit.") from None
 

@@ -53,10 +53,10 @@ FACTOR = 2  # by which the pool outgrows what it holds
 FULL, DONE, VISITED = 0, 1, 2  # what `turn` says
 PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit looks at its clock at first
 BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
-SETTLED, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
+SMALL, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
 HELD = 30  # passes after which costs are held less in any case
-BRISK = {"worth": 5.0, "settled": 0.3}  # settings for `solve`, and those where θ is long
-LENGTHY = {"sweeps": 5, "steps": 5, "worth": 1.0, "settled": 0.3}
+BRISK = {"worth": 5.0, "settled": 0.3}  # settings of the passes that `solve` makes
+LENGTHY = {"sweeps": 5, "steps": 5, "worth": 1.0, "settled": 0.3}  # of those with LONG θ
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -239,7 +239,7 @@ class CachedBlocks:
 
     def advance(self, late: Late = never) -> None:
         state = self.state
-        if self.held > 1 and self.settled:
+        if self.held > 1 and self.ready:
             self.release(min(EASE, self.held))
         if len(state.loose.x):
             _loose.recentre(state.loose)
@@ -249,11 +249,11 @@ class CachedBlocks:
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
 
     @property
-    def settled(self) -> bool:
-        """Whether the gap that the last pass met is small for costs that are held so much, or they were so for long."""
+    def ready(self) -> bool:
+        """Whether costs may be held less: the last pass met a small gap for that, or they were held so for long."""
         weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.loose.x)]
         size = self.state.curvature / 2 * float(weights @ weights) + self.risk
-        small = self.gap <= SETTLED * np.sqrt(self.held / _loose.HOLD) * size < np.inf
+        small = self.gap <= SMALL * np.sqrt(self.held / _loose.HOLD) * size < np.inf
         return bool(small or self.passes >= self.eased + HELD)
 
     def release(self, factor: float) -> None:

@@ -20,6 +20,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
+from workbench.errors import BackendFailed, CutbenchError
+
 AGAIN = 1.5  # seconds after which the alarm goes off again: long enough for the block to end, if it is ending
 SOON = 1e-3  # seconds after which a ring that has to wait comes again
 LONGEST = 1e6  # seconds for which a timer is set at once; systems refuse numbers beyond their clocks
@@ -61,8 +63,8 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
 
 
 class interruption:  # noqa: N801  (used as `alarm` is)
-    """Whether Ctrl-C, or a signal that counts as such, came inside the block: native code may turn `KeyboardInterrupt`
-    into an error of its own.
+    """An error that leaves the block after Ctrl-C, or a signal that counts as such, is `KeyboardInterrupt`: native code
+    may turn what is raised into an error of its own. A sentence of ours stays.
     """
 
     def __enter__(self) -> interruption:
@@ -78,9 +80,16 @@ class interruption:  # noqa: N801  (used as `alarm` is)
         self.came = True
         raise KeyboardInterrupt
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         for number in self.numbers:
             signal.signal(number, signal.default_int_handler)
+        if self.came and isinstance(error, Exception | TimeIsUp) and not tells(error):
+            raise KeyboardInterrupt from None
+
+
+def tells(error: BaseException) -> bool:
+    """Whether an error is a sentence of ours; a backend may fail because it was interrupted."""
+    return isinstance(error, CutbenchError) and not isinstance(error, BackendFailed)
 
 
 class Outside:

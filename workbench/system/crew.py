@@ -160,7 +160,9 @@ class DaskCrew(Crew):
     def submitted(self, questions: Sequence[Message]) -> list[Any]:
         """The tasks that the questions are, none without a worker."""
         workers = self.workers
-        if workers and self.placed is None:
+        if not workers:
+            return []
+        if self.placed is None:
             self.placed = self.client.scatter(self.packed, broadcast=True, hash=False, timeout=SENDING)
         return [
             self.client.submit(
@@ -168,7 +170,6 @@ class DaskCrew(Crew):
                 workers=[workers[k % len(workers)]], allow_other_workers=True, pure=False, retries=0,
             )
             for k, question in enumerate(questions)
-            if workers
         ]  # fmt: skip
 
     def answer(self, task: Any, limit: float | None) -> Message | None:  # of dask

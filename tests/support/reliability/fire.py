@@ -52,18 +52,6 @@ def as_commands_do(rng: np.random.Generator, seconds: float) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def as_verbs_do(work: Callable[[], Any]) -> Any:
-    """An error that native code makes of Ctrl-C counts as Ctrl-C, as in command/words.py."""
-    heard = interruption()
-    try:
-        with heard:
-            return work()
-    except Exception as error:
-        if heard.came and not isinstance(error, CutbenchError):
-            raise KeyboardInterrupt from None
-        raise
-
-
 def in_a_write(rng: np.random.Generator, seconds: float) -> None:
     """The process dies half way through one of its first writes."""
     left = itertools.count(int(rng.integers(1, 40)), -1)
@@ -143,7 +131,8 @@ def session(
             if fault:
                 fault(rng, seconds)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-            ends = as_verbs_do(lambda: RUNS[run](folder, lambda entry: os.write(told, b"\n")))
+            with interruption():  # as every verb does
+                ends = RUNS[run](folder, lambda entry: os.write(told, b"\n"))
             os.write(told, json.dumps({"ends": ends}).encode())
         except CutbenchError as error:
             os.write(told, json.dumps({"error": str(error), "sentence": "\n" not in str(error)}).encode())
