@@ -188,7 +188,8 @@ def damaged(how: str, folder: Path, run: str, rng: np.random.Generator) -> str:
         lines.write_bytes(content[: int(rng.integers(last, len(content) + 1))])
     elif how == "bytes behind the lines":
         lines.write_bytes(content + b'{"kind": "rou')
-        arrays.write_bytes(arrays.read_bytes() + rng.bytes(50))
+        with arrays.open("ab") as file:  # which a kill may have come before
+            file.write(rng.bytes(50))
         (folder / "journal" / f"{CHECKPOINT}.part").write_bytes(rng.bytes(20))
     elif how == "read-only folder":
         return refused_read_only(folder, run, rng)
