@@ -137,7 +137,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
     best = np.linalg.solve(mu * moves @ moves.T, rise)
     before, ideal = dual(state), dual(state) + best @ rise / 2
     unclipped = (pool.weight + best @ displaced).min() >= 0
-    taken = tools.plane(prices, mu, pool, point, state.desk, state.loose)
+    taken = tools.plane(tools.proposed, prices, mu, pool, point, state.desk, state.loose)
     assert dual(state) == pytest.approx(ideal, rel=1e-9) if unclipped else dual(state) <= ideal + 1e-12
     assert dual(state) > before if taken else dual(state) == before
     assert (pool.weight >= 0).all()

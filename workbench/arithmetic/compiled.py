@@ -1,4 +1,4 @@
-"""numba, used here and in sealed.py only: ahead-of-time signatures, so that compilation happens once per machine.
+"""numba, used here, in sealed.py and in meeting.py only: ahead-of-time signatures, so that compilation happens once per machine.
 
 A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
 typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from workbench.contracts import Kernel
 
@@ -66,6 +68,15 @@ def sealed(kernel: Kernel, *names: str) -> Kernel:
     openers = {name: words.opener(name, data, each.nopython_signatures[0]) for name, each in own.items()}
     kernel = kernel._replace(data=held)
     return kernel._replace(**{name: compiled(each, signature(kernel, name)) for name, each in openers.items()})
+
+
+def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
+    """`meet` of arithmetic/meeting.py, compiled; a gate for it; and `leave`."""
+    from numba import types
+
+    from workbench.arithmetic.meeting import GATE, leave, meet
+
+    return compiled(meet, types.int64(types.int64[::1], types.int64)), np.zeros(GATE, np.int64), leave
 
 
 def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:

@@ -122,7 +122,7 @@ def risk(argmax_into, data, samples, prices, theta, answer):
 
 
 def turn(
-    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, plane, retie, projected,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, plane, retie, projected,
     data, orders, worth, steps, settled, prices, curvature, pool, point, desk, loose, mark,
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
@@ -160,31 +160,28 @@ def turn(
         last = number + 1 == len(orders)
         fresh = last or len(theta) <= pool.used[1]
         if fresh:
-            plane(prices, curvature, pool, point, desk, loose)
+            plane(proposed, prices, curvature, pool, point, desk, loose)
             if len(loose.simplex) > 0:
                 retie(projected, loose)
         mark[3] += met[3]
         if not asking and not last and met[3] * (worth + number) < mark[3]:
             last = True
             if not fresh:
-                plane(prices, curvature, pool, point, desk, loose)
+                plane(proposed, prices, curvature, pool, point, desk, loose)
                 fresh = True
         mark[0], mark[1] = len(orders) if last else number + 1, 0.0
     return 1
 
 
-def plane(prices, curvature, pool, point, desk, loose):
+def plane(proposed, prices, curvature, pool, point, desk, loose):
     """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v.
 
-    D is quadratic, so (a, c) solves two equations; samples whose weights would turn negative are clipped
-    and rescaled to their price, as are those that have drifted from their price. Loose entries above their floor count
-    as a part of the quadratic D. Taken if D rises, which it tells; v becomes β minus `before` in any case.
+    D is quadratic, so (a, c) solves two equations. Loose entries above their floor count as a part of the quadratic D.
+    Taken if D rises, which it tells; v becomes β minus `before` in any case.
     """
-    used, count, member, offset = pool.used, pool.count, pool.member, pool.offset
-    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
-    weight, before, step, trial = pool.weight, pool.before, pool.step, pool.trial
+    used, offset, weight = pool.used, pool.offset, pool.weight
+    before, step, trial = pool.before, pool.step, pool.trial
     theta, old, previous, tried = point.theta, point.before, point.step, point.trial
-    change = desk.change
     metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
     along, across, size = 0.0, 0.0, 0.0
     for r in range(used[0]):
@@ -223,32 +220,7 @@ def plane(prices, curvature, pool, point, desk, loose):
         tried[j] = theta[j] + a * (theta[j] - old[j]) + c * previous[j]
     for j in range(len(push)):
         tried[plain + j] = push[j] + a * (push[j] - old[plain + j]) + c * previous[plain + j]
-    rise = 0.0
-    for i in range(len(count)):
-        mass, clipped, m = 0.0, False, count[i]
-        for k in range(m):
-            r = member[i, k]
-            trial[r] = weight[r] + a * (weight[r] - before[r]) + c * step[r]
-            clipped = clipped or trial[r] < 0.0
-            mass += max(trial[r], 0.0)
-        if clipped or abs(mass - prices[i]) > DRIFT * prices[i]:
-            for k in range(m):
-                r = member[i, k]
-                share = max(trial[r], 0.0) * (prices[i] / mass)
-                change[k], trial[r] = share - trial[r], share
-            for k in range(m - 1, -1, -1):
-                r = member[i, k]
-                if change[k] != 0.0:
-                    if parent[r] >= 0:
-                        change[parent[r]] += change[k]
-                    for z in range(first[r], last[r]):
-                        if index[z] < plain:
-                            tried[index[z]] -= change[k] * value[z] / curvature
-                        else:
-                            tried[index[z]] += change[k] * value[z]
-        for k in range(m):
-            r = member[i, k]
-            rise += offset[r] * (trial[r] - weight[r])
+    rise = proposed(prices, curvature, a, c, pool, desk, plain, tried)
     longer, value_then = 0.0, 0.0
     for j in range(plain):
         longer += tried[j] * tried[j]
@@ -275,6 +247,43 @@ def plane(prices, curvature, pool, point, desk, loose):
     for j in range(len(push)):
         previous[plain + j] = push[j] - old[plain + j]
     return 1 if better else 0
+
+
+def proposed(prices, curvature, a, c, pool, desk, plain, tried):
+    """Weights β + a u + c v on trial, which add to `tried` what clipping does to θ and the push; Σ_r o_r by how much.
+
+    Samples whose weights would turn negative are clipped and rescaled to their price, as are those that have drifted.
+    """
+    count, member, offset = pool.count, pool.member, pool.offset
+    parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
+    weight, before, step, trial, change = pool.weight, pool.before, pool.step, pool.trial, desk.change
+    rise = 0.0
+    for i in range(len(count)):
+        mass, clipped, m = 0.0, False, count[i]
+        for k in range(m):
+            r = member[i, k]
+            trial[r] = weight[r] + a * (weight[r] - before[r]) + c * step[r]
+            clipped = clipped or trial[r] < 0.0
+            mass += max(trial[r], 0.0)
+        if clipped or abs(mass - prices[i]) > DRIFT * prices[i]:
+            for k in range(m):
+                r = member[i, k]
+                share = max(trial[r], 0.0) * (prices[i] / mass)
+                change[k], trial[r] = share - trial[r], share
+            for k in range(m - 1, -1, -1):
+                r = member[i, k]
+                if change[k] != 0.0:
+                    if parent[r] >= 0:
+                        change[parent[r]] += change[k]
+                    for z in range(first[r], last[r]):
+                        if index[z] < plain:
+                            tried[index[z]] -= change[k] * value[z] / curvature
+                        else:
+                            tried[index[z]] += change[k] * value[z]
+        for k in range(m):
+            r = member[i, k]
+            rise += offset[r] * (trial[r] - weight[r])
+    return rise
 
 
 def repack(slope_into, insert, data, patience, curvature, old, new, desk, loose, theta):

@@ -92,6 +92,7 @@ class Loops(NamedTuple):
     place_of: Callable[..., int]
     asked: Callable[..., float]
     sweep: Callable[..., int]
+    proposed: Callable[..., float]
     plane: Callable[..., int]
     repack: Callable[..., int]
     turn: Callable[..., int]
@@ -187,7 +188,7 @@ class DualBlock(Solver):
             constants = self.worth, self.steps, self.settled, prices, state.curvature
             place = state.pool, state.point, state.desk, state.loose, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
-            loops = tools.asked, tools.sweep, tools.plane, tools.retie, tools.projected
+            loops = tools.asked, tools.sweep, tools.proposed, tools.plane, tools.retie, tools.projected
             said = tools.turn(*kernel, *own, *loops, tools.data, orders, *constants, *place)
             if said == DONE or (said == VISITED and late()):
                 break
@@ -382,7 +383,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
-        plain = *search, loops.sweep, loops.plane, loops.repack, loops.turn, _loose.retie, projected, loops.risk
+        plain = *search, loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn, _loose.retie, projected, loops.risk
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
@@ -394,14 +395,16 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     functions = argmax, slope, parts, insert, place_of, asked
     place = pool, desk, loose, point.theta
     sweep = build(loops.sweep, (*functions, data, order, True, 1, 0.1, prices, mu, *place), "int64")
-    plane = build(loops.plane, (prices, mu, pool, point, desk, loose), "int64")
+    proposed = build(loops.proposed, (prices, mu, 0.1, 0.1, pool, desk, 1, point.trial))
+    plane = build(loops.plane, (proposed, prices, mu, pool, point, desk, loose), "int64")
     repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
     onto = build(projection(state.loose.simplex), (prices, prices), "floats")
     retie = build(_loose.retie, (onto, loose))
     place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, loose, prices
-    turn = build(loops.turn, (*functions, sweep, plane, retie, onto, data, *place), "int64")
+    turn = build(loops.turn, (*functions, sweep, proposed, plane, retie, onto, data, *place), "int64")
     risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
-    return Loops(argmax, slope, parts, data, insert, place_of, asked, sweep, plane, repack, turn, retie, onto, risk)
+    told = asked, sweep, proposed, plane, repack, turn, retie, onto, risk
+    return Loops(argmax, slope, parts, data, insert, place_of, *told)
 
 
 NAMES = {"dual-block": DualBlock}

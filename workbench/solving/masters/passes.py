@@ -27,6 +27,7 @@ from workbench.solvers._common import Late, never
 from workbench.solvers._crammer_singer import CrammerSinger, fits
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
+from workbench.solvers.lanes import Lanes
 from workbench.solving.family import Family
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
@@ -98,7 +99,7 @@ class Passes:
         self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
         (self.first, self.patient), self.raises = looks(self.ascent), RAISES
         held, tells = self.ascent, not self.bounds.prices.hard
-        self.telling = held if tells and isinstance(held, CachedBlocks) and held.tells else None
+        self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
         self.first = FIRST_KNOWN if self.telling else self.first
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = gap  # the estimate at which the next pass is certified
@@ -308,6 +309,8 @@ def ascent(bounds: Bounds) -> Ascent:
         return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
+    if bounds.sweeps is not None and bounds.sweeps.threads > 1 and bounds.oracle.dim == bounds.problem.n_features:
+        return Lanes(bounds.oracle, bounds.problem.truth, prices, 2 * float(shape.square[0]), bounds.sweeps.threads)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.problem.truth, *place)
 
