@@ -16,9 +16,11 @@ import workbench as wb
 
 
 def ocr(n: int = 100, fold: int = 0, data: str | None = None) -> wb.Chain:
-    """The first n words of a fold as a `Chain`; `data` is the folder that holds ocr_letters.npz."""
+    """The first n words of a fold, or of all folds but 0 if it is -1, as a `Chain`; `data` is the folder that holds
+    ocr_letters.npz.
+    """
     words = wb.datasets.ocr_letters(data)
-    chosen = np.flatnonzero(words.folds == fold)
+    chosen = np.flatnonzero(words.folds > 0 if fold == -1 else words.folds == fold)
     if not 1 <= n <= len(chosen):
         raise wb.BadInput(f"Fold {fold} of the OCR data has {len(chosen)} words but n={n}; choose n from 1 to that.")
     ends = np.cumsum(words.lengths)

@@ -91,7 +91,8 @@ def test_the_certificate_does_not_depend_on_threads(master, tmp_path):
     for count in (1, 2, 3):
         found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-6, master=master, threads=count)
         assert found.status == "optimal"
-        assert found.parallel == ("1 thread" if count == 1 else f"{count} threads")
+        alone = ", passes in one, because there are fewer than 2,000 samples"
+        assert found.parallel == ("1 thread" if count == 1 else f"{count} threads{alone}")
         path = found.certificate.save(tmp_path / f"threads-{count}")
         saved.append((found.upper, found.lower, found.theta_flat.tobytes(), content(path)))
     assert saved[0] == saved[1] == saved[2]
@@ -103,7 +104,8 @@ def test_a_run_goes_on_with_another_number_of_threads(tmp_path):
     wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-7, threads=3, max_rounds=4, journal=tmp_path / "run")
     with Journal.resume(tmp_path / "run") as journal:
         found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-7, threads=2, journal=journal)
-    assert (found.status, found.parallel) == ("optimal", "2 threads")
+    assert found.status == "optimal"
+    assert found.parallel.startswith("2 threads")
 
 
 def test_oracles_that_threads_do_not_help():

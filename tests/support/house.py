@@ -42,7 +42,7 @@ FLOORS: list[dict[str, str]] = [
 
 HEAVY = {
     "cvxpy": ["solving/masters/declared", "solving/lazy", "backends", "objectives", "dyads/nuclear", "outputs"],
-    "numba": ["arithmetic/compiled", "arithmetic/sealed"],
+    "numba": ["arithmetic/compiled", "arithmetic/meeting", "arithmetic/sealed"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
 HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs", "learners/generative"]

@@ -1,4 +1,4 @@
-"""numba, used here, in sealed.py and in meeting.py only: ahead-of-time signatures, so that compilation happens once per machine.
+"""numba, used here, in sealed.py and in meeting.py only: ahead-of-time signatures, compiled once per machine.
 
 A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
 typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on

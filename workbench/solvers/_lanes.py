@@ -1,212 +1,241 @@
-"""The loop of one lane of `lanes`: its share of a pass and of the cached sweeps, meeting the other lanes all the time.
+"""Passes of dual-block in threads: N lanes of samples side by side, which meet many times a sweep.
 
-A plain loop within numba's subset; N threads run one each. A function that calls another takes it as an argument.
+Every lane has its own samples, every N-th one, and its own pool of cuts (_pool.py). In a **round** each lane visits the
+next few of its samples, as `dual_block` does, from the θ that all lanes share. The visits of lane k raise D alone by
+ρ_k and move θ by m_k. As all lanes start at the same β, and D is quadratic, the share c of all changes raises D by
+
+    c G − c² Q/2,      G = Σ_k (ρ_k + μ/2 ‖m_k‖²),      Q = μ ‖Σ_k m_k‖²
+
+and the lanes take c = 1 where that raises D by a fifth of Σ_k ρ_k or more, the best c = G/Q elsewhere. So D never falls,
+and with rounds of few samples a sweep of N lanes raises D almost as far as one after another would. The steps in the
+plane (_dual_block.py) are common to all lanes; a pass and its cached sweeps are those of `dual_block`.
+
+A thread reads what others wrote when all of them have met (arithmetic/meeting.py), and sums are taken in the order of
+the lanes: the result depends on N, and on no thread's speed.
+
+Lanes exchange all of θ in every round. Where samples are few, or θ is long, this takes longer than the visits, and one
+thread is as fast (`misfit`).
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from workbench.solvers._dual_block import LEAST, LONGEST
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import Floats, Ints, Oracle
+from workbench.solvers import _lane
+from workbench.solvers._common import Late, never
+from workbench.solvers._pool import Point
+from workbench.solvers.dual_block import (
+    BRIEF,
+    BRISK,
+    DONE,
+    FULL,
+    LONG,
+    DualBlock,
+    Loops,
+    State,
+    begun,
+    grown,
+    moved,
+    prepared,
+    seated,
+)
 
-EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
+ROUNDS = 64  # of a sweep, at most
+FEW = 4  # visits of a lane in a round, at least
+MANY = 2000  # samples from which threads save time
+PIECE = 4  # rounds after which a run with a time limit looks at its clock at first
 
 
-def joined(arrived, own, moved):
-    """Σ_{k<l} ⟨m_k, m_l⟩ of the lanes' moves m_k = arrived[k] − own, whose sum goes to `moved`.
+def misfit(samples: int, dim: int) -> str:
+    """Why passes over so many samples stay in one thread; an empty text if threads save time."""
+    if samples < MANY:
+        return f"passes in one, because there are fewer than {MANY:,} samples"
+    return f"passes in one, because θ has {LONG:,} entries or more" if dim >= LONG else ""
 
-    Four sums side by side take a fourth of the time of one.
+
+class Lane(NamedTuple):
+    """The samples of a lane, their prices (n,), its run of dual-block, and where its thread stands (_lane.py)."""
+
+    samples: Ints
+    prices: Floats
+    state: State
+    tools: Loops
+    own: Floats
+    moved: Floats
+    mark: Floats
+
+
+class Lanes:
+    """Passes of dual-block for `solve` in threads, where nothing is loose; as `CachedBlocks` in one thread.
+
+    prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²;  threads : N;  pool : these threads
     """
-    length, found = len(own), 0.0
-    first, even = arrived[0], length - length % 4
-    for j in range(length):
-        moved[j] = first[j] - own[j]
-    for k in range(1, len(arrived)):
-        other, s0, s1, s2, s3 = arrived[k], 0.0, 0.0, 0.0, 0.0
-        for j in range(0, even, 4):
-            m0, m1, m2, m3 = (
-                other[j] - own[j], other[j + 1] - own[j + 1], other[j + 2] - own[j + 2], other[j + 3] - own[j + 3],
-            )  # fmt: skip
-            s0 += m0 * moved[j]
-            s1 += m1 * moved[j + 1]
-            s2 += m2 * moved[j + 2]
-            s3 += m3 * moved[j + 3]
-            moved[j] += m0
-            moved[j + 1] += m1
-            moved[j + 2] += m2
-            moved[j + 3] += m3
-        for j in range(even, length):
-            m0 = other[j] - own[j]
-            s0 += m0 * moved[j]
-            moved[j] += m0
-        found += (s0 + s1) + (s2 + s3)
-    return found
 
+    known, tells = np.inf, True
 
-def portion(arrived, own, moved, gains, curvature, met):
-    """The share c = G/Q of the lanes' moves that raises D most; by how much, c G − c² Q/2, goes to met[3]."""
-    alone, square = 0.0, 0.0
-    for k in range(len(arrived)):
-        for j in range(len(own)):
-            alone += (arrived[k, j] - own[j]) ** 2
-    for j in range(len(own)):
-        square += moved[j] * moved[j]
-    gains, square = gains + curvature / 2.0 * alone, curvature * square
-    share = max(gains, 0.0) / square
-    met[3] = share * gains - share * share * square / 2.0
-    return share
+    def __init__(
+        self, oracle: Oracle, truth: Ints, prices: Floats, curvature: float, threads: int, pool: ThreadPoolExecutor
+    ):
+        self.method, self.pool, self.piece = DualBlock(**BRISK), pool, PIECE
+        self.prices, self.samples, self.curvature = prices, np.flatnonzero(prices), curvature
+        count = min(threads, len(self.samples))
+        self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy()) for k in range(count)]
+        self.point = Point(*np.zeros((4, oracle.dim)))
+        self.table, self.told = np.zeros((2, count, oracle.dim)), np.zeros((2, count, 2))
+        self.sums, kernel = np.zeros((count, 9)), oracle.kernel(arranged=True)
+        self.place = slice(None) if kernel.place is None else kernel.place
+        self.rounds = int(np.clip(len(self.samples) // (FEW * count), 1, ROUNDS))
+        self.loops, self.cross = self.compiled()
+        self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
 
+    def lane(self, oracle: Oracle, truth: Ints, samples: Ints) -> Lane:
+        """The lane of these samples, all weight on their truths."""
+        prices, kernel = np.zeros(len(self.prices)), oracle.kernel(arranged=True)
+        prices[samples] = self.prices[samples]
+        state = begun(oracle, truth, prices, self.curvature, 0)
+        return Lane(
+            samples, prices, state, prepared(kernel, prices, state, True), *np.zeros((2, oracle.dim)), np.zeros(24)
+        )
 
-def stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table, own, sums):
-    """The step of `_dual_block.plane`, where each lane sees to its cuts and to a part of θ; 0 if a lane has left.
+    def advance(self, late: Late = never) -> None:
+        """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""
+        sweeps, piece = range(self.method.sweeps + 1), self.piece if late is not never else self.rounds * 100
+        orders = [np.array([self.rng.permutation(each.samples) for _ in sweeps]) for each in self.lanes]
+        for each in self.lanes:
+            each.mark[:8] = 0.0
+        while True:
+            began = time.perf_counter()
+            said = self.crossed(orders, piece)
+            if said == DONE or (said != FULL and late()):
+                break
+            if said == FULL:
+                for each in self.lanes:
+                    grown(each.state)
+            elif time.perf_counter() - began < BRIEF:
+                piece = self.piece = 2 * piece
+        whole = all(each.mark[0] > 0 for each in self.lanes)
+        met = [each.state.desk.met for each in self.lanes]
+        self.gap = sum(float(each.mark[6]) for each in self.lanes) if whole else np.inf
+        self.risk, self.peak = sum(float(each[1]) for each in met), max(float(each[2]) for each in met)
+        self.passes += 1
+        if self.passes % self.method.period == 0:
+            self.repack(self.method.patience)
 
-    By how much D rises goes to met[3];  table (N, p): what clipping does to θ;  sums (N, 9): of the lanes
-    """
-    offset, weight, before, step, trial = pool.offset, pool.weight, pool.before, pool.step, pool.trial
-    old, previous, tried, lanes, used = point.before, point.step, point.trial, len(table), pool.used[0]
-    start, stop, mine = len(own) * k // lanes, len(own) * (k + 1) // lanes, sums[k]
-    for s in range(len(mine)):
-        mine[s] = 0.0
-    for r in range(used):
-        mine[0] += abs(offset[r]) * weight[r]
-        mine[1] += offset[r] * (weight[r] - before[r])
-        mine[2] += offset[r] * step[r]
-    uu, uv, vv, square, along, across = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(start, stop):
-        move = own[j] - old[j]
-        uu += move * move
-        uv += move * previous[j]
-        vv += previous[j] * previous[j]
-        square += own[j] * own[j]
-        along += own[j] * move
-        across += own[j] * previous[j]
-    mine[1] -= curvature * along
-    mine[2] -= curvature * across
-    mine[3], mine[4], mine[5], mine[6] = uu, uv, vv, square
-    if meet(gate, lanes) == 0:
-        return 0
-    size, along, across, uu, uv, vv, square = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for lane in range(lanes):
-        size += sums[lane, 0]
-        along += sums[lane, 1]
-        across += sums[lane, 2]
-        uu += sums[lane, 3]
-        uv += sums[lane, 4]
-        vv += sums[lane, 5]
-        square += sums[lane, 6]
-    a, c, area = 0.0, 0.0, uu * vv - uv * uv
-    if area > 1e-10 * uu * vv:
-        a = (along * vv - across * uv) / area / curvature
-        c = (across * uu - along * uv) / area / curvature
-    elif uu > 0.0:
-        a = along / uu / curvature
-    if not (abs(a) <= LONGEST and abs(c) <= LONGEST):
-        a, c = 0.0, 0.0
-    for j in range(len(own)):
-        table[k, j] = 0.0
-    mine[7] = proposed(prices, curvature, a, c, pool, desk, len(own), table[k])
-    if meet(gate, lanes) == 0:
-        return 0
-    for j in range(start, stop):
-        at = own[j] + a * (own[j] - old[j]) + c * previous[j]
-        for lane in range(lanes):
-            at += table[lane, j]
-        tried[j] = at
-        mine[8] += at * at
-    if meet(gate, lanes) == 0:
-        return 0
-    rise, size = curvature / 2.0 * square, size + curvature / 2.0 * square
-    for lane in range(lanes):
-        rise += sums[lane, 7] - curvature / 2.0 * sums[lane, 8]
-    better = rise > LEAST * size
-    desk.met[3] = rise if better else 0.0
-    for r in range(used):
-        if better:
-            weight[r] = trial[r]
-        step[r] = weight[r] - before[r]
-    for j in range(start, stop):
-        previous[j] = (tried[j] if better else own[j]) - old[j]
-    if better:
-        for j in range(len(own)):
-            own[j] = tried[j]
-    return 1
+    def crossed(self, orders: list[Ints], piece: int) -> int:
+        """What the lanes' threads say; the first lane's thread is this one."""
+        meet, gate, leave = machine.barrier()
 
+        def thread(k: int) -> int:
+            try:
+                return self.cross(*self.arguments(k, orders[k], piece, meet), gate)
+            finally:
+                leave(gate)
 
-def cross(
-    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, joined, portion, stepped, data,
-    k, orders, rounds, most, worth, steps, settled, prices, curvature, pool, desk, loose, point, table, own, moved, told,
-    sums, mark, gate,
-):  # fmt: skip
-    """A pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
+        others = [self.pool.submit(thread, k) for k in range(1, len(self.lanes))]
+        try:
+            said = thread(0)
+        finally:
+            wait(others)
+        said = [said] + [each.result() for each in others]
+        return FULL if FULL in said else said[0]
 
-    0 says that a lane's pool has no room for the next cut, 2 that `most` rounds are made, −1 that a lane has left.
-    mark (8,) of this lane tells where to go on: the sweep, the round, the visits of this round, whether the sweep has
-    begun, its rise of D, the rise before it, the gap that the pass met, and which half of the table is next.
-    table (2, N, p): the θ at which lanes arrive, one half a round;  own, moved (p,): the common θ, and its move
-    told (2, N, 2): a lane's rise of D in its round, and whether its pool is full;  sums (N, 9): see `stepped`
-    """
-    used, count, member, weight = pool.used, pool.count, pool.member, pool.weight
-    before, trial, met = pool.before, pool.trial, desk.met
-    lanes, length, left = table.shape[1], orders.shape[1], most
-    while int(mark[0]) < len(orders):
-        number, half = int(mark[0]), int(mark[7])
-        asking = number == 0
-        if mark[3] == 0.0:
-            mark[3], mark[4], met[0] = 1.0, 0.0, 0.0
-            for r in range(used[0]):
-                before[r] = weight[r]
-            for j in range(len(own) * k // lanes, len(own) * (k + 1) // lanes):
-                point.before[j] = own[j]
-            if asking:
-                met[1], met[2], mark[5] = 0.0, -np.inf, 0.0
-        start, stop = length * int(mark[1]) // rounds + int(mark[2]), length * (int(mark[1]) + 1) // rounds
-        order, known, mine = orders[number, start:stop], used[0], table[half, k]
-        for j in range(len(own)):
-            mine[j] = own[j]
-        for visit in range(len(order)):
-            for a in range(count[order[visit]]):
-                r = member[order[visit], a]
-                trial[r] = weight[r]
-        met[3] = 0.0
-        done = sweep(
-            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
-            prices, curvature, pool, desk, loose, mine,
-        )  # fmt: skip
-        told[half, k, 0], told[half, k, 1] = met[3], 1.0 if done < len(order) else 0.0
-        if meet(gate, lanes) == 0:
-            return -1
-        gains, full = 0.0, False
-        for lane in range(lanes):
-            gains += told[half, lane, 0]
-            full = full or told[half, lane, 1] > 0.0
-        rise, share = gains - curvature * joined(table[half], own, moved), 1.0
-        if rise < EVEN * gains:
-            share = portion(table[half], own, moved, gains, curvature, met)
-            rise = met[3]
-            for visit in range(done):
-                for a in range(count[order[visit]]):
-                    r = member[order[visit], a]
-                    old = trial[r] if r < known else 0.0
-                    weight[r] = old + share * (weight[r] - old)
-        for j in range(len(own)):
-            own[j] += share * moved[j]
-        mark[4] += rise
-        mark[7] = 1.0 - half
-        if full:
-            mark[2] += done
-            return 0
-        mark[1] += 1.0
-        mark[2], left = 0.0, left - 1
-        if int(mark[1]) < rounds:
-            if left <= 0:
-                return 2
-            continue
-        if asking:
-            mark[6] = met[0]
-        if stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table[0], own, sums) == 0:
-            return -1
-        rise = mark[4] + met[3]
-        mark[5] += rise
-        last = not asking and rise * (worth + number) < mark[5]
-        mark[0], mark[1], mark[3] = len(orders) if last else number + 1, 0.0, 0.0
-    return 1
+    def arguments(self, k: int, orders: Ints, piece: int, meet: Callable[..., int]) -> tuple[Any, ...]:
+        """Those of `cross` for lane k, but for the gate."""
+        _, _, state, tools, own, move, mark = self.lanes[k]
+        kernel, search = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
+        own_loops, method = (tools.asked, tools.sweep, tools.proposed, meet, *self.loops), self.method
+        constants = method.worth, method.steps, method.settled, self.prices, self.curvature
+        place = state.pool, state.desk, state.loose, self.point, self.table, own, move, self.told, self.sums, mark
+        return *kernel, *search, *own_loops, tools.data, k, orders, self.rounds, piece, *constants, *place
+
+    def repack(self, patience: int) -> None:
+        """The pools without idle cuts; θ is computed anew."""
+        list(self.pool.map(lambda each: moved(each.tools, each.state, patience), self.lanes))
+        theta = np.sum([each.state.point.theta for each in self.lanes], axis=0)
+        for each in self.lanes:
+            each.own[:] = theta
+        self.point.step[:] = 0.0
+
+    def compiled(self) -> tuple[tuple[Callable[..., Any], ...], Callable[..., int]]:
+        """How moves are joined, taken in part, and gone on with in the plane; and `cross`."""
+        (meet, gate, _), build, point = machine.barrier(), machine.compiled_function, self.point
+        _, _, state, tools, own, move, _ = self.lanes[0]
+        moves, mu, desk = (self.table[0], own, move), self.curvature, state.desk
+        place = gate, 0, self.prices, mu, state.pool, point, desk, self.table[0], own, self.sums
+        self.loops = (
+            build(_lane.joined, moves),
+            build(_lane.portion, (*moves, 0.0, mu, desk.met)),
+            build(_lane.stepped, (tools.proposed, meet, *place), "int64"),
+        )
+        arguments = self.arguments(0, np.empty((1, 1), np.int64), PIECE, meet)
+        return self.loops, build(_lane.cross, (*arguments, gate), "int64")
+
+    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
+        """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
+        self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
+        theta = np.zeros(len(push))
+        theta[self.place] = -push / self.curvature
+        for mine, prices, state, tools, own, _, _ in self.lanes:
+            state.pool.weight[:], own[:] = 0.0, theta
+            prices[mine] = self.prices[mine]
+            for k in np.flatnonzero(np.isin(samples, mine)):
+                cut = seated(tools, state, int(samples[k]), witnesses[k])
+                state.pool.offset[cut] = offsets[k]
+                state.pool.weight[cut] += weights[k]
+        self.restart()
+
+    def raised(self, factor: float) -> None:
+        """Prices times a factor; what is added lies on the truths, so θ stays."""
+        self.prices *= factor
+        for mine, prices, state, *_ in self.lanes:
+            state.pool.weight[state.pool.member[mine, 0]] += (factor - 1) * prices[mine]
+            prices *= factor
+        self.restart()
+
+    def restart(self) -> None:
+        """No last move for the plane."""
+        self.point.step[:] = 0.0
+        for each in self.lanes:
+            each.state.pool.step[:] = 0.0
+
+    @property
+    def saturated(self) -> bool:
+        """Whether some sample has no weight left on its truth."""
+        held = [(each.state.pool.weight[each.state.pool.member[each.samples, 0]], each) for each in self.lanes]
+        return any(bool((weight <= 1e-6 * each.prices[each.samples]).any()) for weight, each in held)
+
+    @property
+    def theta(self) -> Floats:
+        """θ of now."""
+        return self.lanes[0].own[self.place]
+
+    def duals(self) -> tuple[Ints, Ints, Floats]:
+        """(samples, witnesses, weights μ = p α) of the cuts with weight."""
+        found = [self.method.duals(each.state) for each in self.lanes]
+        samples, witnesses, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+        return samples, witnesses, weights
+
+    def risks(self, points: Sequence[Floats]) -> Floats:
+        """Σ_i p_i h_i at each of these θ, in floats."""
+        at = np.zeros((len(points), len(self.point.theta)))
+        at[:, self.place] = points
+
+        def asked(lane: Lane) -> list[float]:
+            tools, answer = lane.tools, lane.state.desk.answer
+            place = tools.data, lane.samples, lane.prices
+            return [tools.risk(tools.argmax_into, *place, theta, answer) for theta in at]
+
+        return np.sum(list(self.pool.map(asked, self.lanes)), axis=0)
+
+    @property
+    def floor(self) -> float:
+        """D, in floats."""
+        theta, pools = self.lanes[0].own, [each.state.pool for each in self.lanes]
+        return sum(float(each.offset @ each.weight) for each in pools) - self.curvature / 2 * float(theta @ theta)

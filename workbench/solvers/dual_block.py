@@ -383,7 +383,8 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
-        plain = *search, loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn, _loose.retie, projected, loops.risk
+        own = loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn
+        plain = *search, *own, _loose.retie, projected, loops.risk
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into

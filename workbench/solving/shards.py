@@ -41,6 +41,7 @@ from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
 from workbench.solvers._common import Late, never
+from workbench.solvers._lanes import misfit
 from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
 from workbench.solving import abroad
 from workbench.solving.request import Request
@@ -321,7 +322,8 @@ def threaded(bounds: Bounds, threads: int | None) -> Iterator[str]:
         return
     bounds.sweeps = Sweeps(bounds.oracle, threads)
     try:
-        yield f"{threads} thread{'s' * (threads > 1)}"
+        alone = misfit(len(bounds.samples), bounds.oracle.dim) if threads > 1 else ""
+        yield f"{threads} thread{'s' * (threads > 1)}" + (f", {alone}" if alone else "")
     finally:
         bounds.sweeps.end()
         bounds.sweeps = None

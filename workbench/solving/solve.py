@@ -58,7 +58,8 @@ def solve(
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
     parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
-    threads : how many sweep a compiled oracle side by side, 1 to 4 a core; any number gives the same result
+    threads : how many share sweeps of a compiled oracle, and passes over many samples; 1 to 4 a core; with the same
+        number the same result
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises

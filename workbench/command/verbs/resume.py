@@ -27,7 +27,7 @@ from workbench.registries import build, is_path, registry
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S more seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N more rounds of cuts.")
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
-@click.option("--threads", type=int, metavar="N", help="Sweep a compiled oracle in N threads.")
+@click.option("--threads", type=int, metavar="N", help="Sweeps and passes of a compiled oracle in N threads.")
 @data_option
 @json_option
 def command(

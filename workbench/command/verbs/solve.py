@@ -29,7 +29,7 @@ from workbench.errors import BadInput
 @click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")
 @click.option("--max-rounds", type=int, metavar="N", help="Stop after N rounds of cuts.")
 @click.option("--parallel", metavar="SPEC", help="Workers: local:N, or dask://HOST:PORT.")
-@click.option("--threads", type=int, metavar="N", help="Sweep a compiled oracle in N threads.")
+@click.option("--threads", type=int, metavar="N", help="Sweeps and passes of a compiled oracle in N threads.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder, without a word.")

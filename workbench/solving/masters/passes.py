@@ -1,8 +1,9 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Four ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
+Five ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
 where outputs are labels (solvers/_labels.py, and solvers/_crammer_singer.py where nothing else is learned), and over
-cached cuts, which the oracle finds sample by sample (solvers/dual_block.py). The bounds certify a pass when the gap
+cached cuts, which the oracle finds sample by sample, in one thread (solvers/dual_block.py) or in several
+(solvers/_lanes.py). The bounds certify a pass when the gap
 that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
 counts. An ascent that knows F and D, or that tells them when asked, is certified when these say so, and seldom before.
 
@@ -26,8 +27,8 @@ from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._crammer_singer import CrammerSinger, fits
 from workbench.solvers._labels import LabelBlocks
+from workbench.solvers._lanes import Lanes, misfit
 from workbench.solvers.dual_block import CachedBlocks
-from workbench.solvers.lanes import Lanes
 from workbench.solving.family import Family
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
@@ -309,8 +310,10 @@ def ascent(bounds: Bounds) -> Ascent:
         return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
-    if bounds.sweeps is not None and bounds.sweeps.threads > 1 and bounds.oracle.dim == bounds.problem.n_features:
-        return Lanes(bounds.oracle, bounds.problem.truth, prices, 2 * float(shape.square[0]), bounds.sweeps.threads)
+    threads, dim = bounds.sweeps.threads if bounds.sweeps else 1, bounds.oracle.dim
+    if threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
+        curvature = 2 * float(shape.square[0])
+        return Lanes(bounds.oracle, bounds.problem.truth, prices, curvature, threads, bounds.sweeps.pool)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.problem.truth, *place)
 

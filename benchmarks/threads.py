@@ -1,0 +1,61 @@
+"""Passes in threads (workbench/solvers/_lanes.py): seconds of the clock with one thread and with N, the same problem.
+
+    cutbench bench threads --set n=6251 --set lam=0.01 --set gap=1e-4
+
+Threads share the cores with whatever else runs, so the figures are those of a quiet machine.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from workbench.data.datasets import MissingData
+from workbench.data.loading import load_problem
+from workbench.errors import checked_whole
+from workbench.formulations.soft_margin import SoftMargin
+from workbench.solving.solve import solve
+
+
+def threads(
+    n: int = 6251, lam: float = 0.01, gap: float = 1e-4, counts: str = "1,2", repeats: int = 3
+) -> dict[str, Any]:
+    """Handwritten words of nine folds, or generated ones if the data are not at hand, to a certified gap.
+
+    Medians over repetitions, taken in turns.
+
+    n : words;  lam : λ, 0 for 1/n;  counts : numbers of threads
+    seconds : of `solve`, by the clock;  cpu_seconds : of all its threads;  ratio : seconds with the first count / these
+    """
+    checked_whole(1, n=n, repeats=repeats)
+    source, problem = words(n)
+    formulation, rows = SoftMargin(lam=lam or 1 / n), {}
+    for count in map(int, counts.split(",")):
+        solve(formulation, problem, gap=0.5, master="dual-block", threads=count)  # compiles
+        rows[count] = []
+    for _ in range(repeats):
+        for count, row in rows.items():
+            began, busy = time.perf_counter(), time.process_time()
+            found = solve(formulation, problem, gap=gap, master="dual-block", threads=count)
+            spent = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
+            row.append(spent | {"gap": found.gap, "upper": found.upper, "lower": found.lower, "told": found.parallel})
+    table: list[dict[str, Any]] = []
+    for count, row in rows.items():
+        seconds = statistics.median(each["seconds"] for each in row)
+        cpu = statistics.median(each["cpu_seconds"] for each in row)
+        best = {"threads": count, "told": row[0]["told"], "seconds": seconds, "cpu_seconds": cpu}
+        best |= {key: row[0][key] for key in ("gap", "upper", "lower")}
+        table.append(best | {"ratio": table[0]["seconds"] / seconds if table else 1.0})
+    crossed = max(each["lower"] for each in table) > min(each["upper"] for each in table)
+    return {"words": source, "n": n, "lam": formulation.lam, "asked": gap, "crossed": crossed, "rows": table}
+
+
+def words(n: int) -> tuple[str, Any]:
+    try:
+        return "ocr", load_problem("ocr")(n=n, fold=-1)
+    except MissingData:
+        return "generated", load_problem("synthetic-chain")(n=n, labels=26, length=14)
+
+
+NAMES = {"threads": threads}

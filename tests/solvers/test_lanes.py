@@ -1,0 +1,174 @@
+"""Passes in threads: D never falls, the weights stay feasible, and a number of threads gives one result."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.arithmetic import compiled as machine
+from workbench.contracts import Cuts
+from workbench.proofs.door import bounds_for
+from workbench.solvers import _lanes as lanes
+from workbench.solvers._lanes import Lanes, misfit
+from workbench.system.journal import Journal
+
+pytestmark = pytest.mark.skipif(not machine.available(), reason="numba is not installed: pip install 'cutbench[fast]'")
+LAM = 0.02
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with ThreadPoolExecutor(3) as threads:
+        yield threads
+
+
+def words(n=30, copies=1):
+    """A chain of n noisy words of six letters out of five, each of them `copies` times."""
+    rng = np.random.default_rng(5)
+    letters = rng.integers(5, size=(n, 6))
+    looks = np.eye(5)[letters] + rng.normal(scale=0.7, size=(n, 6, 5))
+    return wb.Chain(list(looks) * copies, [["abcde"[k] for k in word] for word in letters] * copies)
+
+
+def ascent_of(problem, pool, count=2, lam=LAM):
+    bounds = bounds_for(wb.SoftMargin(lam=lam), problem)
+    curvature = float(bounds.regularizer.curvature)
+    return bounds, Lanes(bounds.oracle, problem.truth, bounds.prices.floats(), curvature, count, pool)
+
+
+def passes(problem, pool, count=2, many=25):
+    bounds, ascent = ascent_of(problem, pool, count)
+    for _ in range(many):
+        ascent.advance()
+    return bounds, ascent
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_dual_rises_to_the_optimum(pool, count, copies):
+    """Copies of one word in several lanes would overshoot, if their moves were added up without a look at D."""
+    problem = words(copies=copies)
+    bounds, ascent = ascent_of(problem, pool, count)
+    before = ascent.floor
+    for _ in range(60):
+        ascent.advance()
+        assert ascent.floor >= before - 1e-12
+        before = ascent.floor
+    samples, witnesses, weights = ascent.duals()
+    slopes, offsets = bounds.oracle.rows(samples, witnesses)
+    assert (weights >= 0).all()
+    assert np.allclose(np.bincount(samples, weights, len(problem.truth)), bounds.prices.floats(), rtol=1e-9)
+    assert np.allclose(ascent.theta, -(slopes.T @ weights) / bounds.regularizer.curvature, atol=1e-9)
+    assert ascent.floor == pytest.approx(offsets @ weights - ascent.curvature / 2 * (ascent.theta @ ascent.theta))
+    upper, cuts = bounds.upper(ascent.theta), Cuts.distinct(samples, witnesses, slopes, offsets)
+    lower = bounds.lower(cuts, bounds.balanced(cuts, weights), upper)
+    reference = wb.solve(wb.SoftMargin(lam=LAM), problem, gap=1e-6)
+    assert reference.lower * (1 - 1e-3) <= lower <= reference.upper
+    assert upper - lower <= 5e-3 * upper
+    assert ascent.risks([ascent.theta])[0] + bounds.regularizer.value(ascent.theta) == pytest.approx(upper, rel=1e-9)
+
+
+def test_a_number_of_threads_gives_one_result(pool):
+    """Also where another thread keeps a core busy."""
+    quiet = passes(words(), pool)[1]
+    over = Event()
+
+    def burn():
+        while not over.is_set():
+            sum(range(1000))
+
+    busy = Thread(target=burn)
+    busy.start()
+    try:
+        beside = passes(words(), pool)[1]
+    finally:
+        over.set()
+        busy.join()
+    assert quiet.theta.tobytes() == beside.theta.tobytes()
+    assert quiet.duals()[2].tobytes() == beside.duals()[2].tobytes()
+
+
+def test_a_clock_between_rounds_changes_nothing(pool):
+    """A run that may end anywhere makes the same moves."""
+    _, free = ascent_of(words(), pool)
+    _, watched = ascent_of(words(), pool)
+    for _ in range(8):
+        free.advance()
+        watched.advance(late=lambda: False)
+    assert free.theta.tobytes() == watched.theta.tobytes()
+    assert free.gap == watched.gap
+
+
+def test_a_pass_that_is_late_ends_early(pool, monkeypatch):
+    monkeypatch.setattr(lanes, "PIECE", 1)
+    _, ascent = ascent_of(words(), pool)
+    ascent.advance(late=lambda: True)
+    assert ascent.gap == np.inf
+    assert ascent.floor > 0
+
+
+def test_an_error_in_one_thread_stops_all(pool, monkeypatch):
+    """Nobody waits for a thread that has left."""
+    _, ascent = ascent_of(words(), pool)
+    whole = ascent.arguments
+
+    def broken(k, *rest):
+        if k == 1:
+            raise MemoryError("no room")
+        return whole(k, *rest)
+
+    monkeypatch.setattr(ascent, "arguments", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        ascent.advance()
+
+
+def test_threads_meet_as_often_as_they_like(pool):
+    meet, gate, leave = machine.barrier()
+    done = list(pool.map(lambda k: [meet(gate, 3) for _ in range(200)], range(3)))
+    assert done == [[1] * 200] * 3
+    leave(gate)
+    assert meet(gate, 2) == 0
+
+
+def test_solve_takes_threads_for_passes(monkeypatch, tmp_path):
+    monkeypatch.setattr(lanes, "MANY", 10)
+    problem, formulation = words(40), wb.SoftMargin(lam=LAM)
+    alone = wb.solve(formulation, problem, gap=1e-5, master="dual-block")
+    beside = wb.solve(formulation, problem, gap=1e-5, master="dual-block", threads=2, journal=tmp_path / "run")
+    assert (beside.status, beside.parallel) == ("optimal", "2 threads")
+    assert beside.theta_flat.tobytes() != alone.theta_flat.tobytes()  # lanes, not the one thread's passes
+    assert max(alone.lower, beside.lower) <= min(alone.upper, beside.upper)
+    path = beside.certificate.save(tmp_path / "certificate")
+    assert wb.verify(path, data=problem)["proven"]
+    half = wb.solve(formulation, problem, gap=1e-3, master="dual-block", threads=2, journal=tmp_path / "half")
+    assert half.status == "optimal"
+
+
+def test_a_run_of_passes_goes_on_with_other_threads(monkeypatch, tmp_path):
+    monkeypatch.setattr(lanes, "MANY", 10)
+    problem, formulation = words(40), wb.SoftMargin(lam=LAM)
+    first = wb.solve(
+        formulation, problem, gap=1e-7, master="dual-block", threads=3, time_limit=1e-3, journal=tmp_path / "run"
+    )
+    assert first.status == "limit"
+    with Journal.resume(tmp_path / "run") as journal:
+        found = wb.solve(formulation, problem, gap=1e-7, master="dual-block", threads=2, journal=journal)
+    assert found.status == "optimal"
+
+
+def test_hard_margins_take_threads(monkeypatch):
+    monkeypatch.setattr(lanes, "MANY", 10)
+    problem = words(12)
+    alone, beside = (wb.solve(wb.HardMargin(), problem, gap=1e-4, master="dual-block", threads=k) for k in (1, 2))
+    assert alone.status == beside.status == "optimal"
+    assert max(alone.lower, beside.lower) <= min(alone.upper, beside.upper)
+
+
+def test_where_one_thread_is_as_fast():
+    assert misfit(10_000, 4082) == ""
+    assert "fewer than 2,000 samples" in misfit(626, 4082)
+    assert "100,000 entries" in misfit(10_000, 686_435)

@@ -1,0 +1,212 @@
+"""The loop of one lane (_lanes.py): its share of a pass and of the cached sweeps, meeting the other lanes all the time.
+
+A plain loop within numba's subset; N threads run one each. A function that calls another takes it as an argument.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.solvers._dual_block import LEAST, LONGEST
+
+EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
+
+
+def joined(arrived, own, moved):
+    """Σ_{k<l} ⟨m_k, m_l⟩ of the lanes' moves m_k = arrived[k] − own, whose sum goes to `moved`.
+
+    Four sums side by side take a fourth of the time of one.
+    """
+    length, found = len(own), 0.0
+    first, even = arrived[0], length - length % 4
+    for j in range(length):
+        moved[j] = first[j] - own[j]
+    for k in range(1, len(arrived)):
+        other, s0, s1, s2, s3 = arrived[k], 0.0, 0.0, 0.0, 0.0
+        for j in range(0, even, 4):
+            m0, m1, m2, m3 = (
+                other[j] - own[j], other[j + 1] - own[j + 1], other[j + 2] - own[j + 2], other[j + 3] - own[j + 3],
+            )  # fmt: skip
+            s0 += m0 * moved[j]
+            s1 += m1 * moved[j + 1]
+            s2 += m2 * moved[j + 2]
+            s3 += m3 * moved[j + 3]
+            moved[j] += m0
+            moved[j + 1] += m1
+            moved[j + 2] += m2
+            moved[j + 3] += m3
+        for j in range(even, length):
+            m0 = other[j] - own[j]
+            s0 += m0 * moved[j]
+            moved[j] += m0
+        found += (s0 + s1) + (s2 + s3)
+    return found
+
+
+def portion(arrived, own, moved, gains, curvature, met):
+    """The share c = G/Q of the lanes' moves that raises D most; by how much, c G − c² Q/2, goes to met[3]."""
+    alone, square = 0.0, 0.0
+    for k in range(len(arrived)):
+        for j in range(len(own)):
+            alone += (arrived[k, j] - own[j]) ** 2
+    for j in range(len(own)):
+        square += moved[j] * moved[j]
+    gains, square = gains + curvature / 2.0 * alone, curvature * square
+    share = max(gains, 0.0) / square
+    met[3] = share * gains - share * share * square / 2.0
+    return share
+
+
+def stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table, own, sums):
+    """The step of `_dual_block.plane`, where each lane sees to its cuts and to a part of θ; 0 if a lane has left.
+
+    By how much D rises goes to met[3];  table (N, p): what clipping does to θ;  sums (N, 9): of the lanes
+    """
+    offset, weight, before, step, trial = pool.offset, pool.weight, pool.before, pool.step, pool.trial
+    old, previous, tried, lanes, used = point.before, point.step, point.trial, len(table), pool.used[0]
+    start, stop, mine = len(own) * k // lanes, len(own) * (k + 1) // lanes, sums[k]
+    for s in range(len(mine)):
+        mine[s] = 0.0
+    for r in range(used):
+        mine[0] += abs(offset[r]) * weight[r]
+        mine[1] += offset[r] * (weight[r] - before[r])
+        mine[2] += offset[r] * step[r]
+    uu, uv, vv, square, along, across = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(start, stop):
+        move = own[j] - old[j]
+        uu += move * move
+        uv += move * previous[j]
+        vv += previous[j] * previous[j]
+        square += own[j] * own[j]
+        along += own[j] * move
+        across += own[j] * previous[j]
+    mine[1] -= curvature * along
+    mine[2] -= curvature * across
+    mine[3], mine[4], mine[5], mine[6] = uu, uv, vv, square
+    if meet(gate, lanes) == 0:
+        return 0
+    size, along, across, uu, uv, vv, square = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for lane in range(lanes):
+        size += sums[lane, 0]
+        along += sums[lane, 1]
+        across += sums[lane, 2]
+        uu += sums[lane, 3]
+        uv += sums[lane, 4]
+        vv += sums[lane, 5]
+        square += sums[lane, 6]
+    a, c, area = 0.0, 0.0, uu * vv - uv * uv
+    if area > 1e-10 * uu * vv:
+        a = (along * vv - across * uv) / area / curvature
+        c = (across * uu - along * uv) / area / curvature
+    elif uu > 0.0:
+        a = along / uu / curvature
+    if not (abs(a) <= LONGEST and abs(c) <= LONGEST):
+        a, c = 0.0, 0.0
+    for j in range(len(own)):
+        table[k, j] = 0.0
+    mine[7] = proposed(prices, curvature, a, c, pool, desk, len(own), table[k])
+    if meet(gate, lanes) == 0:
+        return 0
+    for j in range(start, stop):
+        at = own[j] + a * (own[j] - old[j]) + c * previous[j]
+        for lane in range(lanes):
+            at += table[lane, j]
+        tried[j] = at
+        mine[8] += at * at
+    if meet(gate, lanes) == 0:
+        return 0
+    rise, size = curvature / 2.0 * square, size + curvature / 2.0 * square
+    for lane in range(lanes):
+        rise += sums[lane, 7] - curvature / 2.0 * sums[lane, 8]
+    better = rise > LEAST * size
+    desk.met[3] = rise if better else 0.0
+    for r in range(used):
+        if better:
+            weight[r] = trial[r]
+        step[r] = weight[r] - before[r]
+    for j in range(start, stop):
+        previous[j] = (tried[j] if better else own[j]) - old[j]
+    if better:
+        for j in range(len(own)):
+            own[j] = tried[j]
+    return 1
+
+
+def cross(
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, joined, portion, stepped, data,
+    k, orders, rounds, most, worth, steps, settled, prices, curvature, pool, desk, loose, point, table, own, moved,
+    told, sums, mark, gate,
+):  # fmt: skip
+    """A pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
+
+    0 says that a lane's pool has no room for the next cut, 2 that `most` rounds are made, −1 that a lane has left.
+    mark (8,) of this lane tells where to go on: the sweep, the round, the visits of this round, whether the sweep has
+    begun, its rise of D, the rise before it, the gap that the pass met, and which half of the table is next.
+    table (2, N, p): the θ at which lanes arrive, one half a round;  own, moved (p,): the common θ, and its move
+    told (2, N, 2): a lane's rise of D in its round, and whether its pool is full;  sums (N, 9): see `stepped`
+    """
+    used, count, member, weight = pool.used, pool.count, pool.member, pool.weight
+    before, trial, met = pool.before, pool.trial, desk.met
+    lanes, length, left = table.shape[1], orders.shape[1], most
+    while int(mark[0]) < len(orders):
+        number, half = int(mark[0]), int(mark[7])
+        asking = number == 0
+        if mark[3] == 0.0:
+            mark[3], mark[4], met[0] = 1.0, 0.0, 0.0
+            for r in range(used[0]):
+                before[r] = weight[r]
+            for j in range(len(own) * k // lanes, len(own) * (k + 1) // lanes):
+                point.before[j] = own[j]
+            if asking:
+                met[1], met[2], mark[5] = 0.0, -np.inf, 0.0
+        start, stop = length * int(mark[1]) // rounds + int(mark[2]), length * (int(mark[1]) + 1) // rounds
+        order, known, mine = orders[number, start:stop], used[0], table[half, k]
+        for j in range(len(own)):
+            mine[j] = own[j]
+        for visit in range(len(order)):
+            for a in range(count[order[visit]]):
+                r = member[order[visit], a]
+                trial[r] = weight[r]
+        met[3] = 0.0
+        done = sweep(
+            argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
+            prices, curvature, pool, desk, loose, mine,
+        )  # fmt: skip
+        told[half, k, 0], told[half, k, 1] = met[3], 1.0 if done < len(order) else 0.0
+        if meet(gate, lanes) == 0:
+            return -1
+        gains, full = 0.0, False
+        for lane in range(lanes):
+            gains += told[half, lane, 0]
+            full = full or told[half, lane, 1] > 0.0
+        rise, share = gains - curvature * joined(table[half], own, moved), 1.0
+        if rise < EVEN * gains:
+            share = portion(table[half], own, moved, gains, curvature, met)
+            rise = met[3]
+            for visit in range(done):
+                for a in range(count[order[visit]]):
+                    r = member[order[visit], a]
+                    old = trial[r] if r < known else 0.0
+                    weight[r] = old + share * (weight[r] - old)
+        for j in range(len(own)):
+            own[j] += share * moved[j]
+        mark[4] += rise
+        mark[7] = 1.0 - half
+        if full:
+            mark[2] += done
+            return 0
+        mark[1] += 1.0
+        mark[2], left = 0.0, left - 1
+        if int(mark[1]) < rounds:
+            if left <= 0:
+                return 2
+            continue
+        if asking:
+            mark[6] = met[0]
+        if stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table[0], own, sums) == 0:
+            return -1
+        rise = mark[4] + met[3]
+        mark[5] += rise
+        last = not asking and rise * (worth + number) < mark[5]
+        mark[0], mark[1], mark[3] = len(orders) if last else number + 1, 0.0, 0.0
+    return 1
