@@ -7,8 +7,8 @@ next few of its samples, as `dual_block` does, from the θ that all lanes share.
     c G − c² Q/2,      G = Σ_k (ρ_k + μ/2 ‖m_k‖²),      Q = μ ‖Σ_k m_k‖²
 
 and the lanes take c = 1 where that raises D by a fifth of Σ_k ρ_k or more, the best c = G/Q elsewhere. So D never
-falls, and with rounds of few samples a sweep of N lanes raises D almost as far as one after another would. The steps in the
-plane (_dual_block.py) are common to all lanes; a pass and its cached sweeps are those of `dual_block`.
+falls, and with rounds of few samples a sweep of N lanes raises D almost as far as one after another would. The steps in
+the plane (_dual_block.py) are common to all lanes; a pass and its cached sweeps are those of `dual_block`.
 
 A thread reads what others wrote when all of them have met (arithmetic/meeting.py), and sums are taken in the order of
 the lanes: the result depends on N, and on no thread's speed.
