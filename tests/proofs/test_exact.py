@@ -27,7 +27,7 @@ FORMULATIONS = {name: kind for name, kind in registry("formulation").items() if 
 TINY = {name: output.tiny(np.random.default_rng(0)) for name, output in OUTPUTS.items()}
 PAIRS = [(o, f) for o, f in itertools.product(OUTPUTS, FORMULATIONS) if misfit(FORMULATIONS[f](), TINY[o]) is None]
 SQUARED = [(o, f) for o, f in PAIRS if FORMULATIONS[f]().regularizer(TINY[o]).curvature is not None]
-DRAWS = settings.default.max_examples  # problems a pair: 50 in `make test`, 2,000 in `make fuzz`
+DRAWS = settings.default.max_examples // 2  # problems a pair: 25 in `make test`, 1,000 in `make fuzz`
 
 
 def instance(output, rng):
