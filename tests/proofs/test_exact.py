@@ -145,7 +145,7 @@ def test_solved_certificates_are_proven_without_allowance(output, name):
 def test_the_decoders_equal_enumeration(output):
     """With whole-numbered data features and losses are exact in floats, so enumeration needs none of our rationals."""
     checked = 0
-    for seed in range(DRAWS):
+    for seed in range(2 * DRAWS):  # problems of inexact losses are left out
         rng = np.random.default_rng([seed, 9])
         problem = OUTPUTS[output].tiny(rng)
         arrays = problem.arrays()
