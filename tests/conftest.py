@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """The files that hold the slowest tests come first, so that two processes end at about the same time.
 
     One process begins with the slowest file, which compiles most of the kernels, the other with the tests of proofs and
-    programs, which compile next to nothing: of what both need later, most is on disk by then.
+    programs, which compile little: of what both need later, most is on disk by then.
     """
     slow = (Path(__file__).parent / "slow.txt").read_text().split()
     files = list(dict.fromkeys(name.partition("::")[0] for name in slow))
