@@ -35,7 +35,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from workbench.contracts import Floats
 from workbench.data.loading import load_problem
@@ -217,14 +216,18 @@ def scores(theta: Floats, problem: Multiclass, test: Multiclass) -> Floats:
 
 def interval(right: int, total: int) -> dict[str, float]:
     """The Clopper–Pearson interval of a share."""
-    found = stats.binomtest(right, total).proportion_ci(0.95)
+    from scipy.stats import binomtest
+
+    found = binomtest(right, total).proportion_ci(0.95)
     return {"accuracy_low": float(found.low), "accuracy_high": float(found.high)}
 
 
 def mcnemar(right: Any, baseline: Any) -> dict[str, Any]:
     """Stories that only this row, only the SVM gets right, and the exact two-sided p of such a split."""
+    from scipy.stats import binomtest
+
     won, lost = int((right & ~baseline).sum()), int((baseline & ~right).sum())
-    return {"won": won, "lost": lost, "p": float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0}
+    return {"won": won, "lost": lost, "p": float(binomtest(won, won + lost).pvalue) if won + lost else 1.0}
 
 
 def judged(name: str, rows: list[dict[str, Any]]) -> list[str]:

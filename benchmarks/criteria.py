@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from workbench.contracts import Floats, Ints
 from workbench.data.loading import load_problem
@@ -126,10 +125,12 @@ def error_of(values: Floats, overlap: float) -> float:
 
 def p_value(differences: Floats, overlap: float) -> float:
     """Two-sided, of the corrected paired t-test."""
+    from scipy.stats import t
+
     error, mean = error_of(differences, overlap), float(differences.mean())
     if mean == 0 or not np.isfinite(error):
         return 1.0
-    return float(2 * stats.t.sf(abs(mean) / error, len(differences) - 1)) if error > 0 else 0.0
+    return float(2 * t.sf(abs(mean) / error, len(differences) - 1)) if error > 0 else 0.0
 
 
 def summary(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from workbench.backends import solve_cvxpy
@@ -120,6 +119,8 @@ class Table:
         return np.where(self.kept, w.value, 0.0)
 
     def most_likely(self) -> Floats:
+        from scipy.optimize import minimize
+
         starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
 
         def objective(w: Floats) -> tuple[float, Floats]:
@@ -397,6 +398,8 @@ def no_projection(family: str, name: str, rng: np.random.Generator) -> Planted:
 
 def stopped(data: Data, reference: Any, family: str, rng: np.random.Generator) -> Floats:
     """A clean method with too few passes."""
+    from scipy.optimize import minimize
+
     own = replace(table(data, lam(family)), likelihood=family == "crf")
     if family == "crf":
         return minimize(

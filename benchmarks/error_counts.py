@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from workbench.contracts import Floats
 from workbench.data.datasets import MissingData
@@ -103,6 +102,8 @@ def dual_counts(solution: Solution) -> Floats:
 
 def correlation(one: Floats, other: Floats) -> float | None:
     """Spearman's rank correlation of costs, to three digits, with counts; None where either are all equal."""
+    from scipy.stats import spearmanr
+
     one, other = np.round(one, 3), np.round(other, 3)
     if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return None

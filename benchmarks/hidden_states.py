@@ -25,7 +25,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Ints
@@ -115,10 +114,12 @@ def compared(problem: Any, C: float, starts: int, scip: bool) -> dict[str, Any]:
 
 def summary(name: str, starts: int, excess: Floats, plain: Floats) -> dict[str, Any]:
     """How often the optimum is reached, excesses (count,), and the sign test against those of CCCP (count,)."""
+    from scipy.stats import binomtest
+
     better, worse = int((excess < plain - AGREED).sum()), int((excess > plain + AGREED).sum())
     row = {"way": name, "starts": starts, "reached": int((excess <= AGREED).sum()), "mean_excess": float(excess.mean())}
     row |= {"max_excess": float(excess.max()), "better": better, "worse": worse}
-    return row | {"p": float(stats.binomtest(better, better + worse).pvalue) if better + worse else 1.0}
+    return row | {"p": float(binomtest(better, better + worse).pvalue) if better + worse else 1.0}
 
 
 def hidden_states(count: int = 40, starts: int = 5, most: int = 8) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import cvxpy as cp
 import numpy as np
 
 from workbench.arithmetic.lifting import dependent_row, solve_whole
@@ -34,7 +33,6 @@ from workbench.errors import BackendFailed, BadInput, MissingCapability, NotSepa
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.exact import ExactBounds, exact_bounds, exact_optimum, optimum
 from workbench.registries import misfit, registry, settings_of
-from workbench.solving.masters.declared import written
 from workbench.solving.solve import solve
 
 TOLERANCE = 1e-8
@@ -190,6 +188,10 @@ def enumeration(bounds: Bounds, size: float = 1.0) -> Enumeration:
 
     The first of WITNESSES whose answer is certified to TOLERANCE, or finds no point; else the best of them.
     """
+    import cvxpy as cp
+
+    from workbench.solving.masters.declared import written
+
     program, family = written(bounds.formulation, bounds.problem)
     scaled = cp.Problem(cp.Minimize(program.objective.expr / size), program.constraints)
     samples, outputs = enumerated(bounds.problem, bounds.samples)

@@ -24,13 +24,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from workbench.backends import BACKENDS, backend, solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_whole
-from workbench.solving.lazy import LazyConstraint, LazyProblem
 
 REBUILT = ("stacked", "scalar")
 
@@ -49,6 +47,10 @@ class Exchange:
         return j, float(np.sign(error[j])), abs(float(error[j]))
 
     def lazy(self, name: str, tolerance: float, gap: float) -> tuple[float, int]:
+        import cvxpy as cp
+
+        from workbench.solving.lazy import LazyConstraint, LazyProblem
+
         c, t = cp.Variable(self.V.shape[1]), cp.Variable()
 
         def oracle(c_value: Floats, t_value: float) -> Iterator[Any]:
@@ -64,6 +66,8 @@ class Exchange:
         return solution.upper, solution.rounds
 
     def rebuilt(self, name: str, tolerance: float, gap: float, way: str) -> tuple[float, int]:
+        import cvxpy as cp
+
         c, t = cp.Variable(self.V.shape[1]), cp.Variable()
         rows, sides, rounds, best = [], [], 0, np.inf
         c.value = np.zeros(c.size)

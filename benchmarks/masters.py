@@ -15,56 +15,28 @@ from __future__ import annotations
 
 import statistics
 import time
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from workbench.backends import backend, solve_cvxpy
+from workbench.backends import backend
 from workbench.data.loading import load_problem
 from workbench.errors import checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.proofs.bounds import Bounds
+from workbench.registries import load_file
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import make_master
-from workbench.solving.masters.declared import WrittenCuts
-from workbench.solving.masters.master import Master, MasterAnswer
 from workbench.solving.request import Request
 
 OURS, REBUILT = ("compiled", "gram"), ("stacked", "scalar")
 
 
-class Stacked(WrittenCuts):
-    """All rows in one constraint; remembers it, for its dual values."""
-
-    def __call__(self, theta, xi=None):
-        self.constraints = super().__call__(theta, xi)
-        return self.constraints
-
-
-class Scalar(WrittenCuts):
-    """One constraint a row."""
-
-    def __call__(self, theta, xi=None):
-        self.theta, self.xi = list(theta), xi
-        rows, (w,) = zip(self.rows.slopes.toarray(), self.rows.offsets, self.rows.groups, strict=True), theta
-        self.constraints = [slope @ w + offset <= xi[int(group)] for slope, offset, group in rows]
-        return self.constraints
-
-
-class RebuiltMaster(Master):
-    """Writes and compiles the whole CVXPY problem anew in every round."""
-
-    def __init__(self, family: Family, name: str, written: type[Stacked] | type[Scalar]):
-        super().__init__(family.cuts.dim, name)
-        self.family, self.written = family, written
-
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
-        cuts = self.written(self.family.prices, self.rows)
-        program = self.family.bounds.formulation.program(self.family.bounds.problem, cuts)
-        status = solve_cvxpy(program, self.name, tolerance)
-        beta = np.concatenate([np.ravel(constraint.dual_value) for constraint in cuts.constraints])
-        return MasterAnswer(np.asarray(cuts.theta[0].value), np.maximum(beta, 0.0), status)
+@cache
+def rebuilt() -> Any:
+    """The module of the rebuilt masters, which imports CVXPY."""
+    return load_file(Path(__file__).with_name("_rebuilt.py"), "benchmark")
 
 
 def spent(form: SoftMargin, problem: Any, gap: float, way: str, name: str | None) -> tuple[float, Any]:
@@ -72,7 +44,7 @@ def spent(form: SoftMargin, problem: Any, gap: float, way: str, name: str | None
     began = time.process_time()
     family = Family(Bounds(form, problem), problem.n_samples)
     if way in REBUILT:
-        master = RebuiltMaster(family, name, {"stacked": Stacked, "scalar": Scalar}[way])
+        master = rebuilt().RebuiltMaster(family, name, rebuilt().WRITTEN[way])
     else:
         master = make_master(way, family, backend(name) if name else None)
     state = generate(family, master, Request(gap))

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from workbench.contracts import Floats, Ints
 from workbench.errors import checked_whole
@@ -162,6 +161,8 @@ def whole_tree(rng: np.random.Generator) -> Tree:
 
 def marginals(problem: Tree, w: Floats) -> float:
     """HiGHS on the local polytope, which is integral on trees."""
+    from scipy.optimize import linprog
+
     (unary, pairs), k = problem.scores(w, augment=True), problem.n_classes
     V, E = len(unary), len(pairs)
     each, blocks = np.arange(E * k * k), []

@@ -42,7 +42,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 
 from workbench.errors import BadInput, checked_positive, checked_whole
 from workbench.judging.faults.first import FAULTS
@@ -329,6 +328,8 @@ def exact(count: int, total: int) -> list[float]:
     """The interval of Clopper and Pearson that holds the true share with 95 % at least."""
     if not total:
         return [0.0, 1.0]
+    from scipy.stats import beta
+
     low = beta.ppf(0.025, count, total - count + 1) if count else 0.0
     high = beta.ppf(0.975, count + 1, total - count) if count < total else 1.0
     return [float(low), float(high)]

@@ -28,7 +28,6 @@ from workbench.errors import MissingCapability, NotSeparable, checked_whole
 from workbench.programs.prove import Proof, prove
 from workbench.proofs.door import bounds_for
 from workbench.registries import load_file, misfit, registry
-from workbench.solving.masters.declared import written
 from workbench.solving.solve import solve
 
 sampled = load_file(Path(__file__).with_name("instances.py"), "benchmark")
@@ -41,6 +40,8 @@ KINDS = (CutForm, SmoothForm, Majorized)  # what has a text that `prove` takes
 
 def texts(form: Any, problem: Any) -> Iterator[tuple[str, Any, Any]]:
     """(name, formulation that `solve` takes, cp.Problem) of each text."""
+    from workbench.solving.masters.declared import written
+
     if isinstance(form, SmoothForm):
         yield "smooth", form, form.program(problem)[0]
     elif isinstance(form, Majorized):

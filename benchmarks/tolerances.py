@@ -19,7 +19,6 @@ import time
 import warnings
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from workbench.backends import BACKENDS
@@ -30,7 +29,6 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solving.masters.declared import written
 
 
 def cases() -> dict[str, tuple[Any, Any]]:
@@ -54,13 +52,17 @@ def cases() -> dict[str, tuple[Any, Any]]:
 
 def certified(form: Any, problem: Any, name: str) -> dict[str, Any]:
     """The backend's own status, the gap that its answer certifies, and CPU seconds, CVXPY's included."""
+    from cvxpy.error import SolverError
+
+    from workbench.solving.masters.declared import written
+
     bounds, (program, family) = Bounds(form, problem), written(form, problem)
     began = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": the status says so
             program.solve(solver=name)
-    except cp.error.SolverError:
+    except SolverError:
         return {"says": "failed", "gap": np.inf, "seconds": time.process_time() - began}
     spent, dual = time.process_time() - began, family.constraints[0].dual_value
     gap = np.inf

@@ -33,8 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The files that hold the slowest tests come first, so that two processes end at about the same time.
 
-    One process begins with the slowest file, the other with tests of the checker, which compile nothing: of what both
-    need later, most is on disk by then.
+    One process begins with the slowest file, which compiles most of the kernels, the other with the tests of proofs and
+    programs, which compile little: of what both need later, most is on disk by then.
     """
     slow = (Path(__file__).parent / "slow.txt").read_text().split()
     files = list(dict.fromkeys(name.partition("::")[0] for name in slow))
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def turn(item: pytest.Item) -> int:
         name = item.nodeid.partition("::")[0]
-        return 1 if name.startswith("tests/proofs/checker/") else place.get(name, len(place) + 2)
+        return 1 if name.startswith(("tests/proofs/", "tests/programs/")) else place.get(name, len(place) + 2)
 
     items.sort(key=turn)
     if not config.getoption("--quick"):

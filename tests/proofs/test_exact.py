@@ -27,7 +27,7 @@ FORMULATIONS = {name: kind for name, kind in registry("formulation").items() if 
 TINY = {name: output.tiny(np.random.default_rng(0)) for name, output in OUTPUTS.items()}
 PAIRS = [(o, f) for o, f in itertools.product(OUTPUTS, FORMULATIONS) if misfit(FORMULATIONS[f](), TINY[o]) is None]
 SQUARED = [(o, f) for o, f in PAIRS if FORMULATIONS[f]().regularizer(TINY[o]).curvature is not None]
-DRAWS = settings.default.max_examples  # problems a pair: 50 in `make test`, 2,000 in `make fuzz`
+DRAWS = settings.default.max_examples // 2  # problems a pair: 25 in `make test`, 1,000 in `make fuzz`
 
 
 def instance(output, rng):
@@ -145,7 +145,7 @@ def test_solved_certificates_are_proven_without_allowance(output, name):
 def test_the_decoders_equal_enumeration(output):
     """With whole-numbered data features and losses are exact in floats, so enumeration needs none of our rationals."""
     checked = 0
-    for seed in range(DRAWS):
+    for seed in range(2 * DRAWS):  # problems of inexact losses are left out
         rng = np.random.default_rng([seed, 9])
         problem = OUTPUTS[output].tiny(rng)
         arrays = problem.arrays()

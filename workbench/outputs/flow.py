@@ -208,8 +208,11 @@ class Flow(Parts):
     @cached_property
     def search(self) -> Kernel:
         """The search as a kernel whose θ is the gains of all arcs, compiled if it can be."""
-        kernel = Kernel((*self.layout, *self.scratch()), paths.best_paths, paths.add_paths)
-        return entirely(kernel) if available() else kernel
+        return entirely(self._plain()) if available() else self._plain()
+
+    def _plain(self) -> Kernel:
+        """`search`, interpreted."""
+        return Kernel((*self.layout, *self.scratch()), paths.best_paths, paths.add_paths)
 
     def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:
         gains = self.arcs @ w + (self.augmentation if augment else 0.0)
@@ -327,6 +330,7 @@ class Flow(Parts):
             tables = [rng.normal(size=shape) for shape in zip(rows, widths.tolist(), strict=True)]
             graphs.append(Detections(*tables[:3], np.array(links, np.int64).reshape(-1, 2), tables[3]))
         blank = cls(graphs, [[] for _ in graphs])
+        blank.search = blank._plain()  # of a few detections: it ends sooner than numba is loaded
         truth = blank.argmax(rng.normal(size=d), np.arange(n), augment=False)
         if rng.random() < 0.5:
             truth = np.stack([row[rng.integers(len(row))] for row in map(blank.outputs, range(n))])

@@ -42,6 +42,9 @@ Alphabet = Literal["dna", "protein"]
 NONE = -1  # the position of a negative sample, and of a positive one while it is hidden
 
 
+FEW = 200  # letters that are looked at before numba is worth loading
+
+
 def best_windows(letters, offsets, spans, samples, m, q, theta, current, best, scores):
     """The window that adds most, and what it adds, for each of `samples`; of equal ones `current`, else the first."""
     for k in range(len(samples)):
@@ -224,7 +227,8 @@ class Motif:
         best, scores = np.zeros(len(samples), np.int64), np.empty(len(samples))
         samples, w = np.asarray(samples, np.int64), np.ascontiguousarray(w, float)
         arguments = (self.letters, self.offsets, self.spans, samples, self.length, self.size, w, current, best, scores)
-        (compiled_function(best_windows, arguments) if available() else best_windows)(*arguments)
+        few = self.n_windows[samples].sum() * self.length <= FEW
+        (best_windows if few or not available() else compiled_function(best_windows, arguments))(*arguments)
         return best, scores
 
     def argmax(self, w: Floats, samples: Ints, augment: bool = True) -> Ints:

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import brentq, lsq_linear
 
 from workbench.contracts import Floats, Labelled
 from workbench.judging.conventions.layouts import balanced
@@ -92,6 +91,8 @@ class Rows:
 
     def hinge_slope(self, W: Floats, mu: float) -> tuple[Floats, float]:
         """The ε-subgradient G of the hinge's risk that is nearest to −μW, label by label, and ε."""
+        from scipy.optimize import lsq_linear
+
         m, G, epsilon = self.margins(W, np.zeros(len(W))), np.zeros_like(W), 0.0
         for y, margins in enumerate(m.T):
             pulls = -self.prices * self.signs[:, y]
@@ -168,6 +169,7 @@ def stationary(rows: Rows, W: Floats, bias: str) -> Point:
 
 def penalised(rows: Rows, W: Floats, free: float) -> float:
     """The μ that fits the slope at (W, b(μ)), by bisection in log μ, 0 if none does; `free` fits without penalty."""
+    from scipy.optimize import brentq
 
     def off(log_mu: float) -> float:
         return fitting(W, rows.slope(W, rows.intercepts(W, math.exp(log_mu)))) - math.exp(log_mu)
