@@ -4,7 +4,7 @@ turns      passes of dual ascent on K simulated shards to the gap, by λ; and th
            latency and rate would add to them (`sent` bytes a turn: θ and β out, β and witnesses back)
 dear       wall seconds with one process and with two where the oracle sleeps for a while at every sample, for each gap;
            the sweeps over all samples that the driver makes, and those for which it waits; `ratio_of_paths`: of the
-           critical paths, CPU and sleep of the driver and of the worker that is asked most, without the start of processes
+           critical paths, CPU and sleep of the driver and of the worker asked most, without the start of processes
 kills      runs with two workers, of dask or processes, one of which is killed: the optimum must stay the same
 lies       runs in which half of the answers of one of two workers are replaced by others: likewise
 """
@@ -70,7 +70,7 @@ def shards_table(
     lies: int = 10,
     crew: str = "local",
 ) -> dict[str, Any]:
-    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle, to these `gaps`.
+    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle, to `gaps`.
 
     `crew` is dask or local: whose workers are killed, and lie.
     """

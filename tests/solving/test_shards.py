@@ -379,3 +379,49 @@ def test_routes_without_sweeps_refuse_workers(form):
     problem = wb.Multiclass(np.eye(3), [0, 1, 2])
     with pytest.raises(wb.MissingCapability, match="leave out parallel"):
         wb.solve(form, problem, parallel="local:2")
+
+
+# ── the start ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def counted(monkeypatch, words):
+    """The samples that the oracle of this process is asked for, one number for each question."""
+    asked, true = [], type(words).argmax
+
+    def argmax(self, w, samples, augment=True):
+        asked.append(len(samples))
+        return true(self, w, samples, augment)
+
+    monkeypatch.setattr(type(words), "argmax", argmax)
+    return asked
+
+
+def test_no_point_is_swept_twice(words, optimum, monkeypatch):
+    """The sweep at the start gives the first round's rows, too, and the last sweep the predictions."""
+    asked, queries, true = counted(monkeypatch, words), [], Family.answers
+    monkeypatch.setattr(Family, "answers", lambda self, theta, clock: queries.append(theta) or true(self, theta, clock))
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP), optimum)
+    assert len(asked) == len(queries) + 1
+
+
+def test_a_lie_at_the_start_makes_the_size_smaller_and_no_bound_false(words, optimum, dear, monkeypatch):
+    lying(monkeypatch, "argmax", truths)
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    honest = bounds_for(wb.SoftMargin(lam=0.05), words).scale
+    with Shards(bounds, "here:2") as shards:
+        shards.open(0.0)
+        bounds.opening = shards.argmax(bounds.start, bounds.samples)
+    assert bounds.scale < honest
+    assert bounds.upper(bounds.start) == honest
+
+
+@pytest.mark.parametrize(("spec", "cause"), [("here:2", "no room"), ("local:2", "install the same on both")])
+def test_a_run_does_not_begin_where_no_worker_answers(words, dear, monkeypatch, spec, cause):
+    """Workers of another version refuse the problem, in a sentence."""
+    if spec == "here:2":
+        monkeypatch.setattr(crew.Here, "ask", lambda self, questions, limit=None: [None] * len(questions))
+        monkeypatch.setattr(crew.Here, "why", cause, raising=False)
+    else:
+        monkeypatch.setattr(many, "release", lambda: "0.0.1")
+    with pytest.raises(wb.BadInput, match=f"No worker of {spec} answers .*{cause}"):
+        wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-3, parallel=spec)

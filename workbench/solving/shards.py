@@ -21,9 +21,8 @@ computes D and θ from the data. An answer that fails is as good as none. No bou
 computed anew by the driver's own sweep before a run ends by it. Where workers find no further cut, the driver asks its
 own oracle for AUDITED samples, and for all before the run gives up; if it finds one, the workers are asked no more.
 
-**Sweeps.** A serial run of R rounds makes R + 2 of them: at the start, in each round, and for the predictions at the
-end. With K workers the driver makes two of these alone, the one that proves the upper bound and the predictions, so
-workers make a dear oracle at most (R + 2)/((R + 1)/K + 2) times faster.
+**Sweeps.** A serial run makes S of them, the last for the predictions. With K workers the driver makes two alone, the
+one that proves the upper bound and the last, so K workers make a run at most S/((S − 1)/K + 2) times faster.
 """
 
 from __future__ import annotations
