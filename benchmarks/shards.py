@@ -2,7 +2,9 @@
 
 turns      passes of dual ascent on K simulated shards to the gap, by λ; and the seconds that messages of a given
            latency and rate would add to them (`sent` bytes a turn: θ and β out, β and witnesses back)
-dear       wall seconds with one process and with two where the oracle sleeps for a while at every sample
+dear       wall seconds with one process and with two where the oracle sleeps for a while at every sample, for each gap;
+           the sweeps over all samples that the driver makes, and those for which it waits; `ratio_of_paths`: of the
+           critical paths, CPU and sleep of the driver and of the worker asked most, without the start of processes
 kills      runs with two workers, of dask or processes, one of which is killed: the optimum must stay the same
 lies       runs in which half of the answers of one of two workers are replaced by others: likewise
 """
@@ -43,8 +45,10 @@ class Slow(Chain):
     """Chains whose oracle takes PAUSE seconds a sample, as a search in a program of another language might."""
 
     PAUSE = 0.005
+    asked = 0  # samples, in this process
 
     def argmax(self, w: Any, samples: Ints, augment: Any = True) -> Ints:  # arguments of `Chain.argmax`
+        Slow.asked += len(samples)
         time.sleep(self.PAUSE * len(samples))
         return super().argmax(w, samples, augment)
 
@@ -61,11 +65,12 @@ def shards_table(
     latency: float = 1e-3,
     rate: float = 1e8,
     slow: int = 400,
+    gaps: str = "1e-4,1e-6",
     kills: int = 20,
     lies: int = 10,
     crew: str = "local",
 ) -> dict[str, Any]:
-    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle.
+    """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle, to `gaps`.
 
     `crew` is dask or local: whose workers are killed, and lie.
     """
@@ -79,7 +84,8 @@ def shards_table(
     ]
     found: dict[str, Any] = {"rows": rows}
     if slow:
-        found |= prefixed("dear", dear(load_problem("synthetic-chain")(n=slow)))
+        plain = load_problem("synthetic-chain")(n=slow)
+        found["dear"] = [dear(plain, each) for each in settings.numbers(gaps, "gaps")]
     if kills:
         found |= prefixed("kills", troubled(kills, crew, Killed))
     if lies:
@@ -111,18 +117,25 @@ def turns(problem: Any, lam: float, count: int, gap: float, most: int, latency: 
     }  # fmt: skip
 
 
-def dear(plain: Chain) -> dict[str, Any]:
-    """Wall seconds of both, the same optimum, and their ratio."""
-    problem, form = Slow.from_arrays(plain.arrays()), SoftMargin(lam=0.05)
-    seconds, solutions = [], []
+def dear(plain: Chain, gap: float) -> dict[str, Any]:
+    """Wall seconds, sweeps and critical paths of both, their ratios, and whether the optimum is the same."""
+    problem, form, count = Slow.from_arrays(plain.arrays()), SoftMargin(lam=0.05), plain.n_samples
+    solve(form, problem, gap=1.0)  # compiles
+    solutions, seconds, paths, sweeps = [], [], [], []
     for parallel in (None, "local:2"):
-        began = time.perf_counter()
-        solutions.append(solve(form, problem, gap=1e-4, parallel=parallel))
+        Slow.asked, began, spent = 0, time.perf_counter(), time.process_time()
+        with Counted(0, 1) as crew:
+            solutions.append(solve(form, problem, gap=gap, parallel=parallel))
         seconds.append(time.perf_counter() - began)
+        paths.append(time.process_time() - spent + Slow.PAUSE * (Slow.asked + crew.longest))
+        sweeps.append((Slow.asked / count, crew.longest / count))
     alone, shared = solutions
     same = alone.lower <= shared.upper and shared.lower <= alone.upper
-    ratio = seconds[0] / seconds[1]
-    return {"serial": seconds[0], "two": seconds[1], "ratio": ratio, "same": same, "workers": shared.parallel}
+    return {
+        "gap": gap, "serial": seconds[0], "two": seconds[1], "ratio": seconds[0] / seconds[1],
+        "ratio_of_paths": paths[0] / paths[1], "sweeps": sweeps[0][0], "of_driver": sweeps[1][0],
+        "waited_for": sweeps[1][1], "same": same, "workers": shared.parallel,
+    }  # fmt: skip
 
 
 def troubled(count: int, crew: str, trouble: type[Trouble]) -> dict[str, Any]:
@@ -200,6 +213,16 @@ class Trouble:
 
     def prepare(self, crew: Any) -> None:
         """Wait for what the trouble needs."""
+
+
+class Counted(Trouble):
+    """No trouble: `longest` adds up the samples that the worker with the most of them is asked for."""
+
+    longest = 0
+
+    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+        self.longest += max(len(arrays.get("samples", ())) for _, arrays in questions)
+        return ask()
 
 
 class Killed(Trouble):

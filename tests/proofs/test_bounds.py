@@ -457,7 +457,7 @@ def test_smooth_bounds_hold_against_every_lie(seed):
 
 def test_smooth_terms_are_evaluated_once_a_point():
     liar = SmoothLiar(np.ones((1, 1)), np.ones(1), np.ones(1))
-    bounds, theta = SmoothBounds(liar, None), np.array([0.5])
+    bounds, theta, liar.asked = SmoothBounds(liar, None), np.array([0.5]), 0
     before = liar.asked
     ends = [bounds.recheck(Evidence(theta)), bounds.recheck(Evidence(theta.copy()))]
     assert liar.asked == before + 1

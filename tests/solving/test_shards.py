@@ -16,8 +16,10 @@ import workbench as wb
 from workbench.contracts import Cuts
 from workbench.proofs.door import bounds_for
 from workbench.solving import shards as many
+from workbench.solving import worker
 from workbench.solving.family import Family
 from workbench.solving.shards import ShardAscent, Shards
+from workbench.solving.solution import release
 from workbench.system import crew
 from workbench.system.journal import Journal
 
@@ -79,13 +81,22 @@ def askers(monkeypatch):
 
 
 def test_workers_that_rightly_find_no_new_row_are_asked_again(words, optimum, dear, monkeypatch):
-    """A round without a new row is no lie, as the driver's own sweep tells; at most OFTEN = 3 times."""
-    sweeps = askers(monkeypatch)
+    """A round without a new row is no lie, as the driver tells by a few samples, and before it gives up by all."""
+    sweeps, audits, true = askers(monkeypatch), [], Shards.missed
+
+    def missed(self, theta):
+        audits.append(true(self, theta))
+        return audits[-1]
+
+    monkeypatch.setattr(Shards, "missed", missed)
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2"), optimum)
+    assert audits
+    assert not any(audits)
+    assert set(sweeps) == {"workers"}
+    sweeps.clear()
     same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-12, parallel="here:2"), optimum)
-    alone = [place for place, who in enumerate(sweeps) if who == "driver"]
-    assert alone
-    assert sweeps[alone[0] + 1] == "workers"
-    assert 1 <= "".join(who[0] for who in sweeps).count("dw") <= 3
+    assert not any(audits)
+    assert "dw" in "".join(who[0] for who in sweeps)
 
 
 def test_workers_that_deny_a_row_are_not_asked_again(words, optimum, dear, monkeypatch):
@@ -101,12 +112,12 @@ def test_workers_that_deny_a_row_are_not_asked_again(words, optimum, dear, monke
 
 def truths(numbers, arrays, reply):
     """Answers the truth, which is seldom the highest cut: upper bounds by this answer are too low."""
-    return {"witnesses": many.DESKS[numbers["run"]].problem.truth[arrays["samples"]]}
+    return {"witnesses": worker.DESKS[numbers["run"]].problem.truth[arrays["samples"]]}
 
 
 def stale(numbers, arrays, reply):
     """Answers as for θ = 0."""
-    desk = many.DESKS[numbers["run"]]
+    desk = worker.DESKS[numbers["run"]]
     return {"witnesses": desk.oracle.argmax(np.zeros_like(arrays["theta"]), arrays["samples"])}
 
 
@@ -338,12 +349,12 @@ def test_a_worker_that_forgot_a_run_is_told_again(words):
     """A cluster's worker keeps few runs: what it has let go is opened anew."""
     bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
     with Shards(bounds, "here:1") as shards:
-        many.DESKS.clear()
+        worker.DESKS.clear()
         question = {"do": "argmax", "run": shards.run}, {"theta": bounds.start, "samples": bounds.samples}
         with pytest.raises(crew.Unopened):
             many.answer(*question)
         told, arrays = many.abroad.sent(bounds.formulation, words)
-        opening = crew.packed((told | {"do": "open", "run": shards.run}, arrays))
+        opening = crew.packed((told | {"do": "open", "run": shards.run, "version": release()}, arrays))
         name = [many.answer.__module__, many.answer.__qualname__]
         reply = crew.read(crew.carried(name, opening, crew.packed(question)))
     assert np.array_equal(reply[1]["witnesses"], bounds.oracle.argmax(bounds.start, bounds.samples))
@@ -368,3 +379,49 @@ def test_routes_without_sweeps_refuse_workers(form):
     problem = wb.Multiclass(np.eye(3), [0, 1, 2])
     with pytest.raises(wb.MissingCapability, match="leave out parallel"):
         wb.solve(form, problem, parallel="local:2")
+
+
+# ── the start ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def counted(monkeypatch, words):
+    """The samples that the oracle of this process is asked for, one number for each question."""
+    asked, true = [], type(words).argmax
+
+    def argmax(self, w, samples, augment=True):
+        asked.append(len(samples))
+        return true(self, w, samples, augment)
+
+    monkeypatch.setattr(type(words), "argmax", argmax)
+    return asked
+
+
+def test_no_point_is_swept_twice(words, optimum, monkeypatch):
+    """The sweep at the start gives the first round's rows, too, and the last sweep the predictions."""
+    asked, queries, true = counted(monkeypatch, words), [], Family.answers
+    monkeypatch.setattr(Family, "answers", lambda self, theta, clock: queries.append(theta) or true(self, theta, clock))
+    same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP), optimum)
+    assert len(asked) == len(queries) + 1
+
+
+def test_a_lie_at_the_start_makes_the_size_smaller_and_no_bound_false(words, optimum, dear, monkeypatch):
+    lying(monkeypatch, "argmax", truths)
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    honest = bounds_for(wb.SoftMargin(lam=0.05), words).scale
+    with Shards(bounds, "here:2") as shards:
+        shards.open(0.0)
+        bounds.opening = shards.argmax(bounds.start, bounds.samples)
+    assert bounds.scale < honest
+    assert bounds.upper(bounds.start) == honest
+
+
+@pytest.mark.parametrize(("spec", "cause"), [("here:2", "no room"), ("local:2", "install the same on both")])
+def test_a_run_does_not_begin_where_no_worker_answers(words, dear, monkeypatch, spec, cause):
+    """Workers of another version refuse the problem, in a sentence."""
+    if spec == "here:2":
+        monkeypatch.setattr(crew.Here, "ask", lambda self, questions, limit=None: [None] * len(questions))
+        monkeypatch.setattr(crew.Here, "why", cause, raising=False)
+    else:
+        monkeypatch.setattr(many, "release", lambda: "0.0.1")
+    with pytest.raises(wb.BadInput, match=f"No worker of {spec} answers .*{cause}"):
+        wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-3, parallel=spec)

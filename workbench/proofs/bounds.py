@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,6 @@ class Both(ABC):
     oracle : the formulation's view of the problem, an `Oracle` or `Terms`
     prices, regularizer : as the formulation gives them
     samples : the samples with a positive price; the others are no part of F
-    scale : F at r's minimiser, the size against which a relative gap is floored; 0 if infinite
     arithmetic : in which both bounds are computed, and what that takes for granted
     """
 
@@ -86,8 +86,16 @@ class Both(ABC):
         total = self.prices.total
         self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
         self.start: Floats = self.regularizer.argmin(np.zeros(self.oracle.dim)) + 0.0
-        at_start = self.upper(self.start)
-        self.scale = at_start if np.isfinite(at_start) else 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """F at r's minimiser, the size against which a relative gap is floored; 0 if infinite."""
+        at_start = self.at_start()
+        return at_start if np.isfinite(at_start) else 0.0
+
+    def at_start(self) -> float:
+        """F at r's minimiser, rounded up."""
+        return self.upper(self.start)
 
     @abstractmethod
     def upper(self, theta: Floats) -> float: ...
@@ -148,6 +156,17 @@ class Bounds(Both):
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
+
+    @cached_property
+    def opening(self) -> Ints:
+        """Witnesses of `samples` at r's minimiser, which a run may set to those of other machines before it asks.
+
+        Lower ones make `scale` smaller, and so a relative gap larger; no bound rests on them.
+        """
+        return self.highest(self.start, self.samples)
+
+    def at_start(self) -> float:
+        return self.upper(self.start, self.opening)
 
     def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: KnownRows = None) -> Interval:
         """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.

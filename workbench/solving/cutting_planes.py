@@ -156,11 +156,12 @@ class Generation:
     def separate(self, query: Floats) -> bool:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
 
-        Where other machines find no new row, the driver's own oracle is asked, and tells whether they denied one.
+        Where other machines find no new row, the driver's own oracle is asked for a few samples, and, before the run
+        gives up, for all; it tells whether they denied one.
         """
-        if self.asked(query):
+        if self.asked(query) or self.reached:
             return True
-        denied = self.family.doubt() and self.asked(query)
+        denied = self.family.doubt(query, self.tolerance <= TIGHTEST) and self.asked(query)
         if not denied:
             self.family.trust()
         return denied

@@ -24,7 +24,6 @@ from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
-OFTEN = 3  # times that workers may find no new row: each costs a sweep that a serial run does not make
 SHOWN = 120  # characters of an output in a message
 HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 
@@ -82,12 +81,15 @@ class CutFamily(Protocol):
         """The upper bound at θ that rests on no other machine; `upper` is the one that `separate` gave."""
         ...
 
-    def doubt(self) -> bool:
-        """Ask no other machine from now on; whether one was asked so far."""
+    def doubt(self, theta: Floats, wholly: bool, /) -> bool:
+        """Ask no other machine from now on, if one that found no new row at θ denied one; whether that may be.
+
+        It may be where the driver's oracle finds more for a few samples, or, `wholly`, unless it is asked for all.
+        """
         ...
 
     def trust(self) -> None:
-        """Ask the machines in doubt again, unless they have been in doubt too often."""
+        """Ask the machines in doubt again."""
         ...
 
 
@@ -133,7 +135,6 @@ class Family:
     ):
         self.caution, self.shards = caution, shards
         self.doubted: Shards | None = None  # what `shards` was before `doubt`
-        self.trusted = 0
         self.heard = shards is not None  # whether an upper bound may rest on another machine
         self.own: dict[bytes, float] = {}  # the last upper bound that rests on none, by its θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
@@ -212,17 +213,19 @@ class Family:
             self.least = min(self.least, self.own[key])
         return self.own[key]
 
-    def doubt(self) -> bool:
-        self.doubted, self.shards = self.shards, None
-        return self.doubted is not None
+    def doubt(self, theta: Floats, wholly: bool) -> bool:
+        sound = self.shards is None or not (wholly or self.shards.missed(theta))
+        self.doubted, self.shards = (None, self.shards) if sound else (self.shards, None)
+        return not sound
 
     def trust(self) -> None:
-        if self.doubted is not None and self.trusted < OFTEN:
-            self.trusted += 1
-            self.shards = self.doubted
+        if self.doubted is not None:
+            self.shards, self.doubted = self.doubted, None
 
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
+        if (self.shards is not None or not self.heard) and np.array_equal(theta, self.start):
+            return self.bounds.opening
         if self.shards is not None:
             return self.shards.argmax(theta, self.samples)
         if np.isinf(clock.deadline):

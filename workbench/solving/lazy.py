@@ -414,7 +414,7 @@ class LazyFamily:
     def confirmed(self, theta: Floats, upper: float) -> float:
         return upper
 
-    def doubt(self) -> bool:
+    def doubt(self, theta: Floats, wholly: bool) -> bool:
         return False
 
     def trust(self) -> None:

@@ -18,45 +18,52 @@ the span of these moves and its own last steps, with negative weights cut off. D
 
 **Trust.** The driver checks that a witness is an output of its sample, that weights are ≥ 0 and sum to p_i, and
 computes D and θ from the data. An answer that fails is as good as none. No bound rests on a worker: an upper bound is
-computed anew by the driver's own sweep before a run ends by it. Where workers find no further cut, the driver's own
-oracle is asked at that point, and from then on if it finds one.
+computed anew by the driver's own sweep before a run ends by it. Where workers find no further cut, the driver asks its
+own oracle for AUDITED samples, and for all before the run gives up; if it finds one, the workers are asked no more.
+
+**Sweeps.** A serial run makes S of them, the last for the predictions. With K workers the driver makes two alone, the
+one that proves the upper bound and the last, so K workers make a run at most S/((S − 1)/K + 2) times faster.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import summed
-from workbench.arithmetic.compiled import available
-from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Numbers, Problem, Recording
-from workbench.errors import BadInput, CutbenchError, MissingCapability
+from workbench.contracts import Cuts, Floats, Ints
+from workbench.errors import BadInput, CutbenchError, MissingCapability, shortened
 from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
 from workbench.solvers._common import Late, never
 from workbench.solvers._lanes import misfit
-from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
 from workbench.solving import abroad
 from workbench.solving.request import Request
-from workbench.system.crew import Crew, Unopened, assembled
+from workbench.solving.solution import release
+from workbench.solving.worker import Arrays, answer, packed, unpacked
+from workbench.system.crew import OPENING, Crew, assembled
 from workbench.system.processes import Message
 
 EVEN = 0.02  # seconds of a sweep, and
 TRIED = 16  # samples by which the oracle is timed, about
+ENOUGH = 0.02  # seconds that the oracle takes for a few of them, after which no more are asked, but
+TWICE = 2  # times at least, since another program may have had the processor meanwhile
 EACH = 3e-4  # seconds of a sample, below which workers cost more than they save (docs/many_machines.md)
 SLOWEST = 10.0  # times the slowest answer so far, plus LEAST seconds: what a worker may take
 LEAST = 30.0
 MEMORY = 2  # steps of earlier turns in the span
 FARTHEST = 1e3  # lengths of a move; a longer step would magnify rounding errors
 EXACT = 1e-9  # relative error of Σ_r β_r = p_i that is rounding
-Arrays = dict[str, NDArray]
+AUDITED = 16  # samples of a sweep that the driver asks for itself where workers find no new row
+SHOWN = 200  # characters of what became of a worker
+PIECE = 0.1  # seconds for which the driver sweeps at a time while the workers start
 
 
 # ── the driver ────────────────────────────────────────────────────────────────────────────────────
@@ -75,8 +82,10 @@ class Shards:
         self.misplaced = found
         words, arrays = abroad.sent(bounds.formulation, bounds.problem)
         self.bounds, self.run, self.slowest, self.rejected = bounds, uuid4().hex, 0.0, 0
-        opening = words | {"do": "open", "run": self.run}, arrays
+        opening = words | {"do": "open", "run": self.run, "version": release()}, arrays
+        self.spec, self.side = spec, ThreadPoolExecutor(1)
         self.crew: Crew = assembled(spec, answer, opening)
+        self.rng, self.last = np.random.default_rng(0), (bounds.start, bounds.problem.truth[bounds.samples])
         count = min(self.crew.size, len(bounds.samples))
         self.parts = [bounds.samples[k::count] for k in range(count)]
         self.owner = np.full(bounds.oracle.n_samples, -1)
@@ -88,6 +97,29 @@ class Shards:
 
     def __exit__(self, *failure: object) -> None:
         self.crew.end()
+        self.side.shutdown()
+
+    def greet(self) -> None:
+        """Start the workers; raises `BadInput` if none of them answers."""
+        hello = {"do": "hello", "run": self.run}, {}
+        for _ in range(2):  # who dies once is replaced
+            if any(each is not None for each in self.crew.ask([hello] * len(self.parts), OPENING)):
+                return
+        why = shortened(self.crew.why, SHOWN)
+        raise BadInput(f"No worker of {self.spec} answers ({why}); mend that, or leave out parallel.")
+
+    def open(self, seconds: float) -> None:
+        """The sweep at the start, of so many seconds: by the driver until the workers have started, then by them."""
+        started, samples, done, parts = self.side.submit(self.greet), self.bounds.samples, 0, []
+        size = max(1, int(len(samples) * PIECE / max(seconds, PIECE)))
+        self.slowest = seconds
+        while done < len(samples) and not started.done():
+            parts.append(self.bounds.oracle.argmax(self.bounds.start, samples[done : done + size]))
+            done += size
+        started.result()
+        rest = samples[done:]
+        self.bounds.opening = np.concatenate([*parts, *([self.argmax(self.bounds.start, rest)] if len(rest) else [])])
+        self.last = self.bounds.start, self.bounds.opening
 
     def ask(self, questions: list[Message]) -> list[Message | None]:
         """The answers of the crew; `slowest` grows with the slowest of them."""
@@ -104,13 +136,25 @@ class Shards:
 
         They are outputs of their samples. Whether they are the highest ones, only the driver's own sweep can tell.
         """
-        parts = np.array_split(np.arange(len(samples)), len(self.parts))
+        parts = [np.arange(k, len(samples), len(self.parts)) for k in range(len(self.parts))]
         asked = [({"do": "argmax"}, {"theta": theta, "samples": samples[part]}) for part in parts]
         found = np.empty((len(samples), self.bounds.oracle.width), np.int64)
         for part, reply in zip(parts, self.ask(asked), strict=True):
             witnesses = None if reply is None else self.placed(samples[part], reply[1])
             found[part] = self.bounds.oracle.argmax(theta, samples[part]) if witnesses is None else witnesses
+        self.last = theta, found
         return found
+
+    def missed(self, theta: Floats) -> bool:
+        """Whether the driver's oracle finds more at θ than the last sweep over all samples, for some of them."""
+        samples, (at, found) = self.bounds.samples, self.last
+        if len(found) != len(samples) or not np.array_equal(at, theta):
+            return True
+        some = self.rng.choice(len(samples), min(AUDITED, len(samples)), replace=False)
+        mine = self.bounds.oracle.argmax(theta, samples[some])
+        (slopes, offsets), (higher, more) = (self.bounds.oracle.rows(samples[some], z) for z in (found[some], mine))
+        gain = higher @ theta + more - slopes @ theta - offsets
+        return bool((gain > EXACT * (1 + np.abs(more))).any())
 
     def placed(self, samples: Ints, arrays: Arrays) -> Ints | None:
         """The witnesses of an answer, if they are one output for each of `samples`; else None."""
@@ -128,7 +172,7 @@ class Shards:
 
     def told(self) -> str:
         """What became of the workers, in words."""
-        losses = f", {self.crew.lost} answers lost" if self.crew.lost else ""
+        losses = f", {self.crew.lost} answers lost ({shortened(self.crew.why, SHOWN)})" if self.crew.lost else ""
         return f"{len(self.parts)} workers{losses}" + (f", {self.rejected} answers refused" if self.rejected else "")
 
 
@@ -311,6 +355,7 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
         yield None, f"serial, because {told}; workers save time from {EVEN} s a sweep and {1e3 * EACH:g} ms a sample on"
         return
     with Shards(bounds, request.parallel) as shards:
+        shards.open(seconds)
         yield shards, told
 
 
@@ -331,100 +376,13 @@ def threaded(bounds: Bounds, threads: int | None) -> Iterator[str]:
 
 def swept(bounds: Bounds) -> tuple[float, str]:
     """The seconds that the oracle takes for all samples, by a few of them, and a sentence about it."""
-    n = len(bounds.samples)
+    n, each, end = len(bounds.samples), [], 1
     few = bounds.samples[:: max(1, n // TRIED)]
     bounds.oracle.argmax(bounds.start, few[:1])  # compiles
-    began = time.perf_counter()
-    bounds.oracle.argmax(bounds.start, few)
-    spent = (time.perf_counter() - began) * n / len(few)
+    while end // 2 < len(few) and (len(each) < TWICE or each[-1] * end < ENOUGH):
+        began, some = time.perf_counter(), few[end // 2 : end]
+        bounds.oracle.argmax(bounds.start, some)
+        each.append((time.perf_counter() - began) / len(some))
+        end = 2 * end + 1
+    spent = min(each) * n
     return spent, f"a sweep of the oracle over {len(bounds.samples)} samples takes {1e3 * spent:.2g} ms"
-
-
-# ── the worker ────────────────────────────────────────────────────────────────────────────────────
-
-
-class Desk:
-    """What a worker keeps of a run: the pair, and the ascents of the shards that it was asked about."""
-
-    def __init__(self, formulation: Formulation, problem: Problem):
-        assert isinstance(formulation, CutForm)
-        self.formulation, self.problem = formulation, problem
-        self.oracle, self.prices = formulation.oracle(problem), formulation.prices(problem).floats()
-        self.local: dict[int, Local] = {}
-
-
-class Local:
-    """One shard's ascent at a worker: dual-block with curvature μ' = μ/K, from the driver's θ and β.
-
-    θ is base + own here, own = −Σ_r β_r a_r/μ' over the cuts of the shard; base stays the same during a turn. The
-    pool of cuts remains between the turns.
-    """
-
-    def __init__(self, desk: Desk, part: Ints, curvature: float, seed: int):
-        self.desk, self.part, self.solver = desk, part, DualBlock(seed=seed)
-        self.prices, self.rng = np.zeros(len(desk.prices)), np.random.default_rng(seed)
-        self.prices[part] = desk.prices[part]
-        self.state = begun(desk.oracle, desk.problem.truth, self.prices, curvature, seed)
-        kernel = desk.oracle.kernel()
-        self.tools = prepared(kernel, self.prices, self.state, available() and bool(kernel.data))
-
-    def ascend(self, theta: Floats, pull: Floats, samples: Ints, witnesses: Ints, weights: Floats) -> None:
-        """One pass over the oracle and its cached sweeps."""
-        self.hold(samples, witnesses, weights)
-        own = -pull / self.state.curvature
-        self.state.base = theta - own
-        self.state.point.theta[:] = theta
-        self.solver.advance(self.tools, self.prices, self.state, self.rng.permutation(self.part))
-
-    def hold(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
-        """Give the cuts of the driver its weights, all others 0."""
-        pool = self.state.pool
-        everyone = np.repeat(np.arange(len(pool.count)), pool.count)
-        cuts = pool.member[np.arange(pool.member.shape[1]) < pool.count[:, None]]
-        pool.weight[:] = 0.0
-        known = {(i, pool.witness[r].tobytes()): r for i, r in zip(everyone.tolist(), cuts.tolist(), strict=True)}
-        keys = [(i, witness.tobytes()) for i, witness in zip(samples.tolist(), witnesses, strict=True)]
-        fresh = [j for j, key in enumerate(keys) if key not in known]
-        old = [j for j, key in enumerate(keys) if key in known]
-        pool.weight[[known[keys[j]] for j in old]] = weights[old]
-        offsets = self.desk.oracle.rows(samples[fresh], witnesses[fresh])[1] if fresh else np.empty(0)
-        for j, offset in zip(fresh, offsets, strict=True):
-            cut = seated(self.tools, self.state, int(samples[j]), witnesses[j].copy())
-            self.state.pool.weight[cut], self.state.pool.offset[cut] = weights[j], offset
-
-
-DESKS: dict[str, Desk] = {}
-KEPT = 4  # runs of which a worker keeps the problem
-
-
-def answer(numbers: Numbers, arrays: Arrays) -> Message:
-    """The work of a worker."""
-    if numbers["do"] == "open":
-        while len(DESKS) >= KEPT:
-            DESKS.pop(next(iter(DESKS)))
-        DESKS[numbers["run"]] = Desk(*abroad.received(numbers, arrays))
-        return {}, {}
-    if numbers["run"] not in DESKS:
-        raise Unopened(numbers["run"])
-    desk, part = DESKS[numbers["run"]], arrays["samples"]
-    if numbers["do"] == "argmax":
-        return {}, packed(desk.problem, desk.oracle.argmax(arrays["theta"], part))
-    shard, held = numbers["shard"], unpacked(desk.problem, arrays)
-    if shard not in desk.local:
-        desk.local[shard] = Local(desk, part, numbers["curvature"], shard)
-    local = desk.local[shard]
-    local.ascend(arrays["theta"], arrays["pull"], arrays["of"], held, arrays["weights"])
-    samples, witnesses, weights = local.solver.duals(local.state)
-    met = {"gap": local.state.gap, "risk": float(local.state.desk.met[1]), "peak": float(local.state.desk.met[2])}
-    return met, {"of": samples, "weights": weights, **packed(desk.problem, witnesses)}
-
-
-def packed(problem: Problem, witnesses: Ints) -> Arrays:
-    """Witnesses as arrays for a file or another process; outputs that are objects of the user in full."""
-    more = problem.recorded(witnesses[:, 0]) if isinstance(problem, Recording) else {}
-    return {"witnesses": witnesses, **more}
-
-
-def unpacked(problem: Problem, arrays: Arrays, believe: bool = True) -> Ints:
-    """The witnesses that `packed` packed, in this process's own numbering."""
-    return problem.admitted(arrays, believe)[:, None] if isinstance(problem, Recording) else arrays["witnesses"]

@@ -102,9 +102,12 @@ class LocalCrew(Crew):
         self.members[k] = None
 
     def end(self) -> None:
-        for k in range(self.size):
-            self.dismiss(k)
+        self.failures = [PATIENT] * self.size
+        with ThreadPoolExecutor(self.size) as pool:  # each takes a while to go
+            list(pool.map(self.dismiss, range(self.size)))
         self.pool.shutdown()
+        for k in range(self.size):  # who was starting just now
+            self.dismiss(k)
 
 
 class Here(Crew):

@@ -20,7 +20,7 @@ from workbench.solving.masters.master import COPIES
 from workbench.system.memory import demand, room
 
 DECLARED = 640  # bytes for an entry of a declared program
-SEEN = 200  # samples whose cuts tell the entries of a row
+SEEN = 200  # samples whose cuts at the start tell the entries of a row
 NAMES = {"gram": "The inner products of {0} rows", "compiled": "A declared program with {0} rows"}
 ADVICE = "take fewer samples, fewer --groups, or no master by name"
 ROUNDS = 20  # of rows that fewer groups leave room for
@@ -38,8 +38,8 @@ def needed(kind: str, bounds: Bounds, rows: int) -> float:
 
 def row_entries(bounds: Bounds) -> float:
     """The mean number of entries of a cut at the start, over SEEN samples."""
-    some = bounds.samples[np.linspace(0, len(bounds.samples) - 1, min(SEEN, len(bounds.samples))).astype(int)]
-    slopes, _ = bounds.oracle.rows(some, bounds.oracle.argmax(bounds.start, some))
+    some = np.linspace(0, len(bounds.samples) - 1, min(SEEN, len(bounds.samples))).astype(int)
+    slopes, _ = bounds.oracle.rows(bounds.samples[some], bounds.opening[some])
     return slopes.nnz / max(len(some), 1)
 
 
