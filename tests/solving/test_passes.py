@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
+from workbench.backends import BACKENDS
 from workbench.contracts import Cuts
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, NotSeparable, OutOfMemory
@@ -105,6 +106,32 @@ def test_passes_alone_find_contradictions(monkeypatch, form):
         by_passes(form, problem)
     assert sorted(caught.value.samples) == [10, 11]
     assert caught.value.norm == 0
+
+
+def test_the_search_for_a_contradiction_ends_with_the_limit(monkeypatch):
+    """Two equal samples have two labels: the backend has what is left of the limit, and is not asked where none is."""
+    asked, backend = [], BACKENDS["HIGHS"]
+
+    class Listening:
+        installed, name = True, "HIGHS"
+
+        def solve(self, program, tolerance, time_limit=None):
+            asked.append(time_limit)
+            return backend.solve(program, tolerance)
+
+    monkeypatch.setitem(BACKENDS, "HIGHS", Listening())
+    problem = Multiclass(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 1])
+    for limit in (None, 20.0):
+        with pytest.raises(NotSeparable):
+            by_passes(HardMargin(), problem, time_limit=limit)
+    assert asked[0] is None
+    assert 0 < asked[-1] < 20
+    family, before = Family(Bounds(HardMargin(), problem), 4), len(asked)
+    equal = np.array([0, 3]), np.array([[1], [0]]), np.ones(2)
+    family.examine(*equal, 0.0)
+    assert len(asked) == before
+    with pytest.raises(NotSeparable):
+        family.examine(*equal, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +275,7 @@ def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
     for held in (_loose.HOLD, 1.0):
         monkeypatch.setattr(_loose, "HOLD", held)
         blocks = ascent(bounds)
-        for _ in range(20):
+        for _ in range(10):
             blocks.advance()
         reached.append(bounds.upper(blocks.theta))
     assert reached[0] < 0.7 * reached[1]
