@@ -27,6 +27,7 @@ from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving import routes
+from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
 from workbench.solving.masters.passes import Passes, ascent, passable, standing
@@ -381,6 +382,32 @@ def test_where_rounds_crawl_passes_go_on(monkeypatch):
     assert runs
     assert found.status == "optimal"
     assert [entry["lower"] for entry in found.history] == sorted(entry["lower"] for entry in found.history)
+
+
+@pytest.mark.parametrize("name", ["words", "costs"])
+def test_rounds_of_a_long_point_leave_half_the_time_to_passes(monkeypatch, name):
+    """A master that was named and does not come far: what it proved is kept, and passes go on from both ends."""
+    problem, asked = PROBLEMS[name], []
+
+    def slow(family, master, request, held=(), journal=None):
+        asked.append(request.time_limit)
+        state = generate(family, master, replace(request, max_rounds=1), held)
+        return replace(state, status="limit")
+
+    monkeypatch.setattr(routes, "HUGE", 1)
+    monkeypatch.setattr(routes, "generate", slow)
+    found = solve(SoftMargin(0.02), problem, gap=1e-5, master="gram", time_limit=30.0)
+    assert asked == [15.0]
+    assert found.status == "optimal"
+    assert found.backend.endswith("dual-block")
+    assert overlap(found, solve(SoftMargin(0.02), problem, gap=1e-5, master="ascent"))
+    for end, sign in (("lower", 1), ("upper", -1)):
+        ends = [sign * entry[end] for entry in found.history]
+        assert ends == sorted(ends)
+    for other in ({"groups": 2}, {"max_rounds": 3}, {"backend": "CLARABEL"}):
+        found = solve(SoftMargin(0.02), problem, gap=1e-5, master="gram", time_limit=30.0, **other)
+        assert asked[-1] == 30.0
+        assert "dual-block" not in found.backend
 
 
 def test_without_memory_for_rounds_passes_go_on(monkeypatch):
