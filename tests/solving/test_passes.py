@@ -397,7 +397,8 @@ def test_rounds_of_a_long_point_leave_half_the_time_to_passes(monkeypatch, name)
     monkeypatch.setattr(routes, "HUGE", 1)
     monkeypatch.setattr(routes, "generate", slow)
     found = solve(SoftMargin(0.02), problem, gap=1e-5, master="gram", time_limit=30.0)
-    assert asked == [15.0]
+    assert asked == [pytest.approx(15.0, abs=1.0)]
+    assert asked[0] < 15
     assert found.status == "optimal"
     assert found.backend.endswith("dual-block")
     assert overlap(found, solve(SoftMargin(0.02), problem, gap=1e-5, master="ascent"))

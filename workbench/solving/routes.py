@@ -118,7 +118,7 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
     elif len(bounds.regularizer.free):
         held = family.truths()
     if journal is None and shards is None and halved(bounds, request):
-        state, cuts = in_halves(family, master, request, held)
+        state, cuts = in_halves(family, master, request, held, Clock(request.time_limit), spent[0])
     else:
         state, cuts = generate(family, master, request, held, journal), family.cuts
     from_truths(family, state)
@@ -133,14 +133,16 @@ def halved(bounds: Bounds, request: Request) -> bool:
     return bounds.oracle.dim >= HUGE and available() and passable(bounds)
 
 
-def in_halves(family: Family, master: Master, request: Request, held: list[Ints]) -> tuple[Progress, Cuts]:
+def in_halves(
+    family: Family, master: Master, request: Request, held: list[Ints], clock: Clock, spent: float
+) -> tuple[Progress, Cuts]:
     """Rounds in the first half of the time limit, and passes in the other if the rounds end there; the cuts.
 
     The first rounds of a long θ tell little: where masters are dear, few come before a limit.
+    spent : seconds of the limit that making the master took
     """
-    assert request.time_limit is not None  # as `halved` saw
-    clock = Clock(request.time_limit)
-    state = generate(family, master, request.within(request.time_limit / 2), held)
+    clock.deadline -= spent
+    state = generate(family, master, request.within(max(clock.deadline / 2, 1e-3)), held)
     if state.status != "limit" or clock.left <= 0:
         return state, family.cuts
     passes = Passes(family, request.gap, request.observe)
