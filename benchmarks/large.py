@@ -71,6 +71,7 @@ def large(
     limit : seconds asked of each solve;  only, formulations, routes : names with commas, all if empty
     small : a few samples of each data set;  clock : wall or processor
     status, lower, upper, gap, error of a row : the solve's, `error` the mean training loss;  half : the gap half way
+    soft : the soft margin's error, None before its row
     asked, seconds, cpu : the limit, the seconds of the clock and of the processor;  peak_mb : of the process
     remark : why there is no answer;  keeps, improves, predicts : the demands above, None where they do not apply
     late, stuck, large, worse : how many rows miss one of the demands, or take more than 4 GiB
@@ -213,7 +214,7 @@ def judged(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     first = next((each["error"] for each in soft if each["error"] is not None), None)
     cut_off = row["status"] == "limit" and first is not None
     predicts = row["error"] <= first + 0.005 if cut_off else None
-    return row | {"keeps": keeps, "improves": improves, "predicts": predicts}
+    return row | {"soft": first, "keeps": keeps, "improves": improves, "predicts": predicts}
 
 
 def totals(rows: list[dict[str, Any]]) -> dict[str, int]:

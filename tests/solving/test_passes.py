@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
+from workbench.backends import BACKENDS
 from workbench.contracts import Cuts
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, NotSeparable, OutOfMemory
@@ -26,6 +27,7 @@ from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving import routes
+from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
 from workbench.solving.masters.passes import Passes, ascent, passable, standing
@@ -105,6 +107,32 @@ def test_passes_alone_find_contradictions(monkeypatch, form):
         by_passes(form, problem)
     assert sorted(caught.value.samples) == [10, 11]
     assert caught.value.norm == 0
+
+
+def test_the_search_for_a_contradiction_ends_with_the_limit(monkeypatch):
+    """Two equal samples have two labels: the backend has what is left of the limit, and is not asked where none is."""
+    asked, backend = [], BACKENDS["HIGHS"]
+
+    class Listening:
+        installed, name = True, "HIGHS"
+
+        def solve(self, program, tolerance, time_limit=None):
+            asked.append(time_limit)
+            return backend.solve(program, tolerance)
+
+    monkeypatch.setitem(BACKENDS, "HIGHS", Listening())
+    problem = Multiclass(np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 1])
+    for limit in (None, 20.0):
+        with pytest.raises(NotSeparable):
+            by_passes(HardMargin(), problem, time_limit=limit)
+    assert asked[0] is None
+    assert 0 < asked[-1] < 20
+    family, before = Family(Bounds(HardMargin(), problem), 4), len(asked)
+    equal = np.array([0, 3]), np.array([[1], [0]]), np.ones(2)
+    family.examine(*equal, 0.0)
+    assert len(asked) == before
+    with pytest.raises(NotSeparable):
+        family.examine(*equal, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +276,7 @@ def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
     for held in (_loose.HOLD, 1.0):
         monkeypatch.setattr(_loose, "HOLD", held)
         blocks = ascent(bounds)
-        for _ in range(20):
+        for _ in range(10):
             blocks.advance()
         reached.append(bounds.upper(blocks.theta))
     assert reached[0] < 0.7 * reached[1]
@@ -354,6 +382,33 @@ def test_where_rounds_crawl_passes_go_on(monkeypatch):
     assert runs
     assert found.status == "optimal"
     assert [entry["lower"] for entry in found.history] == sorted(entry["lower"] for entry in found.history)
+
+
+@pytest.mark.parametrize("name", ["words", "costs"])
+def test_rounds_of_a_long_point_leave_half_the_time_to_passes(monkeypatch, name):
+    """A master that was named and does not come far: what it proved is kept, and passes go on from both ends."""
+    problem, asked = PROBLEMS[name], []
+
+    def slow(family, master, request, held=(), journal=None):
+        asked.append(request.time_limit)
+        state = generate(family, master, replace(request, max_rounds=1), held)
+        return replace(state, status="limit")
+
+    monkeypatch.setattr(routes, "HUGE", 1)
+    monkeypatch.setattr(routes, "generate", slow)
+    found = solve(SoftMargin(0.02), problem, gap=1e-5, master="gram", time_limit=30.0)
+    assert asked == [pytest.approx(15.0, abs=1.0)]
+    assert asked[0] < 15
+    assert found.status == "optimal"
+    assert found.backend.endswith("dual-block")
+    assert overlap(found, solve(SoftMargin(0.02), problem, gap=1e-5, master="ascent"))
+    for end, sign in (("lower", 1), ("upper", -1)):
+        ends = [sign * entry[end] for entry in found.history]
+        assert ends == sorted(ends)
+    for other in ({"groups": 2}, {"max_rounds": 3}, {"backend": "CLARABEL"}):
+        found = solve(SoftMargin(0.02), problem, gap=1e-5, master="gram", time_limit=30.0, **other)
+        assert asked[-1] == 30.0
+        assert "dual-block" not in found.backend
 
 
 def test_without_memory_for_rounds_passes_go_on(monkeypatch):

@@ -56,7 +56,7 @@ BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since
 SMALL, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
 HELD = 30  # passes after which costs are held less in any case
 BRISK = {"worth": 5.0, "settled": 0.3}  # settings of the passes that `solve` makes
-LENGTHY = {"sweeps": 5, "steps": 5, "worth": 1.0, "settled": 0.3}  # of those with LONG θ
+LENGTHY = {"sweeps": 5, "steps": 5, "worth": 3.0, "settled": 0.3}  # of those with LONG θ
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 

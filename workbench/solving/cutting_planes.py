@@ -226,7 +226,7 @@ class Generation:
         if answer.stopped:  # the bounds so far stay
             self.clock.deadline = self.clock.seconds
             return True
-        self.family.check(self.held, answer)
+        self.family.check(self.held, answer, self.clock.left)
         if np.isfinite(answer.theta).all():
             self.accept(answer)
         elif self.succeed():

@@ -73,8 +73,8 @@ class CutFamily(Protocol):
         """A sharper θ and β from the rows that hold with equality, or None."""
         ...
 
-    def check(self, handles: list[Ints], answer: MasterAnswer, /) -> None:
-        """Raise if the rows contradict one another."""
+    def check(self, handles: list[Ints], answer: MasterAnswer, seconds: float, /) -> None:
+        """Raise if the rows contradict one another, as far as a search of these seconds finds."""
         ...
 
     def confirmed(self, theta: Floats, upper: float, /) -> float:
@@ -308,23 +308,26 @@ class Family:
         beta = equalized(rows, multipliers, self.prices, curvature)
         return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
 
-    def check(self, atoms: list[Ints], answer: MasterAnswer) -> None:
-        """Raise `NotSeparable` with a Farkas ray if hard rows contradict one another."""
+    def check(self, atoms: list[Ints], answer: MasterAnswer, seconds: float = np.inf) -> None:
+        """Raise `NotSeparable` with a Farkas ray if hard rows contradict one another; the search has these seconds."""
         if not self.hard or (not answer.ray and np.linalg.norm(answer.theta) < self.suspicious):
             return
-        found = farkas_ray(self.rows(atoms))
+        found = farkas_ray(self.rows(atoms), seconds=seconds)
         if found is None:
             self.suspicious *= 100
             return
         ids = np.concatenate(atoms)
         self.refuse(self.cuts.samples[ids], self.cuts.witnesses[ids], *found)
 
-    def examine(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
-        """Raise `NotSeparable` if the cuts of the greatest weights, as hard rows, contradict one another."""
+    def examine(self, samples: Ints, witnesses: Ints, weights: Floats, seconds: float = np.inf) -> None:
+        """Raise `NotSeparable` if the cuts of the greatest weights, as hard rows, contradict one another.
+
+        The search for their ray has these seconds.
+        """
         wrong = np.flatnonzero((witnesses != self.bounds.problem.truth[samples]).any(axis=1))
         heavy = wrong[np.argsort(-weights[wrong], kind="stable")[:HEAVY]]
         slopes, offsets = self.bounds.oracle.rows(samples[heavy], witnesses[heavy])
-        if found := farkas_ray(Rows(slopes, offsets, np.full(len(heavy), -1)), ENTRIES):
+        if found := farkas_ray(Rows(slopes, offsets, np.full(len(heavy), -1)), ENTRIES, seconds):
             self.refuse(samples[heavy], witnesses[heavy], *found)
 
     def refuse(self, samples: Ints, witnesses: Ints, ray: Floats, norm: float) -> None:

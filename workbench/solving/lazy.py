@@ -420,7 +420,7 @@ class LazyFamily:
     def trust(self) -> None:
         """There is nobody else to ask."""
 
-    def check(self, handles: list[Ints], answer: MasterAnswer) -> None:
+    def check(self, handles: list[Ints], answer: MasterAnswer, _: float) -> None:
         if answer.ray:
             raise BadInput(
                 f"The base with {len(handles)} generated rows has no feasible point; the oracles or the base "

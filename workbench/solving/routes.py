@@ -22,9 +22,10 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import summed
+from workbench.arithmetic.compiled import available
 from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.backends import backend as find_backend
-from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Labelled
+from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Ints, Labelled
 from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.capped import CappedBounds
@@ -35,8 +36,9 @@ from workbench.solving.cutting_planes import generate
 from workbench.solving.factored import factored
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, heirs_of_gram, make_master
+from workbench.solving.masters.master import Master
 from workbench.solving.masters.needs import demanded, fewer
-from workbench.solving.masters.passes import Passes
+from workbench.solving.masters.passes import Passes, passable
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
 from workbench.solving.shards import Shards, engaged, threaded
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
+HUGE = 100_000  # entries of θ from which rounds of a master that was named leave half the time to passes
 COPIES = 40  # of a declared program's entries: CVXPY's own, the backend's matrix, its factor with the fill
 CAUTION = 0.1  # share of the requested gap by which a master raises hard rows of zero offset
 Route = Callable[[Request, Journal | None], Outcome]
@@ -114,9 +117,39 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
         held = family.everything()
     elif len(bounds.regularizer.free):
         held = family.truths()
-    state = generate(family, master, request, held, journal)
+    if journal is None and shards is None and halved(bounds, request):
+        state, cuts = in_halves(family, master, request, held, Clock(request.time_limit), spent[0])
+    else:
+        state, cuts = generate(family, master, request, held, journal), family.cuts
     from_truths(family, state)
-    return Outcome(state, family.cuts, ", then ".join(map(named, state.masters)) + told, kind, *spent)
+    return Outcome(state, cuts, ", then ".join(map(named, state.masters)) + told, kind, *spent)
+
+
+def halved(bounds: Bounds, request: Request) -> bool:
+    """Whether passes have half the time of rounds: θ is long, and only the master and a time limit are named."""
+    more = request.max_rounds, request.backend, request.groups
+    if request.time_limit is None or any(each is not None for each in more):
+        return False
+    return bounds.oracle.dim >= HUGE and available() and passable(bounds)
+
+
+def in_halves(
+    family: Family, master: Master, request: Request, held: list[Ints], clock: Clock, spent: float
+) -> tuple[Progress, Cuts]:
+    """Rounds in the first half of the time limit, and passes in the other if the rounds end there; the cuts.
+
+    The first rounds of a long θ tell little: where masters are dear, few come before a limit.
+    spent : seconds of the limit that making the master took
+    """
+    clock.deadline -= spent
+    state = generate(family, master, request.within(max(clock.deadline / 2, 1e-3)), held)
+    if state.status != "limit" or clock.left <= 0:
+        return state, family.cuts
+    passes = Passes(family, request.gap, request.observe)
+    passes.learn(state)
+    ended = alone(passes, clock, True)
+    ended.masters = [*state.masters, "dual-block"]
+    return ended, passes.cuts
 
 
 def from_truths(family: Family, state: Progress) -> None:

@@ -154,7 +154,7 @@ class Passes:
                 self.mean = averaged(self.mean, self.ascent)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
-            estimate = self.estimate()
+            estimate = self.estimate(clock)
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
             self.late = clock.left <= slowest
@@ -170,16 +170,17 @@ class Passes:
                 self.checkpoint(clock)
                 break
 
-    def estimate(self) -> float:
+    def estimate(self, clock: Clock) -> float:
         """The relative gap as the visits of the last pass met it."""
         if self.bounds.prices.hard:
-            self.keep_prices_up()
+            self.keep_prices_up(clock.left - self.looking)
             return 2 * max(self.ascent.peak, 0.0) / self.bounds.oracle.least_loss
         return estimated(self.ascent, self.bounds)
 
-    def keep_prices_up(self) -> None:
+    def keep_prices_up(self, seconds: float) -> None:
+        """Higher prices where a sample has no weight left on its truth, unless its cuts contradict one another."""
         if self.ascent.saturated and self.raises > 0:
-            self.family.examine(*self.ascent.duals())
+            self.family.examine(*self.ascent.duals(), seconds)
             self.raises -= 1
             self.ascent.raised(RAISE)
 
@@ -277,13 +278,13 @@ def looks(ascent: Ascent) -> tuple[int, int]:
 
 
 def averaged(mean: Floats, ascent: Ascent) -> Floats:
-    """θ̄ + 4(θ − θ̄)/(k + 3) after pass k: the last quarter counts most, for single passes swing about it.
+    """θ̄ + 8(θ − θ̄)/(k + 7) after pass k: the last eighth counts most, for single passes swing about it.
 
     An ascent that knows F averages by itself, so it is θ.
     """
     if np.isfinite(ascent.known):
         return ascent.theta
-    return mean + (ascent.theta - mean) * (4 / (ascent.passes + 3))
+    return mean + (ascent.theta - mean) * (8 / (ascent.passes + 7))
 
 
 def estimated(ascent: Ascent, bounds: Bounds) -> float:

@@ -141,12 +141,15 @@ def equality_solved(P: sparse.csc_array, A: sparse.csr_array, q: Floats, b: Floa
     return (found[:n], found[n:]) if residual <= 1e-9 * (1 + np.abs(right).max(initial=0.0)) else None
 
 
-def farkas_ray(rows: Rows, most: float = np.inf) -> tuple[Floats, float] | None:
+def farkas_ray(rows: Rows, most: float = np.inf, seconds: float = np.inf) -> tuple[Floats, float] | None:
     """α (rows,) ≥ 0 with Σαo = 1 and ‖Σαa‖ numerically zero, and that norm; None if no such α is found.
 
     Maximises Σαo subject to Σαa = 0, Σα = 1 with HiGHS; the residual of the answer decides, not its status.
     most : entries of the rows that `opposed` leaves, beyond which nothing is looked for
+    seconds : of the search; none is begun where there are none
     """
+    if not seconds > 0:
+        return None
     kept = opposed(rows.slopes)
     core, m = rows.take(kept), len(kept)
     if not m or core.slopes.nnz > most:
@@ -157,7 +160,7 @@ def farkas_ray(rows: Rows, most: float = np.inf) -> tuple[Floats, float] | None:
     b = np.concatenate([np.zeros(len(used)), [1.0]])
     solver = BACKENDS["HIGHS"] if BACKENDS["HIGHS"].installed else BACKENDS["CLARABEL"]
     program = ConeProgram(sparse.csc_array((m, m)), -core.offsets, A, b, zero=len(b), nonneg=0, lower_zero=True)
-    answer = solver.solve(program, 1e-9)
+    answer = solver.solve(program, 1e-9, None if np.isinf(seconds) else seconds)
     if answer.infeasible or not np.isfinite(answer.x).all():
         return None
     ray = np.zeros(len(rows.offsets))
