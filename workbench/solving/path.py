@@ -74,6 +74,11 @@ class Path:
         """The greatest proven relative gap over all λ of the range."""
         return max(float(each.gap.max()) for each in self.cells)
 
+    @property
+    def pieces(self) -> int:
+        """How many ranges of λ have a proof of their own."""
+        return sum(len(each.gap) for each in self.cells)
+
     def at(self, lam: float) -> Point:
         """What is proven at λ; `BadInput` outside of the range."""
         k = within(self.knots, lam)
