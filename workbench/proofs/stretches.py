@@ -41,7 +41,8 @@ from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds, SmoothBounds
 
-DEPTH = 12  # times that a cell is halved, at most
+CELLS = 4  # with which a stretch begins
+DEPTH = 10  # times that a cell is halved, at most
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,11 @@ class Stretch:
 
     def cells(self, epsilon: float) -> Cells | None:
         """Cells over the whole stretch, halved until their gap is at most ε; None if no halving leads there."""
-        low, high = np.array([self.first.lam]), np.array([self.last.lam])
+        if self.least_gaps(np.sqrt(np.array([self.first.lam * self.last.lam])))[0] > epsilon:
+            return None
+        ends = np.geomspace(self.first.lam, self.last.lam, CELLS + 1)
+        ends[0], ends[-1] = self.first.lam, self.last.lam
+        low, high = ends[:-1], ends[1:]
         for _ in range(DEPTH):
             middle = np.sqrt(low * high)
             if (self.least_gaps(middle) > epsilon).any():
