@@ -217,9 +217,9 @@ def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:
     """Write NAME.png, NAME.svg and NAME.csv into the folder `out`, each whole or not at all."""
     out = Path(out)
     make_folder(out)
-    with style():  # one layout for both pictures
+    with style():  # one layout for both pictures, which are then drawn once each
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
     contents = {"png": image(figure, "png"), "svg": image(figure, "svg"), "csv": table(arrays).encode()}
     paths = [out / f"{name}.{suffix}" for suffix in contents]
     for path, content in zip(paths, contents.values(), strict=True):
