@@ -206,7 +206,9 @@ def make_of(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]], o
         raise BadInput(f"The figure {other} measures its own runs; with --run name {', '.join(able)}.")
     fitting = {name: figure.of_runs(records) for name, figure in chosen.items()}
     if missing := [name for name, arrays in fitting.items() if arrays is None and (names or len(fitting) == 1)]:
-        raise BadInput(f"No run here has what {missing[0]} draws; name runs of `cutbench solve`, `crosscheck` or `path`.")
+        raise BadInput(
+            f"No run here has what {missing[0]} draws; name runs of `cutbench solve`, `crosscheck` or `path`."
+        )
     drawn = {name: arrays for name, arrays in fitting.items() if arrays is not None}
     if not drawn:
         raise BadInput("No figure fits these runs; name runs of `cutbench solve`, `crosscheck` or `path`.")

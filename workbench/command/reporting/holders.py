@@ -9,12 +9,13 @@ from workbench.command.reporting.page import Part, Picture
 from workbench.errors import MissingCapability, shortened
 
 MOST, CUTS, SHOWN = 6, 5, 200  # samples, cuts of each, and characters of an output
+DRAWN = 2  # outputs beside the truth that are drawn
 GAP = 2  # pixels between two pictures
 
 
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     """The samples with the greatest pull, where the proof has dual weights."""
-    from workbench.command.drawn import pictures
+    from workbench.command.drawn import output_picture, pictures
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
@@ -39,6 +40,9 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
             least, greatest = each.left.change
             cuts.append(f"without it, the optimum changes by {least:+.3e} to {greatest:+.3e}")
         parts += [Part("heading", text=title), picture(pictures(held.problem, each.sample), title)]
+        outputs = [held.problem.truth[each.sample], *(cut.witness for cut in each.cuts[:DRAWN])]
+        tables = [table for output in outputs for table in output_picture(held.problem, each.sample, output)]
+        parts.append(picture(tables, f"{title}; the truth, then the outputs below, from the left"))
         parts.append(Part("list", items_=cuts))
     return parts
 
@@ -47,7 +51,8 @@ def picture(found: list[Any], title: str) -> Part | None:
     """The pictures of a sample side by side; the squares that are not white."""
     if not found:
         return None
-    rows, columns = found[0].shape
+    rows = max(len(each) for each in found)  # tracks differ in number
+    columns = found[0].shape[1]
     squares = [
         (number * (columns + GAP) + x, y, round(float(shade), 2))
         for number, each in enumerate(found)
