@@ -10,7 +10,8 @@ from workbench.errors import MissingCapability, shortened
 
 MOST, CUTS, SHOWN = 6, 5, 200  # samples, cuts of each, and characters of an output
 DRAWN = 2  # outputs beside the truth that are drawn
-GAP = 2  # pixels between two pictures
+RULE = 0.25  # the shade of a line between two pictures
+GAP = 3  # pixels between two pictures
 
 
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
@@ -42,13 +43,13 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
         parts += [Part("heading", text=title), picture(pictures(held.problem, each.sample), title)]
         outputs = [held.problem.truth[each.sample], *(cut.witness for cut in each.cuts[:DRAWN])]
         tables = [table for output in outputs for table in output_picture(held.problem, each.sample, output)]
-        parts.append(picture(tables, f"{title}; the truth, then the outputs below, from the left"))
+        parts.append(picture(tables, f"{title}; the truth, then the outputs below, from the left", ruled=True))
         parts.append(Part("list", items_=cuts))
     return parts
 
 
-def picture(found: list[Any], title: str) -> Part | None:
-    """The pictures of a sample side by side; the squares that are not white."""
+def picture(found: list[Any], title: str, ruled: bool = False) -> Part | None:
+    """The pictures of a sample side by side, with lines between them if ruled; the squares that are not white."""
     if not found:
         return None
     rows = max(len(each) for each in found)  # tracks differ in number
@@ -60,4 +61,6 @@ def picture(found: list[Any], title: str) -> Part | None:
         for x, shade in enumerate(row)
         if shade > 0.02
     ]
+    ends = [number * (columns + GAP) - 2 for number in range(1, len(found))] if ruled else []
+    squares += [(x, y, RULE) for x in ends for y in range(rows)]
     return Part("picture", title=title, picture=Picture(len(found) * (columns + GAP) - GAP, rows, squares))
