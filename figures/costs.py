@@ -17,7 +17,7 @@ def measure(n: int = 300, lam2: float = 40.0, gap: float = 1e-6) -> dict[str, np
     """One row a pair: labels `first` and `second`, cost v, `share` q/n, `kappa` difficulty, training `errors`."""
     problem = wb.load_problem("digits")(n=n)
     form = wb.NormalizedCostLearning(lam2=lam2, counts="expected")
-    best = wb.solve(form, problem, gap=gap, backend="PIQP")  # a fifth of the time of the default here
+    best = wb.solve(form, problem, gap=gap)
     expected, m = form.expected(problem), len(best.theta["v"])
     proof, oracle = best.certificate, form.oracle(problem)
     slopes, _ = oracle.rows(proof.samples, proof.witnesses)
