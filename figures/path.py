@@ -1,6 +1,8 @@
-"""The regularisation path of digits: the optimum at every λ, what the proof leaves open, and held-out errors.
+"""The regularisation path: the optimum at every λ, what the proof leaves open, and held-out errors.
 
-Dots are the values of λ that were solved; between them mixtures of points and duals prove the optimum to ε.
+Dots are the values of λ that were solved; between them mixtures of points and duals prove the optimum to ε. Strokes on
+the axis are break points of an exact path. `cutbench figures path --run RUN` draws a `cutbench path` of one's own, else
+the path of digits.
 """
 
 import sys
@@ -20,39 +22,79 @@ def measure(n: int = 300, gap: float = 1e-2, folds: int = 5, seed: int = 0) -> d
     arrays = {key: np.array([getattr(each, key) for each in points]) for key in ("lam", "lower", "upper", "gap")}
     arrays |= {"epsilon": np.full(len(lam), gap), "solved": np.array([each.lam for each in found.knots])}
     names = {"at": "lam", "error": "loss", "low": "low", "high": "high"}
+    arrays["about"] = np.array(["Digits, soft margin"])
     return arrays | {name: np.array([row[key] for row in rows]) for name, key in names.items()}
+
+
+def of_runs(records):
+    """The same arrays from the first `cutbench path`: `breaks` (m,) for `solved`, and errors if it has folds."""
+    found = next((each for each in records if "points" in each and "epsilon" in each), None)
+    if found is None:
+        return None
+    rows = found["points"]
+    arrays = {key: np.array([row[key] for row in rows], float) for key in ("lam", "lower", "upper", "gap")}
+    arrays |= {
+        "epsilon": np.full(len(rows), found["epsilon"]),
+        "about": np.array([f"{found['problem']} {found['formulation']}"]),
+    }
+    if found.get("break_points"):
+        arrays["breaks"] = np.array([each["lam"] for each in found["break_points"]])
+    names = {"at": "lam", "error": "loss", "low": "low", "high": "high"} if "loss" in rows[0] else {}
+    return arrays | {name: np.array([row[key] for row in rows], float) for name, key in names.items()}
 
 
 @wb.pictures.styled
 def draw(arrays):
-    best = int(np.argmin(arrays["error"]))
+    solved, breaks = (arrays.get(key, np.array([])) for key in ("solved", "breaks"))
+    work = (
+        f"{len(breaks)} break points give"
+        if len(breaks)
+        else f"{len(solved)} solves prove"
+        if len(solved)
+        else "Here is"
+    )
+    told, panels = f"{work} the optimum at every λ to {wb.pictures.power(arrays['gap'].max())}", 2 + ("error" in arrays)
+    marks = ", strokes are break points" if len(breaks) else ", dots are solved" if len(solved) else ""
+    line = "" if len(breaks) else ", the dotted line is ε"
+    held = " Right: cross-validation with 95 % intervals." if "error" in arrays else ""
+    if "error" in arrays:
+        best = int(np.argmin(arrays["error"]))
+        told += f"; held out {100 * arrays['error'][best]:.1f} % wrong at λ = {arrays['at'][best]:.2g}"
     figure, axes = wb.pictures.canvas(
         1,
-        3,
-        (7.2, 2.9),
-        f"{len(arrays['solved'])} solves prove the optimum at every λ to {wb.pictures.power(arrays['gap'].max())}; "
-        f"held out {100 * arrays['error'][best]:.1f} % wrong at λ = {arrays['at'][best]:.2g}",
-        "Digits, soft margin. Left: both ends of the optimum; dots are solved. Middle: the proven relative gap, the "
-        "dotted line is ε. Right: cross-validation with 95 % intervals.",
+        panels,
+        (2.4 * panels, 2.9),
+        told,
+        f"{arrays['about'][0]}. Left: both ends of the optimum{marks}. Middle: the proven relative gap{line}.{held}",
     )
-    left, middle, right = axes[0]
-    ink, second, third = wb.pictures.STYLES[:3]
-    left.fill_between(arrays["lam"], arrays["lower"], arrays["upper"], color=wb.pictures.PALE)
-    left.plot(arrays["lam"], arrays["upper"], **ink.line(marker=""))
-    inside = np.interp(np.log(arrays["solved"]), np.log(arrays["lam"]), arrays["upper"])
-    left.plot(arrays["solved"], inside, **ink.line(linestyle=""))
+    optimum(axes[0][0], arrays, solved, breaks)
+    second, third = wb.pictures.STYLES[1:3]
+    middle = axes[0][1]
     middle.plot(arrays["lam"], arrays["gap"], **second.line(markevery=6))
-    middle.plot(arrays["lam"], arrays["epsilon"], color=wb.pictures.SOFT, linestyle=":", linewidth=0.8)
-    spread = np.clip(np.array([arrays["error"] - arrays["low"], arrays["high"] - arrays["error"]]), 0.0, None)
-    right.errorbar(arrays["at"], arrays["error"], yerr=spread, capsize=2, **third.line())
-    left.set(xscale="log", ylabel="optimum F*", ylim=(0, None))
+    if not len(breaks):
+        middle.plot(arrays["lam"], arrays["epsilon"], color=wb.pictures.SOFT, linestyle=":", linewidth=0.8)
     middle.set(xscale="log", ylabel="proven relative gap", ylim=(0, None))
-    right.set(xscale="log", ylabel="held-out error", ylim=(min(0.0, float(arrays["low"].min())), None))
+    if "error" in arrays:
+        right = axes[0][2]
+        spread = np.clip(np.array([arrays["error"] - arrays["low"], arrays["high"] - arrays["error"]]), 0.0, None)
+        right.errorbar(arrays["at"], arrays["error"], yerr=spread, capsize=2, **third.line())
+        right.set(xscale="log", ylabel="held-out error", ylim=(min(0.0, float(arrays["low"].min())), None))
     for axis in axes[0]:
         axis.set_xlabel("λ")
         axis.grid(True)
         wb.pictures.decades(axis.xaxis)
     return figure
+
+
+def optimum(axis, arrays, solved, breaks):
+    """Both ends of the optimum, with the solved λ or the break points."""
+    ink = wb.pictures.STYLES[0]
+    axis.fill_between(arrays["lam"], arrays["lower"], arrays["upper"], color=wb.pictures.PALE)
+    axis.plot(arrays["lam"], arrays["upper"], **ink.line(marker=""))
+    inside = np.interp(np.log(solved), np.log(arrays["lam"]), arrays["upper"])
+    axis.plot(solved, inside, **ink.line(linestyle=""))
+    axis.plot(breaks, np.zeros(len(breaks)), "|", color=wb.pictures.SOFT, markersize=8, markeredgewidth=0.3)
+    axis.set(xscale="log", ylabel="optimum F*", ylim=(0, None))
 
 
 NAMES = {"path": sys.modules[__name__]}

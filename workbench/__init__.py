@@ -24,6 +24,8 @@ _HOMES = {
     "path": "solving.path",
     "validated": "solving.path",
     "Path": "solving.path",
+    "break_points": "solving.break_points",
+    "ExactPath": "solving.break_points",
     "run": "solving.stochastic",
     "Trace": "contracts",
     "crosscheck": "judging.verdicts",

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.command.drawn import WIDE, lines, pictures
+from workbench.command.drawn import WIDE, lines, output_picture, pictures
 from workbench.proofs.certificate import load
+from workbench.registries import registry
 
 
 def test_a_digit_is_its_64_pixels_and_stays_so_in_a_certificate(tmp_path):
@@ -58,3 +59,22 @@ def test_pictures_stand_side_by_side_in_a_line_that_ends():
     told = lines([black] * 50)
     assert told[-1] == "…"
     assert max(map(len, told)) <= WIDE
+
+
+def test_a_matching_is_a_table_of_its_links():
+    problem = registry("output").get("matching").tiny(np.random.default_rng(5))
+    output = problem.truth[0]
+    (table,) = output_picture(problem, 0, output)
+    assert table.shape == (problem.heights[0], problem.widths[0])
+    shown = problem.describe(0, output).removeprefix("links ").split()
+    assert [f"{j}-{k}" for j, k in np.argwhere(table == 1).tolist()] == shown
+
+
+def test_tracks_are_rows_over_their_detections():
+    problem = registry("output").get("flow").tiny(np.random.default_rng(5))
+    for sample, output in enumerate(problem.truth):
+        shown = problem.describe(sample, output).removeprefix("tracks ").split()
+        (table,) = output_picture(problem, sample, output)
+        assert ["-".join(map(str, np.flatnonzero(row == 1))) for row in table] == shown
+        assert np.count_nonzero(table) == sum(len(track.split("-")) for track in shown)
+    assert output_picture(registry("output").get("chain").tiny(np.random.default_rng(5)), 0, [0, 0]) == []

@@ -38,7 +38,7 @@ def rows(path):
 def test_what_fits_is_drawn_and_every_table_is_written(runs, tmp_path):
     words = [part for name in ("solved", "judged", "path") for part in ("--run", runs / name)]
     told = run("figures", *words, "--out", tmp_path).stdout
-    for name in ("judged", "cuts-per-round"):
+    for name in ("judged", "cuts-per-round", "path"):
         assert all((tmp_path / f"{name}.{suffix}").is_file() for suffix in ("png", "svg", "csv"))
         assert f"{name}.png" in told
     history = json.loads((runs / "solved" / "solve.json").read_text())["history"]
@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(runs, tmp_path):
     assert "with --run name" in run("figures", "closing", "--run", runs / "solved", codes=(2,)).stderr
     told = run("figures", "cuts-per-round", "--run", runs / "judged", "--out", tmp_path / "new", codes=(2,)).stderr
     assert "cuts-per-round draws" in told
-    assert "No figure fits" in run("figures", "--run", runs / "path", "--out", tmp_path / "new", codes=(2,)).stderr
+    assert "path draws" in run("figures", "path", "--run", runs / "solved", codes=(2,)).stderr
     assert not (tmp_path / "new").exists()
 
 

@@ -30,7 +30,10 @@ COMMANDS = {  # each runs in one folder, after those above it
     "resume": ["resume run"],
     "prove": ["prove one.py --out program --backend all"],
     "infeasible": ["infeasible none.py", "infeasible one.py"],
-    "path": ["path toy soft-margin --points 3 --epsilon 0.1 --folds 2 --out path"],
+    "path": [
+        "path toy soft-margin --points 3 --epsilon 0.1 --folds 2 --out path",
+        "path toy soft-margin --points 2 --between 1 0.8 --break-points",
+    ],
     "explain": ["explain run"],
     "difficulty": ["difficulty run"],
     "compare": ["compare run judged", "compare run program"],

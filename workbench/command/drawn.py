@@ -1,12 +1,16 @@
-"""Samples as pictures, for problems whose inputs are pixels, on a terminal and in a page.
+"""Samples and outputs as pictures, on a terminal and in a page.
 
 Such a problem says `pixels` = [rows, columns]. A sample that is one row of inputs, as a digit, or a row a place, as the
 letters of a word, shows the first rows · columns inputs of each row as a picture. A sample whose places are themselves
 the pixels, as the nodes of a grid, shows the first input of each. Shades run from 0 to 1 over a sample's pictures.
+
+An alignment, which is a matching, is a table of its two sides with its links in black. Tracks are a row each, over the
+first detections in the order of time: black where a track has one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +37,30 @@ def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
         return []
     low, high = min(each.min() for each in found), max(each.max() for each in found)
     return [((each - low) / (high - low or 1.0)).reshape(rows, columns) for each in found]
+
+
+def output_picture(problem: Any, sample: int, output: Sequence[int]) -> list[NDArray[np.float64]]:
+    """An output as one picture (rows, columns), where outputs are matchings or tracks; else none."""
+    from workbench.outputs.flow import Flow, tracks_of
+    from workbench.outputs.matching import ITSELF, Matching
+
+    numbers = np.asarray(output, np.int64)
+    if isinstance(problem, Matching):
+        shape = int(problem.heights[sample]), int(problem.widths[sample])
+        if numbers[0] == ITSELF:
+            return [problem.gold[slice(*problem.starts[sample : sample + 2])].reshape(shape).astype(float)]
+        table, linked = np.zeros(shape), np.flatnonzero(numbers[: shape[0]] >= 0)
+        table[linked, numbers[linked]] = 1.0
+        return [table]
+    if isinstance(problem, Flow):
+        size = int(problem.sizes[sample])
+        tracks = tracks_of(numbers[:size])
+        table = np.zeros((max(len(tracks), 1), size))
+        for row, track in zip(table, tracks, strict=False):
+            row[track] = 1.0
+        begun = table[:, :WIDE]
+        return [begun[begun.any(axis=1)]] if begun.any() else []
+    return []
 
 
 def inputs(problem: Any, sample: int) -> NDArray[np.float64] | None:

@@ -206,10 +206,12 @@ def make_of(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]], o
         raise BadInput(f"The figure {other} measures its own runs; with --run name {', '.join(able)}.")
     fitting = {name: figure.of_runs(records) for name, figure in chosen.items()}
     if missing := [name for name, arrays in fitting.items() if arrays is None and (names or len(fitting) == 1)]:
-        raise BadInput(f"No run here has what {missing[0]} draws; name runs of `cutbench solve` or `crosscheck`.")
+        raise BadInput(
+            f"No run here has what {missing[0]} draws; name runs of `cutbench solve`, `crosscheck` or `path`."
+        )
     drawn = {name: arrays for name, arrays in fitting.items() if arrays is not None}
     if not drawn:
-        raise BadInput("No figure fits these runs; name runs of `cutbench solve` or `crosscheck`.")
+        raise BadInput("No figure fits these runs; name runs of `cutbench solve`, `crosscheck` or `path`.")
     return [path for name, arrays in drawn.items() for path in save(name, arrays, chosen[name].draw(arrays), out)]
 
 
@@ -217,9 +219,9 @@ def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:
     """Write NAME.png, NAME.svg and NAME.csv into the folder `out`, each whole or not at all."""
     out = Path(out)
     make_folder(out)
-    with style():  # one layout for both pictures
+    with style():  # one layout for both pictures, which are then drawn once each
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
     contents = {"png": image(figure, "png"), "svg": image(figure, "svg"), "csv": table(arrays).encode()}
     paths = [out / f"{name}.{suffix}" for suffix in contents]
     for path, content in zip(paths, contents.values(), strict=True):

@@ -18,7 +18,7 @@ from typing import Any
 from workbench.command.records import Run, run_at
 from workbench.errors import MissingCapability
 
-LISTED = ("history", "learners", "points", "rows")
+LISTED = ("history", "learners", "points", "rows", "break_points")
 Rows = list[dict[str, Any]]
 
 

@@ -19,6 +19,14 @@ mixtures are the optimum itself: there α is affine in λ and θ in 1/λ.
 **All λ of a cell.** For fixed s and t, U − L is convex in λ, so on a cell [λ₁, λ₂] the difference is at most the larger
 of those at λ₁ and λ₂; and L grows with λ. Hence the relative gap on the cell is at most
 max(U − L at λ₁, U − L at λ₂)/max(L(λ₁), floor). Cells are halved until this is at most ε. All numbers are intervals.
+
+**A whole stretch at once.** With t = (λ − a)/(b − a) and s = tb/λ both λθ_s = y_t and v_t are affine in λ, and
+(1 − t)a = (1 − s)λ. From ‖x_t‖² = (1 − t)‖x_a‖² + t‖x_b‖² − t(1 − t)‖x_b − x_a‖², of y and of v, follows
+
+    U(λ, s) − L(λ, t) = (1 − s) g_a + s g_b + t(1 − t) c/λ,    c = (b − a)(ō_b − ō_a) − ½‖y_b − y_a‖² − ½‖v_b − v_a‖²
+
+with g the difference at the knots. t(1 − t)/λ is greatest at λ² = ab, 1/(√a + √b)². Where one set of cuts holds the
+optimum on the whole stretch, c = 0 but for rounding: two solves prove every λ between them (`Stretch.straight`).
 """
 
 from __future__ import annotations
@@ -27,13 +35,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.arithmetic.intervals import Interval, up
+from workbench.arithmetic.intervals import Interval, down, up
 from workbench.contracts import Cuts, Floats, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds, SmoothBounds
 
-DEPTH = 12  # times that a cell is halved, at most
+CELLS = 4  # with which a stretch begins
+DEPTH = 10  # times that a cell is halved, at most
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,19 @@ class Stretch:
         widths, lower = self.widths(np.concatenate([low, high]), np.tile(s, 2), np.tile(t, 2))
         return up(widths.reshape(2, -1).max(axis=0) / np.maximum(lower[: len(low)], self.floor))
 
+    @property
+    def straight(self) -> float:
+        """The proven relative gap at every λ by the mixtures that make λθ and v affine in λ."""
+        a, b = Interval(self.first.lam), Interval(self.last.lam)
+        bend = (b - a) * (self.last.offset - self.first.offset)
+        turns = Interval(self.last.theta) * b - Interval(self.first.theta) * a, self.last.push - self.first.push
+        for each in turns:
+            bend = bend - dot(each, each) / 2
+        roots = np.sqrt(self.first.lam) + np.sqrt(self.last.lam)
+        ends = (up(upper - lower) for lower, upper in (self.first.ends, self.last.ends))
+        width = up(max(ends) + up(max(float(bend.hi), 0.0) / down(down(roots) ** 2)))
+        return float(up(width / max(down(self.first.ends[0] - width), self.floor)))
+
     def least_gaps(self, lam: Floats) -> Floats:
         """The proven relative gap at each λ by its own best mixtures."""
         widths, lower = self.widths(lam, *self.mixtures(lam))
@@ -131,7 +153,11 @@ class Stretch:
 
     def cells(self, epsilon: float) -> Cells | None:
         """Cells over the whole stretch, halved until their gap is at most ε; None if no halving leads there."""
-        low, high = np.array([self.first.lam]), np.array([self.last.lam])
+        if self.least_gaps(np.sqrt(np.array([self.first.lam * self.last.lam])))[0] > epsilon:
+            return None
+        ends = np.geomspace(self.first.lam, self.last.lam, CELLS + 1)
+        ends[0], ends[-1] = self.first.lam, self.last.lam
+        low, high = ends[:-1], ends[1:]
         for _ in range(DEPTH):
             middle = np.sqrt(low * high)
             if (self.least_gaps(middle) > epsilon).any():

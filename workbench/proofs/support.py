@@ -38,7 +38,7 @@ FULL = 1 - NEGLIGIBLE  # share on outputs other than the truth from which on all
 class HeldCut:
     """A cut with weight: an output in the problem's words, its share α of the sample, weight μ, loss, and height at θ.
 
-    height : ⟨a, θ⟩ + o, the value of the term that the sample's maximum is over
+    height : ⟨a, θ⟩ + o, the value of the term that the sample's maximum is over;  witness : the output as numbers
     """
 
     output: str
@@ -46,6 +46,7 @@ class HeldCut:
     weight: float
     loss: float
     height: float
+    witness: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ class Weighted:
         for k in np.argsort(-self.weights[own], kind="stable").tolist():
             weight = float(self.weights[own[k]])
             words = self.problem.describe(i, witnesses[k])
-            yield HeldCut(words, weight / self.mass[i], weight, float(losses[k]), float(heights[k]))
+            numbers = float(losses[k]), float(heights[k]), tuple(witnesses[k].tolist())
+            yield HeldCut(words, weight / self.mass[i], weight, *numbers)
 
     def hinge(self, i: int) -> float:
         alone = np.array([i])
@@ -208,7 +210,8 @@ class Tangents:
         loss, weight = float(self.problem.loss(np.array([i]), predicted)[0]), float(self.bounds.prices.floats()[i])
         words = f"the model's distribution, likeliest {self.problem.describe(i, predicted[0])}"
         truth = self.problem.describe(i, self.problem.truth[i])
-        return Holder(i, truth, 1.0, float(pull), hinge, (HeldCut(words, 1.0, weight, loss, hinge),), self.left(i))
+        cut = HeldCut(words, 1.0, weight, loss, hinge, tuple(predicted[0].tolist()))
+        return Holder(i, truth, 1.0, float(pull), hinge, (cut,), self.left(i))
 
     def left(self, j: int) -> Left | None:
         if (bounds := without(self.certificate, j)) is None:

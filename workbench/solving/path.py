@@ -74,17 +74,27 @@ class Path:
         """The greatest proven relative gap over all λ of the range."""
         return max(float(each.gap.max()) for each in self.cells)
 
+    @property
+    def pieces(self) -> int:
+        """How many ranges of λ have a proof of their own."""
+        return sum(len(each.gap) for each in self.cells)
+
     def at(self, lam: float) -> Point:
         """What is proven at λ; `BadInput` outside of the range."""
-        least, greatest = self.knots[0].lam, self.knots[-1].lam
-        if not least <= lam <= greatest:
-            raise BadInput(f"lam is {lam:g}, outside of the path; choose one from {least:g} to {greatest:g}.")
-        k = min(max(int(np.searchsorted([each.lam for each in self.knots], lam)) - 1, 0), len(self.cells) - 1)
+        k = within(self.knots, lam)
         cells, stretch = self.cells[k], self.stretches[k]
         c = min(int(np.searchsorted(cells.high, lam)), len(cells.high) - 1)
         at, s, t = np.array([lam]), cells.s[c : c + 1], cells.t[c : c + 1]
         ends = float(stretch.lower(at, t).lo[0]), float(stretch.upper(at, s).hi[0])
         return Point(lam, stretch.theta(float(s[0])), *ends, float(cells.gap[c]))
+
+
+def within(knots: list[Knot], lam: float) -> int:
+    """The number of the stretch between two knots in which λ lies; `BadInput` outside of them."""
+    least, greatest = knots[0].lam, knots[-1].lam
+    if not least <= lam <= greatest:
+        raise BadInput(f"lam is {lam:g}, outside of the path; choose one from {least:g} to {greatest:g}.")
+    return max(int(np.searchsorted([each.lam for each in knots], lam)) - 1, 0)
 
 
 def path(

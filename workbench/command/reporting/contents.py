@@ -237,7 +237,15 @@ def followed(run: Run) -> list[Part | None]:
         series = [Series(name, [(row.get("lam"), row.get(each)) for row in rows]) for each, name in names.items()]
         drawn = chart(f"The {label} against λ", ("λ", label), series, (True, key == "gap"))
         parts.append(drawn and Part("chart", chart=drawn))
+    if run.kind == "path" and (breaks := run.record.get("break_points")):
+        parts.append(rows_table("Break points of the path, by falling λ", [spelled(each) for each in breaks]))
     return [*parts, rows_table("Values of λ, one a row", rows)] if rows else []
+
+
+def spelled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A break point of a record, its cuts as sample and output in words."""
+    names = {key: ", ".join(f"{cut['sample']}: {cut['output']}" for cut in row[key]) for key in ("enters", "leaves")}
+    return {"lam": row["lam"]} | names | {"active": row["active"]}
 
 
 # ── the run ───────────────────────────────────────────────────────────────────────────────────────

@@ -9,12 +9,14 @@ from workbench.command.reporting.page import Part, Picture
 from workbench.errors import MissingCapability, shortened
 
 MOST, CUTS, SHOWN = 6, 5, 200  # samples, cuts of each, and characters of an output
-GAP = 2  # pixels between two pictures
+DRAWN = 2  # outputs beside the truth that are drawn
+RULE = 0.25  # the shade of a line between two pictures
+GAP = 3  # pixels between two pictures
 
 
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     """The samples with the greatest pull, where the proof has dual weights."""
-    from workbench.command.drawn import pictures
+    from workbench.command.drawn import output_picture, pictures
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
@@ -39,15 +41,19 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
             least, greatest = each.left.change
             cuts.append(f"without it, the optimum changes by {least:+.3e} to {greatest:+.3e}")
         parts += [Part("heading", text=title), picture(pictures(held.problem, each.sample), title)]
+        outputs = [held.problem.truth[each.sample], *(cut.witness for cut in each.cuts[:DRAWN])]
+        tables = [table for output in outputs for table in output_picture(held.problem, each.sample, output)]
+        parts.append(picture(tables, f"{title}; the truth, then the outputs below, from the left", ruled=True))
         parts.append(Part("list", items_=cuts))
     return parts
 
 
-def picture(found: list[Any], title: str) -> Part | None:
-    """The pictures of a sample side by side; the squares that are not white."""
+def picture(found: list[Any], title: str, ruled: bool = False) -> Part | None:
+    """The pictures of a sample side by side, with lines between them if ruled; the squares that are not white."""
     if not found:
         return None
-    rows, columns = found[0].shape
+    rows = max(len(each) for each in found)  # tracks differ in number
+    columns = found[0].shape[1]
     squares = [
         (number * (columns + GAP) + x, y, round(float(shade), 2))
         for number, each in enumerate(found)
@@ -55,4 +61,6 @@ def picture(found: list[Any], title: str) -> Part | None:
         for x, shade in enumerate(row)
         if shade > 0.02
     ]
+    ends = [number * (columns + GAP) - 2 for number in range(1, len(found))] if ruled else []
+    squares += [(x, y, RULE) for x in ends for y in range(rows)]
     return Part("picture", title=title, picture=Picture(len(found) * (columns + GAP) - GAP, rows, squares))

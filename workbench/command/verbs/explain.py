@@ -45,7 +45,7 @@ def command(certificate: str, most: int, as_json: bool) -> int:
 
 def show(record: dict[str, Any], problem: Any) -> None:
     """Print the counts, then each sample with its picture, where it has one, and its outputs."""
-    from workbench.command.drawn import lines, pictures
+    from workbench.command.drawn import lines, output_picture, pictures
 
     click.echo(f"{record['formulation']}: optimum in {interval(record)}")
     if record["about"]:
@@ -59,11 +59,14 @@ def show(record: dict[str, Any], problem: Any) -> None:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
         truth = shortened(each["truth"], SHOWN)
         click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
-        for line in lines(pictures(problem, each["sample"])):
+        sample = each["sample"]
+        for line in lines(pictures(problem, sample) or output_picture(problem, sample, problem.truth[sample])):
             click.echo(f"      {line}".rstrip())
         for cut in each["cuts"]:
             output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
             click.echo(f"    against {output}: {shared}, loss {cut['loss']:g}, at θ {cut['height']:.4g}")
+            for line in lines(output_picture(problem, sample, cut["witness"])):
+                click.echo(f"      {line}".rstrip())
         click.echo(f"    without it: {leaving(each['left'])}")
 
 
