@@ -293,6 +293,9 @@ def test_no_bound_at_what_is_no_number():
     cuts = Cuts(2, 1)
     cuts.add(np.zeros(1, int), np.zeros((1, 1), int), bounds.oracle.rows)
     assert bounds.lower(cuts, np.array([np.nan])) == -np.inf
+    cuts.add(np.zeros(1, int), np.ones((1, 1), int), Liar(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1)).rows)
+    for weight in (np.nan, np.inf):
+        assert bounds.lower(cuts, np.array([weight, 1.0])) == bounds.lower(cuts, np.array([1.0, weight])) == -np.inf
 
 
 def test_the_start_is_a_vector_of_its_own_without_a_negative_zero():
@@ -383,6 +386,16 @@ def test_an_output_of_zero_loss_above_the_truth_cannot_be_scaled_away():
     short = SimpleNamespace(**{name: getattr(problem, name) for name in ("truth", "weights")})
     bounds.problem = short  # cannot be enumerated
     assert not bounds.keeps_free_outputs(np.array([2.0, 1.0, 0.0]))
+
+
+def test_the_norm_of_a_scaled_point_is_rounded_up():
+    """‖c·θ‖²/2 of c = 1/(least advantage), in fractions, of θ that have no short form."""
+    bounds = Bounds(HardMargin(), wb.Multiclass([[1.0], [-1.0]], ["a", "b"]))
+    for x in np.random.default_rng(0).random(40) + 0.1:
+        theta = np.array([x, -x / 3])
+        scale = bounds.feasible_scale(theta, bounds.hinges(theta, bounds.highest(theta, bounds.samples)))
+        value = sum((Fraction(scale) * Fraction(each)) ** 2 for each in theta.tolist()) / 2
+        assert value <= Fraction(bounds.upper(theta)) <= value * (1 + Fraction(1, 10**14))
 
 
 def test_an_output_of_zero_loss_may_share_letters_with_the_truth():
@@ -532,6 +545,15 @@ def test_sums_of_groups_are_enclosed(seed):
         assert Fraction(found.lo[i]) <= lo <= hi <= Fraction(found.hi[i])
         assert found.lo[i] >= float(lo) * (1 - 1e-13) - 1e-300
         assert found.hi[i] <= float(hi) * (1 + 1e-13) + 1e-300
+
+
+def test_the_group_of_most_terms_says_how_far_all_may_err():
+    """4,000 equal terms err to one side; the other group has one."""
+    groups = np.append(np.zeros(4000, int), 1)
+    for x in np.linspace(0.1, 0.9, 9):
+        found = grouped_sum(Interval(np.full(4001, x)), groups, 2)
+        for terms, lo, hi in zip((4000, 1), found.lo, found.hi, strict=True):
+            assert Fraction(float(lo)) <= terms * Fraction(x) <= Fraction(float(hi))
 
 
 def test_weights_of_another_size_are_refused():

@@ -131,11 +131,11 @@ class Both(ABC):
         return self.relative(upper, lower)
 
     def relative(self, upper: float, lower: float) -> float:
-        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or upper − lower if all three vanish; ∞ if not finite."""
+        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or 0 if all three vanish; ∞ if not finite."""
         if not np.isfinite(upper - lower):
             return float("inf")
         size = max(abs(upper), abs(lower), 1e-6 * abs(self.scale))
-        return float((upper - lower) / size) if size > 0 else float(upper - lower)
+        return float((upper - lower) / size) if size > 0 else 0.0
 
 
 class Bounds(Both):
@@ -163,7 +163,7 @@ class Bounds(Both):
         away = float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         if away > 0:
             missed = up(missed + up(2 * self.oracle.reach(self.samples) * up(away)))
-        return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
+        return values + Interval(-error, error) + Interval(np.zeros(len(missed)), missed)
 
     def highest(self, theta: Floats, samples: Ints) -> Ints:
         """The oracle's witnesses at θ, in threads if `sweeps` are set."""
@@ -343,20 +343,20 @@ class SmoothBounds(Both):
 
     def _enclosed(self, theta: Floats) -> tuple[Interval, float]:
         values, gradient = self.evaluate(theta)
-        if not (np.abs(theta).max(initial=0.0) < FAR and np.isfinite(values).all()):
+        if not ((np.abs(theta) < FAR).all() and np.isfinite(values).all()):
             return Interval(-np.inf, np.inf), np.inf
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
+        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
         slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
-        norm = up(np.sqrt((slope * slope).sum().hi)) + up(error / self.total.lo)
+        norm = up(np.sqrt((slope * slope).sum().hi)) + (Interval(error) / self.total).hi
         return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
 
     def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
         """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
         values, gradient = self.evaluate(theta)
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
-        return risk, Interval(down(gradient - error), up(gradient + error)) / self.total
+        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
+        return risk, (Interval(gradient) + Interval(-error, error)) / self.total
 
     def upper(self, theta: Floats) -> float:
         """F(θ), rounded up."""
