@@ -110,7 +110,7 @@ TARGETS = {
     ),
     "proofs/exact": Target(("proofs/test_exact_parts", "proofs/test_exact"), (*SEARCH, "differences")),
     "arithmetic/rationals": Target(("proofs/test_exact",)),
-    "arithmetic/lifting": Target(("proofs/test_exact",)),
+    "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
     "proofs/capped": Target(SELECTED),
