@@ -116,7 +116,7 @@ TARGETS = {
     "proofs/capped": Target(SELECTED),
     "proofs/support": Target(("proofs/test_support",)),
     "objectives/oracles": Target(("objectives/test_oracles",)),
-    "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
+    "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
     "dyads/nuclear": Target(("dyads/test_nuclear",), OF_NUCLEAR),
     "dyads/dual": Target(("dyads/test_nuclear",), OF_DUAL),
