@@ -124,6 +124,8 @@ def test_signs_sums_and_parts_of_what_is_inside(x, y):
         assert (minus.lo[j], minus.hi[j]) == (-hi, -lo)
         assert (size.lo[j], size.hi[j]) == (0 if lo <= 0 <= hi else min(sizes), max(sizes))
         assert (plus.lo[j], plus.hi[j]) == (max(lo, 0), max(hi, 0))
+    for value in x:
+        assert (float(abs(Interval(value)).lo), float(abs(Interval(value)).hi)) == (abs(value), abs(value))
     assert just_encloses(both.sum(), Fraction(x[0]) + Fraction(y[0]), Fraction(x[1]) + Fraction(y[1]))
     assert Interval(np.array([x, y])).shape == (2, 2)
 
@@ -284,7 +286,7 @@ def test_squares_that_underflow_and_squares_that_err_to_one_side():
     assert found.lo == 0
     assert 2000 * Fraction(1e-170) ** 2 <= Fraction(float(found.hi)) < Fraction(1, 10**300)
     for x in np.linspace(0.1, 0.9, 17):
-        for length in (1024, 1100, 2047):
+        for length in (1024, 1100, 2047, 1 << 18):
             found, true = Interval(np.full(length, x)).squared(), length * Fraction(x) ** 2
             assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
 

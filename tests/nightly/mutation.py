@@ -119,7 +119,7 @@ TARGETS = {
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
     "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
     "dyads/nuclear": Target(("dyads/test_nuclear",), OF_NUCLEAR),
-    "dyads/dual": Target(("dyads/test_nuclear",), OF_DUAL),
+    "dyads/dual": Target(("dyads/test_dual",), OF_DUAL),
 }
 TARGETS |= {
     f"outputs/{name}": Target(("outputs/test_exact_views",))

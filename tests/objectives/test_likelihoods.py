@@ -81,7 +81,7 @@ def test_sizes_of_listed_outputs_are_those_of_their_definitions():
 
 def test_what_is_listed_is_counted_before():
     """Six outputs, of samples of which one has no features at all: 6 · (1/2 + terms) entries."""
-    problem = wb.Multiclass([[3.0], [0.0]], ["a", "b"], classes=["a", "b", "c"])
+    problem = wb.Multiclass([[0.5], [0.0]], ["a", "b"], classes=["a", "b", "c"])
     entries = 6 * (0.5 + problem.terms)
     for most, fits in ((entries, True), (np.nextafter(entries, 0), False)):
         with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +114,7 @@ def test_values_and_slopes_are_those_of_all_outputs(kind):
     problem = kind.tiny(np.random.default_rng(5))
     terms = Enumerated(problem)
     kernel = terms.kernel()
-    for scale, seed in ((1.0, 0), (30.0, 1)):
+    for scale, seed in ((1.0, 0), (30.0, 1), (3000.0, 2)):
         rng = np.random.default_rng(seed)
         theta, batch = rng.normal(size=problem.n_features) * scale, np.array([1, 0, 1])
         weights, slope = np.array([0.5, 2.0, 1.0]), np.zeros(problem.n_features)

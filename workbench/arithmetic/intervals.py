@@ -130,9 +130,8 @@ def squares(entries: NDArray[np.float64]) -> Interval:
     A product and the sum of a block err by at most γ of BLOCK + 1 relatively, but for products that underflow.
     """
     product = entries * entries
-    whole = len(product) // BLOCK * BLOCK
-    blocks = product[:whole].reshape(-1, BLOCK).sum(axis=1)
-    found, slack, least = total(np.append(blocks, product[whole:]), np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
+    found, slack, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
     return Interval(min(found, LARGE), found) * Interval(1 - slack, 1 + slack) + Interval(-least, least)
 
 
