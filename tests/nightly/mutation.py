@@ -86,7 +86,6 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
 OF_NUCLEAR = ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
 OF_DUAL = (
     "BARRIERS",
@@ -113,7 +112,7 @@ TARGETS = {
     "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
-    "proofs/capped": Target(SELECTED),
+    "proofs/capped": Target(("proofs/test_capped",), ("LARGEST", "CHUNK")),
     "proofs/support": Target(("proofs/test_support",)),
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
