@@ -383,9 +383,21 @@ def test_an_output_of_zero_loss_above_the_truth_cannot_be_scaled_away():
     for error, feasible in ((0.02, True), (0.05, False)):  # times ‖w‖₁ = 3.9, beside an advantage of 0.1
         wide.feature_error = np.full(2, error)
         assert Bounds(HardMargin(), wide).keeps_free_outputs(np.array([2.0, 1.9, 0.0])) is feasible
+    for error, feasible in ((0.01, True), (0.02, False)):  # times ‖w‖₁ = 7.9, though the entries cancel
+        wide.feature_error = np.full(2, error)
+        assert Bounds(HardMargin(), wide).keeps_free_outputs(np.array([2.0, 1.9, -4.0])) is feasible
     short = SimpleNamespace(**{name: getattr(problem, name) for name in ("truth", "weights")})
     bounds.problem = short  # cannot be enumerated
     assert not bounds.keeps_free_outputs(np.array([2.0, 1.0, 0.0]))
+
+
+def test_the_hardest_sample_says_by_how_much_a_point_is_scaled():
+    """Advantages 2 and 1/2, of which the second is to be 1: twice the point, whichever sample comes first."""
+    for order in ([0, 1], [1, 0]):
+        problem = wb.Multiclass(np.array([[2.0], [-0.5]])[order], np.array(["a", "b"])[order], classes=["a", "b"])
+        bounds, theta = Bounds(HardMargin(), problem), np.array([0.5, -0.5])
+        assert bounds.upper(theta) == pytest.approx(1.0)
+        np.testing.assert_allclose(bounds.repaired(theta), [1.0, -1.0])
 
 
 def test_the_norm_of_a_scaled_point_is_rounded_up():
@@ -485,6 +497,12 @@ def test_far_out_smooth_bounds_say_nothing(theta):
     value, norm = bounds.enclosed(np.array([theta]))
     assert (value.lo, value.hi, norm) == (-np.inf, np.inf, np.inf)
     assert np.isfinite(bounds.recheck(Evidence(np.array([1e99])))[1])
+
+
+def test_one_entry_that_is_far_out_leaves_nothing_to_say():
+    bounds = SmoothBounds(SmoothLiar(np.array([[0.0, 1.0]]), np.ones(1), np.ones(1)), None)
+    for theta in ([1e100, 0.0], [0.0, -1e100]):
+        assert bounds.recheck(Evidence(np.array(theta))) == (-np.inf, np.inf)
 
 
 def test_one_value_that_overflows_leaves_nothing_to_say():
