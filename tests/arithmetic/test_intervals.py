@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from workbench.arithmetic import intervals
-from workbench.arithmetic.intervals import Interval, few, gamma, matvec, positive, total
+from workbench.arithmetic.intervals import Interval, few, gamma, length, matvec, positive, total
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -273,6 +273,15 @@ def test_squares_of_long_vectors_are_enclosed_and_not_by_much(length, width):
         assert lo >= least * (1 - Fraction(1, 10**12))
 
 
+def test_lengths_are_rounded_up():
+    for seed in range(20):
+        x, y = np.random.default_rng(seed).normal(size=(2, 5))
+        found = length(Interval(x), Interval(y))
+        true = sum(Fraction(each) ** 2 for each in [*x.tolist(), *y.tolist()])
+        assert true <= Fraction(float(found.lo)) ** 2 <= true * (1 + Fraction(1, 10**14))
+        assert found.lo == found.hi
+
+
 def test_squares_that_leave_the_floats_are_infinite_above():
     for lo, hi in ((1e160, 1e160), (1e200, 1e200), (-3.0, 1e200), (-1e200, 3.0)):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -286,8 +295,8 @@ def test_squares_that_underflow_and_squares_that_err_to_one_side():
     assert found.lo == 0
     assert 2000 * Fraction(1e-170) ** 2 <= Fraction(float(found.hi)) < Fraction(1, 10**300)
     for x in np.linspace(0.1, 0.9, 17):
-        for length in (1024, 1100, 2047, 1 << 18):
-            found, true = Interval(np.full(length, x)).squared(), length * Fraction(x) ** 2
+        for n in (1024, 1100, 2047, 1 << 18):
+            found, true = Interval(np.full(n, x)).squared(), n * Fraction(x) ** 2
             assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
 
 

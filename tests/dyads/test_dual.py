@@ -14,7 +14,6 @@ from workbench.dyads import dual
 from workbench.dyads.dual import (
     Parts,
     admitted,
-    length,
     lower_at,
     negative_conjugate,
     norm_of,
@@ -211,15 +210,6 @@ def test_the_dense_norm_is_taken_up_to_as_many_features(monkeypatch):
     shapes = {(3, 9): "dense", (9, 3): "dense", (4, 4): "sparse", (2, 2): "dense", (4, 9): "sparse"}
     for shape, told in shapes.items():
         assert norm_of(sparse.csr_array(shape)) == told
-
-
-def test_lengths_are_rounded_up():
-    for seed in range(20):
-        x, y = np.random.default_rng(seed).normal(size=(2, 5))
-        found = length(Interval(x), Interval(y))
-        true = sum(Fraction(each) ** 2 for each in [*x.tolist(), *y.tolist()])
-        assert true <= Fraction(float(found.lo)) ** 2 <= true * (1 + Fraction(1, 10**14))
-        assert found.lo == found.hi
 
 
 def test_slopes_without_a_value_prove_nothing():

@@ -124,6 +124,11 @@ class Interval:
         return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
 
 
+def length(*vectors: Interval) -> Interval:
+    """The Euclidean norm of vectors laid end to end, from above."""
+    return Interval(up(np.sqrt(sum((each.squared() for each in vectors), start=Interval(0.0)).hi)))
+
+
 def squares(entries: NDArray[np.float64]) -> Interval:
     """Encloses Σ_j x_j² by sums over blocks, in whatever order each is summed.
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from workbench.arithmetic.intervals import Interval, down, gamma, matvec, up
+from workbench.arithmetic.intervals import Interval, down, gamma, length, matvec, up
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 
@@ -97,11 +97,6 @@ def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
     bent = ((c_left * z_left).sum() + (c_right * z_right).sum() + missed).positive()
     lower = float((gains - bent * k - matvec(X.T, weights).squared() / (2 * Interval(lam))).lo)
     return lower if np.isfinite(lower) else -np.inf
-
-
-def length(*vectors: Interval) -> Interval:
-    """The Euclidean norm of vectors laid end to end, from above."""
-    return Interval(up(np.sqrt(sum((each.squared() for each in vectors), start=Interval(0.0)).hi)))
 
 
 def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse.csr_array:

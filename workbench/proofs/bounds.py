@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.intervals import TINY, Interval, down, gamma, matvec, up
+from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
 from workbench.contracts import (
     CutForm,
     Cuts,
@@ -348,8 +348,8 @@ class SmoothBounds(Both):
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
         risk = self.risk(Interval(values) + Interval(-value_error, value_error))
         slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
-        norm = up(np.sqrt((slope * slope).sum().hi)) + (Interval(error) / self.total).hi
-        return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
+        norm = length(slope) + Interval(error) / self.total
+        return self.regularizer.value(Interval(theta)) + risk, float(norm.hi)
 
     def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
         """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
@@ -379,9 +379,10 @@ class SmoothBounds(Both):
 
 def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    slack = 2 * gamma(int(np.bincount(groups, minlength=1).max()) + 2)
-    lo = np.bincount(groups, values.lo, n) * (1 - slack)
-    return Interval(down(lo), up(np.bincount(groups, values.hi, n) * (1 + slack)))
+    slack = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
+    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
+        1 - slack, 1 + slack
+    )
 
 
 def checked_theta(theta: Floats, dim: int) -> Floats:
