@@ -147,7 +147,7 @@ class ExactGraph(ExactPairwise):
         problem, first = self.problem, int(self.problem.offsets[i])
         total = sum(int(unary[first + v, y[v]]) for v in range(int(problem.sizes[i])))
         u, v = problem.edges[slice(*problem.ends[i : i + 2])].T
-        return total + int(pairs[slice(*problem.ends[i : i + 2]), 0][y[u] == y[v]].sum())
+        return total + int(pairs[slice(*problem.ends[i : i + 2])].ravel()[y[u] == y[v]].sum())
 
 
 class EnclosedExact(ExactGraph):
