@@ -15,6 +15,7 @@ from scipy import sparse
 import workbench as wb
 from workbench.arithmetic.intervals import Interval
 from workbench.errors import Contradiction
+from workbench.objectives.oracles import HiddenMargin
 from workbench.proofs import capped
 from workbench.proofs.bounds import Evidence
 from workbench.proofs.capped import CappedBounds, enclosing, levels, product, row_sums, tabled
@@ -241,3 +242,50 @@ def test_cuts_of_mean_states_are_the_means_of_their_states_cuts():
     most = 0.5 + 3 * 2.0**-53 * np.abs(own).max()
     assert (most < error[8:]).all()
     assert (error[8:] <= 0.5 + 1e-14).all()
+
+
+@pytest.mark.parametrize("kind", ["plain", "hidden"])
+def test_boxes_count_what_the_centre_and_the_cuts_may_be_off(kind, monkeypatch):
+    """The point's own interval, to one side or the other; offsets off by 1/2; slopes off by 1/8 an entry."""
+    bounds, _ = bounds_of(kind)
+    table, rng = bounds.cuts, np.random.default_rng(7)
+    costs, none = (bounds.costs.lo + bounds.costs.hi) / 2, np.zeros(1)
+    whole = bounds.start_box(1e6)
+    for _ in range(4):
+        w = rng.normal(size=bounds.oracle.dim) * 3
+        scores = table.slopes @ w + table.offsets
+        size, shift = np.abs(w).sum(), 0.25 * rng.random(len(w))
+
+        def ends(off: Any, scores: Any = scores) -> Any:
+            both = (np.maximum.reduceat(scores + sign * off, table.starts[:-1]) for sign in (-1, 1))
+            return [costs[table.owner] * np.maximum(each, 0) for each in both]
+
+        for lo, hi in ((w - 2 * shift, w), (w, w + 2 * shift)):
+            box, (low, high) = bounds.shrunk(Interval(lo[None], hi[None]), none, whole), ends(0.0)
+            assert (box.low[0] <= low + 1e-9).all()
+            assert (box.high[0] >= high - 1e-9).all()
+        for name, value, off in (("offset_error", 0.5, 0.5), ("slope_error", 0.125, size / 8)):
+            with monkeypatch.context() as patch:
+                patch.setattr(bounds, name, np.full(len(scores), value))
+                box, (low, high) = bounds.shrunk(Interval(w[None]), none, whole), ends(off)
+            np.testing.assert_allclose(box.low[0], low, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(box.high[0], high, rtol=1e-9, atol=1e-9)
+
+
+def test_two_states_are_several(monkeypatch):
+    """The word of four letters hides which of two places its three letters have; what its mean may be off counts."""
+    problem = wb.Motif(["ACGT", "ACG", "CGA"], [1, 1, -1], 3)
+    monkeypatch.setattr(HiddenMargin, "slope_error", lambda self, samples: np.ones(len(samples)))
+    bounds = CappedBounds(wb.SelfPaced(), problem)
+    assert bounds.cuts.several.tolist() == [0]
+    wide = bounds.state_owner == 0
+    assert (bounds.spread_error[~wide] == 0).all()
+    assert ((bounds.spread_error[wide] >= 4) & (bounds.spread_error[wide] < 4.1)).all()
+    assert wide.sum() == 2
+
+
+def test_means_of_cuts_err_as_often_as_there_are_states(monkeypatch):
+    monkeypatch.setattr(capped, "gamma", lambda k: k / 100)
+    slopes = np.array([[0.0, 0], [1, -4], [0, 0], [2, 2]])
+    _, error = tabled(slopes, np.zeros(4), np.array([0, 2, 4]), np.zeros(2, int), np.array([0, 0.5, 0, 0.25]))
+    np.testing.assert_allclose(error[4:], 0.5 + 5 / 100 * 4)
