@@ -216,6 +216,8 @@ def test_slopes_without_a_value_prove_nothing():
     parts, g = one_pair(-0.5)
     assert lower_at(parts, 1.0, 1, "hinge", 3 * g) == -np.inf
     with np.errstate(over="ignore", invalid="ignore"):
+        alone, g = one_pair(1e160, left=0.0)
+        assert lower_at(alone, 1.0, 1, "squared", g) == -np.inf
         assert lower_at(parts, 1e308, 0, "squared", np.array([1e200])) == -np.inf
         assert lower_at(parts, 1e308, 0, "squared", np.array([-1e200])) == -np.inf
 
