@@ -235,3 +235,11 @@ def test_norms_widen_each_step_by_what_it_rounds(monkeypatch):
         spectral(np.ones(shape))
         schur(sparse.csr_array(np.ones(shape)))
     assert asked == [17, 18, 23, 30, 23, 30]
+
+
+@pytest.mark.parametrize("least", [0.05, 0.3, 0.6])
+def test_norms_hold_where_the_last_power_still_changes(least):
+    """diag(1, r) with r^65536 = 0.05, …: its norm is 1, and the last of 17 squarings counts."""
+    for power in (15, 16, 17):
+        found = spectral(np.diag([1.0, least ** (2.0**-power)]))
+        assert 1 <= found <= 1 + 1e-5
