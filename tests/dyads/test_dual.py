@@ -15,6 +15,7 @@ from workbench.dyads.dual import (
     Parts,
     admitted,
     lower_at,
+    lower_beside,
     negative_conjugate,
     norm_of,
     parts_of,
@@ -243,3 +244,22 @@ def test_norms_hold_where_the_last_power_still_changes(least):
     for power in (15, 16, 17):
         found = spectral(np.diag([1.0, least ** (2.0**-power)]))
         assert 1 <= found <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_value_beside_a_fixed_left_side_is_that_of_fractions_rounded_down(loss):
+    for seed in range(25):
+        (parts, g), rng = drawn(seed), np.random.default_rng([seed, 1])
+        given, lam = rng.normal(size=(parts.left.shape[1], seed % 3)), float(rng.uniform(0.1, 2))
+        (L, R, X), y, prices, A, slopes = map(exact, parts[:3]), *map(exact, (parts.y, parts.prices, given, g))
+        gains, omega, a = -slopes * y - (slopes * slopes / 2 if loss == "squared" else 0), prices * slopes, L @ A
+        pushes = [X.T @ omega, *(R.T @ (omega * (each + 1)) for each in a.T)]
+        true = (prices * gains).sum() + Fraction(lam) / 2 * (A * A).sum() + sum(omega @ each for each in a.T)
+        true -= sum((push * push).sum() for push in pushes) / (2 * Fraction(lam))
+        found = lower_beside(parts, given, lam, loss, g)
+        assert Fraction(found) <= true
+        assert found == pytest.approx(float(true), rel=1e-9, abs=1e-12)
+    assert lower_beside(parts, given, lam, "hinge", g + 3 * parts.y) == -np.inf
+    alone, g = one_pair(1e160, left=0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert lower_beside(alone, np.zeros((1, 0)), 1.0, "squared", g) == -np.inf

@@ -99,6 +99,23 @@ def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
     return lower if np.isfinite(lower) else -np.inf
 
 
+def lower_beside(parts: Parts, A: Floats, lam: float, loss: str, g: Floats) -> float:
+    """A lower bound for all B and w beside a fixed A (f_left, k), rounded down; −∞ if a slope has ℓ*(g_i) = ∞.
+
+    With a_i = Aᵀl_i, ã = a + 1, features z_i = (ã_i ⊗ r_i, x_i) and offsets e_i = ⟨a_i, 1⟩, the dual value is
+    λ/2‖A‖² + Σ π_i (g_i e_i − ℓ*(g_i)) − ‖Σ π_i g_i z_i‖²/(2λ).
+    """
+    L, R, X, y, prices = parts
+    if not admitted(g, y, loss):
+        return -np.inf
+    shares = Interval(down(prices), up(prices))
+    weights, own = shares * g, [matvec(L, Interval(each)) for each in A.T]
+    square = sum((matvec(R.T, weights * (a + 1)).squared() for a in own), start=matvec(X.T, weights).squared())
+    value = (negative_conjugate(Interval(g), y, loss) * shares).sum() + Interval(A).squared() * lam / 2
+    value = sum(((weights * a).sum() for a in own), start=value) - square / (2 * Interval(lam))
+    return float(value.lo) if np.isfinite(value.lo) else -np.inf
+
+
 def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse.csr_array:
     """Σ weights_i l_i r_iᵀ."""
     return sparse.csr_array(L.T @ sparse.dia_array((weights[None], [0]), shape=(len(weights),) * 2) @ R)
