@@ -205,6 +205,9 @@ def test_products_and_sums_of_rows_are_enclosed_and_little_more():
                 room = 5000 * Fraction(1, 10**11)
                 assert least - room <= Fraction(float(lo)) <= least
                 assert most <= Fraction(float(hi)) <= most + room
+    for x in np.linspace(0.1, 0.9, 9):  # columns that are added one after the other
+        sums, true = row_sums(Interval(np.full((2, 4000), x, order="F"))), sum([Fraction(x)] * 4000)
+        assert all(Fraction(float(lo)) <= true <= Fraction(float(hi)) for lo, hi in zip(sums.lo, sums.hi, strict=True))
     tiny = product(np.full((1, 40), 0.4), np.full((40, 1), 2.0**-1074), np.zeros(40))
     assert Fraction(float(tiny.hi[0, 0])) >= 40 * Fraction(0.4) * Fraction(2.0**-1074)
 
@@ -289,3 +292,13 @@ def test_means_of_cuts_err_as_often_as_there_are_states(monkeypatch):
     slopes = np.array([[0.0, 0], [1, -4], [0, 0], [2, 2]])
     _, error = tabled(slopes, np.zeros(4), np.array([0, 2, 4]), np.zeros(2, int), np.array([0, 0.5, 0, 0.25]))
     np.testing.assert_allclose(error[4:], 0.5 + 5 / 100 * 4)
+
+
+def test_a_reach_without_bound_proves_nothing():
+    bounds, _ = bounds_of("hidden")
+    box = bounds.start_box(1e3)
+    box = box._replace(reach=np.full_like(box.reach, np.inf))
+    for size in (0.0, 1e-3):
+        with np.errstate(invalid="ignore", over="ignore"):
+            lower, _ = bounds.checked(np.full((1, len(bounds.cuts.offsets)), size), box, np.array([1e3]))
+        assert lower.tolist() == [-np.inf]
