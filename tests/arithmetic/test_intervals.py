@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from workbench.arithmetic.intervals import TINY, Interval, U, few, gamma, matvec, positive, total
+from workbench.arithmetic import intervals
+from workbench.arithmetic.intervals import Interval, few, gamma, length, matvec, positive, total
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -106,6 +107,10 @@ def test_operations_enclose_what_is_inside_and_little_more(name, x, y):
     assert just_encloses(operation(Interval(*x), Interval(*y)), min(corners), max(corners))
     point = [operation(Fraction(x[0]), Fraction(b)) for b in y]  # from the left, a plain number
     assert just_encloses(operation(x[0], Interval(*y)), min(point), max(point))
+    assert just_encloses(operation(Interval(x[0]), Interval(*y)), min(point), max(point))
+    assume(name != "÷" or x[0])
+    point = [operation(Fraction(b), Fraction(x[0])) for b in y]
+    assert just_encloses(operation(Interval(*y), x[0]), min(point), max(point))
 
 
 @given(ends, ends)
@@ -119,6 +124,8 @@ def test_signs_sums_and_parts_of_what_is_inside(x, y):
         assert (minus.lo[j], minus.hi[j]) == (-hi, -lo)
         assert (size.lo[j], size.hi[j]) == (0 if lo <= 0 <= hi else min(sizes), max(sizes))
         assert (plus.lo[j], plus.hi[j]) == (max(lo, 0), max(hi, 0))
+    for value in x:
+        assert (float(abs(Interval(value)).lo), float(abs(Interval(value)).hi)) == (abs(value), abs(value))
     assert just_encloses(both.sum(), Fraction(x[0]) + Fraction(y[0]), Fraction(x[1]) + Fraction(y[1]))
     assert Interval(np.array([x, y])).shape == (2, 2)
 
@@ -133,7 +140,7 @@ def test_positive_keeps_the_kind_of_its_numbers():
 
 def test_units_and_gamma_are_rounded_up_from_their_definitions():
     u = Fraction(float(np.finfo(float).eps)) / 2
-    assert (Fraction(U), TINY) == (u, np.finfo(float).tiny)
+    assert (Fraction(intervals.U), intervals.TINY) == (u, np.finfo(float).tiny)
     for k in (1, 2, 3, 7, 1000, 12345, 10**6, 10**9):
         assert k * u / (1 - k * u) <= Fraction(float(gamma(k))) <= k * u / (1 - k * u) * (1 + 8 * u)
 
@@ -173,6 +180,25 @@ def test_matvec_counts_the_roundings_of_its_longest_row(kind):
             assert Fraction(lo) <= terms * Fraction(0.1) * Fraction(x) <= Fraction(hi)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_matvec_counts_the_roundings_of_its_own_radius(kind):
+    """0.1 · [−x, x], 4,000 times: the radius is a sum like any other, and so is what the entries may be off."""
+    matrix = np.full((1, 4000), 0.1)
+    for x in np.linspace(0.1, 0.9, 9):
+        wide, point = Interval(np.full(4000, -x), np.full(4000, x)), Interval(np.full(4000, x))
+        result, off = matvec(kind(matrix), wide), matvec(kind(0 * matrix), point, np.full(4000, 0.1))
+        reach = 4000 * Fraction(0.1) * Fraction(x)
+        for each in (result, off):
+            assert Fraction(float(each.lo[0])) <= -reach
+            assert reach <= Fraction(float(each.hi[0])) <= reach * (1 + Fraction(1, 10**11))
+
+
+@pytest.mark.parametrize("ends", [(0.0, 5e-324), (-5e-324, 0.0)])
+def test_matvec_of_the_least_floats_which_have_no_middle(ends):
+    result = matvec(np.full((1, 1), 2.0**1000), Interval(*([end] * 1 for end in ends)))
+    assert result.lo[0] <= 2.0**1000 * ends[0] <= 2.0**1000 * ends[1] <= result.hi[0]
+
+
 def test_matvec_counts_what_underflows():
     """Each product is 0.4 of the least float and vanishes; forty of them are sixteen of it."""
     least = 2.0**-1074
@@ -200,6 +226,24 @@ def test_sums_in_layers_are_rounded_correctly(n, spread):
     assert len(few(x)) < 1100 or spread > 5
 
 
+def test_sums_in_layers_of_numbers_near_the_power_above_them():
+    """4,095 numbers just below 1, or −1: their sum needs each bit of a layer."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = 1 - rng.random(4095) * 1e-3
+        for each in (x, -x, np.append(-x * 1e10, 1e-5), np.append(x, 2.0**-60)):
+            assert total(each, np.inf) == math.fsum(each)
+        steps = rng.choice([2.0**80, -(2.0**80), 1.0, -1.0, 0.0], 3000)
+        assert total(steps, np.inf) == math.fsum(steps)
+
+
+def test_sums_are_rounded_outward():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=3) * 10.0 ** rng.integers(-8, 8, 3)
+        assert just_encloses(Interval(x).sum(), sum(exact(x)), sum(exact(x)))
+
+
 def test_sums_beyond_floats():
     assert total(np.full(5000, 1e308), np.inf) == np.inf
     assert np.isnan(total(np.full(5000, np.nan), np.inf))
@@ -225,11 +269,17 @@ def test_squares_of_long_vectors_are_enclosed_and_not_by_much(length, width):
         most = sum(max(a * a, b * b) for a, b in zip(low, high, strict=True))
         lo, hi = Fraction(float(found.lo)), Fraction(float(found.hi))
         assert lo <= least <= most <= hi
-        assert lo >= 0 or length < 1000
         assert hi <= most * (1 + Fraction(1, 10**12))
-        centre = sum(abs((a + b) / 2) ** 2 for a, b in zip(low, high, strict=True))
-        across = sum(abs(a + b) * (b - a) / 2 + ((b - a) / 2) ** 2 for a, b in zip(low, high, strict=True))
-        assert length < 1000 or lo >= max(centre - across, 0) * (1 - Fraction(1, 10**12)) - Fraction(1, 10**12) * most
+        assert lo >= least * (1 - Fraction(1, 10**12))
+
+
+def test_lengths_are_rounded_up():
+    for seed in range(20):
+        x, y = np.random.default_rng(seed).normal(size=(2, 5))
+        found = length(Interval(x), Interval(y))
+        true = sum(Fraction(each) ** 2 for each in [*x.tolist(), *y.tolist()])
+        assert true <= Fraction(float(found.lo)) ** 2 <= true * (1 + Fraction(1, 10**14))
+        assert found.lo == found.hi
 
 
 def test_squares_that_leave_the_floats_are_infinite_above():
@@ -238,6 +288,24 @@ def test_squares_that_leave_the_floats_are_infinite_above():
             found = Interval(np.full(1200, lo), np.full(1200, hi)).squared()
         assert found.hi == np.inf
         assert not found.lo > 1200 * 9.0 or lo > 0
+
+
+def test_squares_that_underflow_and_squares_that_err_to_one_side():
+    found = Interval(np.full(2000, 1e-170)).squared()
+    assert found.lo == 0
+    assert 2000 * Fraction(1e-170) ** 2 <= Fraction(float(found.hi)) < Fraction(1, 10**300)
+    for x in np.linspace(0.1, 0.9, 17):
+        for n in (1024, 1100, 2047, 1 << 18):
+            found, true = Interval(np.full(n, x)).squared(), n * Fraction(x) ** 2
+            assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
+
+
+def test_squares_all_but_too_large_for_floats_have_a_lower_end_below_them():
+    with np.errstate(over="ignore"):
+        found = Interval(np.full(1024, 2.0**507)).squared()
+    assert Fraction(float(found.lo)) < 1024 * Fraction(2) ** 1014 == Fraction(2) ** 1024
+    assert found.lo > 2.0**899
+    assert found.hi == np.inf
 
 
 def test_an_array_that_is_both_ends_is_a_point():

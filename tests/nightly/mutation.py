@@ -86,8 +86,6 @@ class Target(NamedTuple):
 
 
 SEARCH = ("GRID", "MOST_UNKNOWNS", "MOST_STEPS", "NEGLIGIBLE", "sharpened", "optimum", "polished", "finished", "Face")
-SELECTED = ("formulations/test_selection", "formulations/test_hidden_selection")
-OF_NUCLEAR = ("nuclear_bound", "best_scaled", "swapped", "alternate", "solved")
 OF_DUAL = (
     "BARRIERS",
     "STEPS",
@@ -110,16 +108,17 @@ TARGETS = {
     ),
     "proofs/exact": Target(("proofs/test_exact_parts", "proofs/test_exact"), (*SEARCH, "differences")),
     "arithmetic/rationals": Target(("proofs/test_exact",)),
-    "arithmetic/lifting": Target(("proofs/test_exact",)),
+    "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
-    "proofs/capped": Target(SELECTED),
+    "proofs/capped": Target(("proofs/test_capped",), ("LARGEST", "CHUNK")),
     "proofs/support": Target(("proofs/test_support",)),
     "objectives/oracles": Target(("objectives/test_oracles",)),
-    "objectives/likelihoods": Target(("formulations/test_crf", "solving/test_smooth")),
-    "objectives/least_change": Target(("objectives/test_novelty",), interpreted=True),
-    "dyads/nuclear": Target(("dyads/test_nuclear",), OF_NUCLEAR),
-    "dyads/dual": Target(("dyads/test_nuclear",), OF_DUAL),
+    "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
+    "objectives/least_change": Target(
+        ("objectives/test_novelty",), words=("-k", "not interpreted_equals"), interpreted=True
+    ),
+    "dyads/dual": Target(("dyads/test_dual",), OF_DUAL),
 }
 TARGETS |= {
     f"outputs/{name}": Target(("outputs/test_exact_views",))

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import workbench as wb
 from workbench.arithmetic.intervals import Interval
 from workbench.arithmetic.rationals import ratios
-from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Simplex, SquaredNorm, Stacked
+from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Simplex, SquaredNorm, Stacked, unsigned
 
 LIVE, COUNTS = np.array([True, False, True, True]), np.array([2.0, 0.0, 0.5, 4.0])
 PARTS = [
@@ -97,3 +98,29 @@ def test_a_box_is_as_large_as_what_is_known_makes_it_rounded_up(number):
 def test_the_greatest_of_intervals_has_the_greatest_of_their_ends():
     found = Simplex(LIVE).conjugate(Interval([-1.0, 9.0, 0.0, -4.0], [0.5, 9.0, 1.0, 3.0]))
     assert (found.lo, found.hi) == (0.0, 3.0)
+
+
+def test_the_simplex_shares_among_the_best_and_in_proportion():
+    simplex = Simplex(LIVE)
+    np.testing.assert_array_equal(simplex.argmin(np.array([1.0, 9.0, 1.0, 0.0])), [0.5, 0, 0.5, 0])
+    np.testing.assert_allclose(simplex.feasible(np.array([0.2, 9.0, 0.1, 0.1])), [0.5, 0, 0.25, 0.25])
+
+
+def test_counted_costs_live_where_something_is_counted_and_are_not_negative():
+    costs = CountedCosts(1.5, COUNTS)
+    assert costs.live.tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(costs.feasible(np.array([-1.0, 2.0, 3.0, -0.5])), [0, 0, 3, 0])
+
+
+def test_a_stack_is_worth_the_sum_of_its_parts():
+    x = WHOLE.feasible(np.linspace(-2, 3, 12))
+    pieces = list(zip(WHOLE.parts, np.split(x, 3), strict=True))
+    assert WHOLE.value(x) == pytest.approx(sum(float(part.value(piece)) for part, piece in pieces))
+    assert WHOLE.conjugate(x) == pytest.approx(sum(float(part.conjugate(piece)) for part, piece in pieces))
+
+
+def test_weights_of_one_sign_are_refused_where_all_are_taken():
+    chain = wb.Chain([np.eye(2)], [["a", "b"]])
+    assert unsigned(chain) is chain
+    with pytest.raises(wb.MissingCapability, match="Graph needs some from 0 on; use soft-margin"):
+        unsigned(wb.Graph.tiny(np.random.default_rng(0)))

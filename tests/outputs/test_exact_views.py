@@ -7,6 +7,7 @@ denominator is small); batches come in any order, and a sample may come twice.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 from workbench.arithmetic.rationals import ExactRivals, Ratios, ratios
 from workbench.contracts import Exact, SlackArgmax
 from workbench.errors import MissingCapability
+from workbench.outputs._flow.exact import best_weight
+from workbench.outputs.flow import Flow
 from workbench.outputs.graph import Graph
 from workbench.outputs.matching import Matching
 from workbench.outputs.motif import Motif
@@ -90,6 +93,8 @@ def cases(name: str, dear: bool = False) -> Any:
         samples = rng.permutation(np.append(np.arange(problem.n_samples), rng.integers(problem.n_samples)))
         w = rng.normal(size=problem.n_features) if seed % 3 == 2 else rng.integers(-6, 7, problem.n_features) / 4
         w = w * 8 if seed % 4 == 1 else w  # so that a truth is above all others by more than the loss
+        if name == "tree" and seed % 4 == 3:  # only pairs count, and none is worth anything
+            w = np.where(np.arange(len(w)) < problem.n_classes * problem.n_inputs, 0, -np.abs(w))
         w = np.where(getattr(problem, "signed", False), np.abs(w), w)
         yield problem, exact, samples, *lists(problem, samples), w, rng
 
@@ -123,26 +128,32 @@ def everything(problem: Any) -> Any:
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_maxima_are_those_of_all_outputs(name):
-    for problem, exact, samples, number, outputs, w, rng in cases(name):
-        batch, count = samples[number], len(samples)
-        gains, losses = gains_of(problem, exact, batch, outputs, w), exact.loss(batch, outputs).fractions()
-        weights, true = ratios(w), (outputs == problem.truth[batch]).all(axis=1)
-        everywhere = np.ones(len(number), bool)
-        clipped = getattr(problem, "outside", np.zeros(problem.n_samples, bool))[samples]
-        margin = maxima(count, number, losses + gains, everywhere)
-        margin = [max(each, 0) if clip else each for each, clip in zip(margin, clipped, strict=True)]
-        assert exact.margin(weights, samples).fractions().tolist() == margin
-        assert {type(each) for each in exact.margin(weights, samples).whole.tolist()} == {int}
-        free = maxima(count, number, gains, losses == 0)
-        assert exact.free(weights, samples).fractions().tolist() == [max(each or 0, 0) for each in free]
-        if isinstance(exact, ExactRivals):
-            found = exact.rival(weights, samples).fractions().tolist()
-            assert found == maxima(count, number, gains, ~true)
-        if isinstance(problem, SlackArgmax) and not (getattr(problem, "cost", np.zeros(1)) % 1).any():
-            slack = maxima(count, number, losses * (1 + gains), everywhere)
-            assert exact.slack(weights, samples).fractions().tolist() == slack
-        if hasattr(exact, "augmented") and name in ("multiclass", "chain", "tree", "graph"):
-            check_augmented(problem, exact, samples, number, outputs, gains, weights, rng)
+    for problem, exact, samples, _, _, w, rng in cases(name):
+        check_maxima(name, problem, exact, samples, w, rng)
+
+
+def check_maxima(name, problem, exact, samples, w, rng):
+    """Of all that the exact view maximises."""
+    number, outputs = lists(problem, samples)
+    batch, count = samples[number], len(samples)
+    gains, losses = gains_of(problem, exact, batch, outputs, w), exact.loss(batch, outputs).fractions()
+    weights, true = ratios(w), (outputs == problem.truth[batch]).all(axis=1)
+    everywhere = np.ones(len(number), bool)
+    clipped = getattr(problem, "outside", np.zeros(problem.n_samples, bool))[samples]
+    margin = maxima(count, number, losses + gains, everywhere)
+    margin = [max(each, 0) if clip else each for each, clip in zip(margin, clipped, strict=True)]
+    assert exact.margin(weights, samples).fractions().tolist() == margin
+    assert {type(each) for each in exact.margin(weights, samples).whole.tolist()} == {int}
+    free = maxima(count, number, gains, losses == 0)
+    assert exact.free(weights, samples).fractions().tolist() == [max(each or 0, 0) for each in free]
+    if isinstance(exact, ExactRivals):
+        found = exact.rival(weights, samples).fractions().tolist()
+        assert found == maxima(count, number, gains, ~true)
+    if isinstance(problem, SlackArgmax) and not (getattr(problem, "cost", np.zeros(1)) % 1).any():
+        slack = maxima(count, number, losses * (1 + gains), everywhere)
+        assert exact.slack(weights, samples).fractions().tolist() == slack
+    if hasattr(exact, "augmented") and name in ("multiclass", "chain", "tree", "graph"):
+        check_augmented(problem, exact, samples, number, outputs, gains, weights, rng)
 
 
 def check_augmented(problem, exact, samples, number, outputs, gains, weights, rng):
@@ -183,6 +194,63 @@ def test_what_is_no_output_is_found(name):
             assert exact.fault(of, rows) == (wrong[0] if wrong else None), (of, rows)
             found += bool(wrong)
     assert found > 20 or name == "structured"
+
+
+@pytest.mark.parametrize("weight", [-1.5, 0.0, 0.25, 8.0])
+def test_matchings_whose_truth_is_on_top_or_at_the_bottom(weight):
+    """The one feature of a link tells whether it is annotated; every other sample's annotations are no matching."""
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 41])
+        gold = [np.array([(0, 0), (1, 1)] if i % 2 else [(0, 0), (0, 1)]) for i in range(4)]
+        edges = [rng.integers(-2, 1, (2, 2, 1)) / 4 for _ in gold]
+        for table, links in zip(edges, gold, strict=True):
+            table[links[:, 0], links[:, 1]] = rng.integers(1, 4, (2, 1)) / 4
+        problem = Matching(edges, gold, 0.5, 1.5, clipped=True)
+        check_maxima("matching", problem, problem.exact(), np.array([2, 0, 1, 3]), np.array([weight]), rng)
+
+
+def test_covers_of_any_gains_weigh_what_the_best_paths_do():
+    """Gains of arcs as they come, which no features need to bring about: also of detections that must be left out."""
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 43])
+        flow = Flow.tiny(rng)
+        samples, number, outputs = np.arange(flow.n_samples), *everything(flow)
+        row, arcs = flow.used(samples[number], outputs)
+        for _ in range(6):
+            gains = np.array(rng.integers(-20, 12, len(flow.gold)).tolist(), object)
+            sums = np.zeros(len(number), object)
+            np.add.at(sums, row, gains[arcs])
+            best = [best_weight(flow, gains, int(i)) for i in samples]
+            assert best == maxima(len(samples), number, sums, np.ones(len(number), bool))
+
+
+def large(rng: np.random.Generator, size: int) -> Any:
+    """Whole numbers of up to 200 bits, each of its own length; every fourth list has small ones, and ties."""
+    lengths = np.full(size, 2) if rng.random() < 0.25 else rng.integers(0, 200, size)
+    drawn = [int.from_bytes(rng.bytes(25)) >> (200 - int(length)) for length in lengths]
+    return np.array([*drawn, None], object)[:-1]
+
+
+def test_cuts_of_large_whole_numbers_are_those_of_all_labellings():
+    """Capacities of 200 bits take several steps of `largest_flow`, of which each passes over some of the bits."""
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 37])
+        sizes = rng.integers(1, 6, 3)
+        edges = [rng.permutation([(u, v) for v in range(n) for u in range(v)] or np.zeros((0, 2), int)) for n in sizes]
+        edges = [each[: rng.integers(len(each) + 1)] for each in edges]
+        labels = [np.append(rng.integers(0, 2, n - 1), n % 2) for n in sizes]
+        problem = Graph([np.zeros((n, 1)) for n in sizes], edges, labels, classes=[0, 1])
+        exact, firsts = problem.exact(), np.concatenate([[0], np.cumsum(sizes)])
+        unary = (large(rng, 2 * firsts[-1]) * rng.choice([-1, 1], 2 * firsts[-1])).reshape(-1, 2)
+        pairs = large(rng, sum(map(len, edges)))[:, None]
+        ends = np.concatenate([[0], np.cumsum([len(each) for each in edges])])
+        for i in range(3):
+            own, theta = unary[firsts[i] : firsts[i + 1]], pairs[ends[i] : ends[i + 1], 0]
+            scores = [
+                sum(own[v, a] for v, a in enumerate(y)) + sum(theta[y[edges[i][:, 0]] == y[edges[i][:, 1]]])
+                for y in map(np.array, product([0, 1], repeat=int(sizes[i])))
+            ]
+            assert exact.best(unary, pairs, i) == max(scores), (seed, i)
 
 
 def test_hidden_states_have_no_exact_cuts():

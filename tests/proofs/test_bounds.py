@@ -293,6 +293,9 @@ def test_no_bound_at_what_is_no_number():
     cuts = Cuts(2, 1)
     cuts.add(np.zeros(1, int), np.zeros((1, 1), int), bounds.oracle.rows)
     assert bounds.lower(cuts, np.array([np.nan])) == -np.inf
+    cuts.add(np.zeros(1, int), np.ones((1, 1), int), Liar(np.ones((1, 2, 2)), np.ones((1, 2)), np.ones(1)).rows)
+    for weight in (np.nan, np.inf):
+        assert bounds.lower(cuts, np.array([weight, 1.0])) == bounds.lower(cuts, np.array([1.0, weight])) == -np.inf
 
 
 def test_the_start_is_a_vector_of_its_own_without_a_negative_zero():
@@ -380,9 +383,31 @@ def test_an_output_of_zero_loss_above_the_truth_cannot_be_scaled_away():
     for error, feasible in ((0.02, True), (0.05, False)):  # times ‖w‖₁ = 3.9, beside an advantage of 0.1
         wide.feature_error = np.full(2, error)
         assert Bounds(HardMargin(), wide).keeps_free_outputs(np.array([2.0, 1.9, 0.0])) is feasible
+    for error, feasible in ((0.01, True), (0.02, False)):  # times ‖w‖₁ = 7.9, though the entries cancel
+        wide.feature_error = np.full(2, error)
+        assert Bounds(HardMargin(), wide).keeps_free_outputs(np.array([2.0, 1.9, -4.0])) is feasible
     short = SimpleNamespace(**{name: getattr(problem, name) for name in ("truth", "weights")})
     bounds.problem = short  # cannot be enumerated
     assert not bounds.keeps_free_outputs(np.array([2.0, 1.0, 0.0]))
+
+
+def test_the_hardest_sample_says_by_how_much_a_point_is_scaled():
+    """Advantages 2 and 1/2, of which the second is to be 1: twice the point, whichever sample comes first."""
+    for order in ([0, 1], [1, 0]):
+        problem = wb.Multiclass(np.array([[2.0], [-0.5]])[order], np.array(["a", "b"])[order], classes=["a", "b"])
+        bounds, theta = Bounds(HardMargin(), problem), np.array([0.5, -0.5])
+        assert bounds.upper(theta) == pytest.approx(1.0)
+        np.testing.assert_allclose(bounds.repaired(theta), [1.0, -1.0])
+
+
+def test_the_norm_of_a_scaled_point_is_rounded_up():
+    """‖c·θ‖²/2 of c = 1/(least advantage), in fractions, of θ that have no short form."""
+    bounds = Bounds(HardMargin(), wb.Multiclass([[1.0], [-1.0]], ["a", "b"]))
+    for x in np.random.default_rng(0).random(40) + 0.1:
+        theta = np.array([x, -x / 3])
+        scale = bounds.feasible_scale(theta, bounds.hinges(theta, bounds.highest(theta, bounds.samples)))
+        value = sum((Fraction(scale) * Fraction(each)) ** 2 for each in theta.tolist()) / 2
+        assert value <= Fraction(bounds.upper(theta)) <= value * (1 + Fraction(1, 10**14))
 
 
 def test_an_output_of_zero_loss_may_share_letters_with_the_truth():
@@ -474,6 +499,12 @@ def test_far_out_smooth_bounds_say_nothing(theta):
     assert np.isfinite(bounds.recheck(Evidence(np.array([1e99])))[1])
 
 
+def test_one_entry_that_is_far_out_leaves_nothing_to_say():
+    bounds = SmoothBounds(SmoothLiar(np.array([[0.0, 1.0]]), np.ones(1), np.ones(1)), None)
+    for theta in ([1e100, 0.0], [0.0, -1e100]):
+        assert bounds.recheck(Evidence(np.array(theta))) == (-np.inf, np.inf)
+
+
 def test_one_value_that_overflows_leaves_nothing_to_say():
     bounds = SmoothBounds(SmoothLiar(np.ones((2, 1)), np.array([np.inf, 1.0]), np.ones(2)), None)
     assert bounds.recheck(Evidence(np.zeros(1))) == (-np.inf, np.inf)
@@ -532,6 +563,15 @@ def test_sums_of_groups_are_enclosed(seed):
         assert Fraction(found.lo[i]) <= lo <= hi <= Fraction(found.hi[i])
         assert found.lo[i] >= float(lo) * (1 - 1e-13) - 1e-300
         assert found.hi[i] <= float(hi) * (1 + 1e-13) + 1e-300
+
+
+def test_the_group_of_most_terms_says_how_far_all_may_err():
+    """4,000 equal terms err to one side; the other group has one."""
+    groups = np.append(np.zeros(4000, int), 1)
+    for x in np.linspace(0.1, 0.9, 9):
+        found = grouped_sum(Interval(np.full(4001, x)), groups, 2)
+        for terms, lo, hi in zip((4000, 1), found.lo, found.hi, strict=True):
+            assert Fraction(float(lo)) <= terms * Fraction(x) <= Fraction(float(hi))
 
 
 def test_weights_of_another_size_are_refused():

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.arithmetic.lifting import dependent_row, reconstructed, solve_whole
 from workbench.arithmetic.rationals import Entries, common, product, ratios
 from workbench.contracts import CutForm, Cuts, SlackArgmax
 from workbench.proofs import exact
@@ -299,28 +298,6 @@ def test_entries_combine_and_repeat():
     entries = Entries(np.array([0, 0, 1, 1]), np.array([2, 0, 2, 2]), np.array([3, 1, 5, 7], object), 1)
     assert entries.combined(np.array([2, 10], object), 4).tolist() == [2, 0, 126, 0]
     assert Entries(*(part[:0] for part in entries[:3]), 1).combined(np.array([], object), 2).tolist() == [0, 0]
-
-
-@given(st.integers(1, 7), st.integers(0, 2**32), st.sampled_from([1, 10, 200]))
-def test_systems_are_solved_exactly(m, seed, bits):
-    rng = np.random.default_rng(seed)
-    wide = np.array(
-        [[int(rng.integers(-9, 10)) << int(rng.integers(bits)) for _ in range(m + 1)] for _ in range(m)], object
-    )
-    gram, right = wide @ wide.T, np.array([int(x) for x in rng.integers(-(10**9), 10**9, m)], object)
-    row = dependent_row(gram)
-    if row is not None:
-        gram, right = gram[:row, :row], right[:row]
-    y, q = solve_whole(gram, right)
-    assert q > 0
-    assert (gram @ y == q * right).all()
-
-
-def test_dependent_rows_are_found():
-    rows = np.array([[1, 2, 0], [0, 1, 5], [2, 5, 5], [7, 0, 0]], object)
-    assert dependent_row(rows @ rows.T) == 2
-    assert dependent_row(rows[[0, 1, 3]] @ rows[[0, 1, 3]].T) is None
-    assert reconstructed(np.array([5], object), 7) is None
 
 
 def test_rounding_to_floats_is_outward():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import workbench as wb
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.formulations.hard_margin import HardMargin
-from workbench.proofs.exact import ExactBounds, above, below
+from workbench.proofs.exact import ExactBounds, above, below, exact_bounds, exact_optimum, optimum
 
 X, LABELS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), ["a", "b", "b"]
 
@@ -111,6 +112,8 @@ def test_the_gap_is_relative_to_the_largest_of_both_ends_and_of_the_start():
         (-tiny, -2 * tiny, Fraction(3, 10**6)),
     ):
         assert exact.gap(upper, lower) == (upper - lower) / size, (upper, lower)
+    exact.upper = lambda theta: Fraction(-3) if not theta.whole.any() else Fraction(7)
+    assert exact.gap(tiny, Fraction(0)) == tiny / Fraction(3, 10**6), "the start is 0"
     exact.upper = lambda theta: np.inf
     assert exact.gap(tiny, Fraction(0)) == 1
     exact.upper = lambda theta: Fraction(0)
@@ -142,3 +145,35 @@ def test_what_has_no_rational_values_says_why(form, words):
     problem = wb.Linear(X, [1, -1, 1]) if isinstance(form, wb.WeightedRisk) else wb.Multiclass(X, LABELS)
     with pytest.raises(wb.MissingCapability, match=f"its terms {words}"):
         ExactBounds(form, problem)
+
+
+def certificate() -> Any:
+    return wb.solve(wb.SoftMargin(lam=0.5), wb.Multiclass(X, LABELS)).certificate
+
+
+def test_a_witness_that_is_no_output_bounds_nothing():
+    honest = certificate()
+    false = honest.witnesses.copy()
+    false[-1] = 2
+    with pytest.raises(wb.BadInput, match="no output of sample"):
+        exact_bounds(replace(honest, witnesses=false))
+
+
+def test_a_negative_weight_is_none():
+    honest = certificate()
+    _, lower, upper = exact_bounds(honest)
+    assert honest.lower <= lower <= upper <= honest.upper
+    more = {"samples": honest.samples[[0, -1]], "witnesses": 1 - honest.witnesses[[0, -1]]}
+    more = {name: np.concatenate([getattr(honest, name), rows]) for name, rows in more.items()}
+    for weight in (0.0, -0.25):
+        changed = replace(honest, **more, weights=np.append(honest.weights, [weight, weight]))
+        assert exact_bounds(changed)[1:] == (lower, upper)
+
+
+def test_fractions_that_are_no_multipliers_prove_nothing():
+    honest = certificate()
+    polished = optimum(honest)
+    rules = ExactBounds(polished.formulation, polished.problem)
+    assert exact_optimum(rules, polished) == (polished.optimum, polished.optimum)
+    doubled = replace(polished, fractions=[2 * each for each in polished.fractions])
+    assert exact_optimum(rules, doubled) == (-np.inf, np.inf)

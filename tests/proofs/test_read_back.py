@@ -289,3 +289,8 @@ def test_no_half_of_a_file_stays_behind(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(BadInput, match="Cannot write"):  # and where nothing was written at all
         writing.write_whole(tmp_path / "no" / "such" / "it.json", b"{}")
+
+
+def test_a_problem_without_arrays_is_in_no_certificate():
+    with pytest.raises(MissingCapability, match="object cannot be put into a certificate; give it `arrays`"):
+        writing.arrays_of(object())

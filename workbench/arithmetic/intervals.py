@@ -20,10 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 U = 2.0**-53
 TINY = 2.0**-1022
 LONG = 1000  # numbers from which layers save time
-LAYERS = 12
 BLOCK = 256  # numbers that are summed in any order
 LARGE = 2.0**900  # beyond which a layer might overflow
-HUGE = 2.0**400  # beyond which sums of squares might
 
 
 def gamma(k: Any) -> Any:
@@ -106,42 +104,40 @@ class Interval:
         return as_interval(other) / self
 
     def __abs__(self) -> Interval:
-        low = np.where((self.lo <= 0) & (self.hi >= 0), 0.0, np.minimum(np.abs(self.lo), np.abs(self.hi)))
-        return Interval(low, np.maximum(np.abs(self.lo), np.abs(self.hi)))
+        if self.lo is self.hi:
+            return Interval(np.abs(self.lo))
+        return Interval(np.maximum(np.maximum(self.lo, -self.hi), 0.0), np.maximum(-self.lo, self.hi))
 
     def positive(self) -> Interval:
         """max(x, 0), entry by entry."""
         return Interval(positive(self.lo), positive(self.hi))
 
     def squared(self) -> Interval:
-        """Σ x² of all entries; of many by Σ c² ± (2 Σ |c| r + Σ r²) with centres c and radii r."""
-        lo, hi = self.lo.ravel(), self.hi.ravel()
-        if len(lo) < LONG or not max(-lo.min(), hi.max()) < HUGE:
-            return (self * self).sum()
-        centre = np.abs(lo)
-        if lo is not hi and self.lo is not self.hi:
-            middle = (lo + hi) / 2
-            radius = np.maximum(hi - middle, middle - lo) * (1 + 4 * U) + TINY
-            centre = np.abs(middle)
-            across = dot_bound(2 * centre + radius, radius)[1] * (1 + 4 * U)
-        else:
-            across = 0.0
-        below, above = dot_bound(centre, centre)
-        return Interval(max(float(down(below - across)), 0.0), up(above + across))
+        """Σ x² of all entries, of the least and of the largest size of each."""
+        size = abs(self)
+        if self.lo.size < LONG:
+            return (size * size).sum()
+        return Interval(max(squares(size.lo.ravel()).lo, 0.0), squares(size.hi.ravel()).hi)
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
         return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
 
 
-def dot_bound(entries: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
-    """Encloses Σ_j x_j y_j of entries x_j, y_j ≥ 0 by sums over blocks, in whatever order each is summed."""
-    product = entries * other
-    whole = len(product) // BLOCK * BLOCK
-    blocks = product[:whole].reshape(-1, BLOCK).sum(axis=1)
-    found = math.fsum(np.append(blocks, product[whole:]))
-    slack, least = 2 * gamma(BLOCK + 4), (len(product) + 1) * TINY
-    return down(down(found * (1 - slack)) - least), up(up(found * (1 + slack)) + least)
+def length(*vectors: Interval) -> Interval:
+    """The Euclidean norm of vectors laid end to end, from above."""
+    return Interval(up(np.sqrt(sum((each.squared() for each in vectors), start=Interval(0.0)).hi)))
+
+
+def squares(entries: NDArray[np.float64]) -> Interval:
+    """Encloses Σ_j x_j² by sums over blocks, in whatever order each is summed.
+
+    A product and the sum of a block err by at most γ of BLOCK + 1 relatively, but for products that underflow.
+    """
+    product = entries * entries
+    blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
+    found, slack, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    return Interval(min(found, LARGE), found) * Interval(1 - slack, 1 + slack) + Interval(-least, least)
 
 
 def total(entries: NDArray[np.float64], beyond: float) -> float:
@@ -160,14 +156,11 @@ def few(entries: NDArray[np.float64]) -> NDArray[np.float64]:
     Accurate floating-point summation I, §3). What the layers leave, mostly nothing, stands behind their sums.
     """
     layers = []
-    while len(entries) >= LONG and len(layers) < LAYERS:
+    while len(entries) >= LONG:
         size = float(np.abs(entries).max())
-        if size == 0:
-            entries = entries[:0]
-            break
         if not size < LARGE:
             break
-        sigma = 2.0 ** (math.frexp(size)[1] + len(entries).bit_length() + 1)
+        sigma = 2.0 ** (math.frexp(size)[1] + len(entries).bit_length())
         part = (sigma + entries) - sigma
         layers.append(float(part.sum()))
         entries = entries - part
@@ -182,21 +175,19 @@ def as_interval(x: Any) -> Interval:
 def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     """Encloses M x for every M whose entries differ by at most `entry_error` (per column) from `matrix`.
 
-    Centre c = fl(M·mid x); radius = γ_{k+2} |M||mid x| + |M| rad x + Σ_j e_j |x_j|, k the largest
-    number of entries in a row, plus an absolute term for underflow. M is dense, CSR, or CSC, as transposes are: the
-    terms of a row are summed one after the other in each.
+    Centre c = fl(M·mid x); radius = γ_k (|M||mid x|) + |M| rad x + Σ_j e_j |x_j|, k four more than the largest number
+    of entries in a row, itself rounded and therefore times 1 + 2γ_k, and an absolute term for underflow. M is dense,
+    CSR, or CSC, as transposes are: the terms of a row are summed one after the other in each.
     """
     middle, radius = x.lo, 0.0
     if x.lo is not x.hi:
         middle = (x.lo + x.hi) / 2
-        radius = up(np.maximum(up(x.hi - middle), up(middle - x.lo)))
-    longest, absolute = longest_row(matrix), magnitudes(matrix)
-    slack = 1 + 2 * gamma(longest + 4)
-    width = absolute @ (gamma(longest + 2) * np.abs(middle) + radius)
-    width = width + float(np.sum(np.asarray(entry_error) * (np.abs(middle) + radius))) * slack
-    width = up(width * slack + (longest + 1) * TINY)
-    centre = matrix @ middle
-    return Interval(down(centre - width), up(centre + width))
+        radius = np.maximum(x.hi - middle, middle - x.lo)
+    k = longest_row(matrix) + 4
+    width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
+    width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
+    width = width * (1 + 2 * gamma(k)) + k * TINY
+    return Interval(matrix @ middle) + Interval(-width, width)
 
 
 def magnitudes(matrix: Any) -> Any:

@@ -72,7 +72,7 @@ def solve_whole(matrix: NDArray, right: NDArray) -> tuple[NDArray, int]:
             if (found := reconstructed(total, modulus)) is not None:
                 y, q = found
                 flat, column = matrix.ravel(), y[:, None]
-                if (product(flat, lambda piece: piece.reshape(m, m), column)[:, 0] == q * right).all():
+                if (product(flat, lambda piece: piece.reshape(m, m), column).ravel() == q * right).all():
                     return y, q
     raise ArithmeticError("lifting did not end within Hadamard's bound")  # pragma: no cover
 
@@ -87,7 +87,7 @@ def reconstructed(residues: NDArray, modulus: int) -> tuple[NDArray, int] | None
                 return None
     for j, residue in enumerate(residues.tolist()):
         y[j] = centred(residue * q, modulus)
-    return (y, q) if abs(y).max(initial=0) <= bound else None
+    return (y, q) if abs(y).max() <= bound else None
 
 
 def centred(x: int, modulus: int) -> int:
@@ -101,5 +101,5 @@ def denominator(residue: int, modulus: int, bound: int) -> int:
     while after > bound:
         quotient = before // after
         before, after = after, before - quotient * after
-        b_before, b_after = b_after, b_before - quotient * b_after
-    return abs(b_after)
+        b_before, b_after = b_after, b_before + quotient * b_after  # sizes: the signs alternate
+    return b_after

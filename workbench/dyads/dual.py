@@ -5,8 +5,8 @@ With slopes g_i, weights ω_i = π_i g_i, S = Σ ω_i l_i r_iᵀ, c = ½ Σ ω_i
 
     lower(g) = Σ π_i (−ℓ*(g_i)) − k cᵀQ⁻¹c − ‖Σ ω_i x_i‖²/(2λ).
 
-**What is proven.** Each part is rounded outward: sums by a-priori bounds γ_n, ‖S‖₂ by `spectral` or, where both sides
-have more than DENSE features, by `schur`; cᵀQ⁻¹c by cᵀz + ‖c‖ ‖c − Qz‖/σ with σ = ½(λ − ‖S‖₂) ≤ λ_min(Q), for the z
+**What is proven.** Intervals enclose each part: ‖S‖₂ by `spectral` or, where both sides have more than DENSE features,
+by `schur`, and γ_n for the rounding of S; cᵀQ⁻¹c by cᵀz + ‖c‖ ‖c − Qz‖/σ with σ = ½(λ − ‖S‖₂) ≤ λ_min(Q), for the z
 of a linear solver. S stays sparse; only a matrix of the side with fewer features is dense.
 
 **Ascent.** lower is concave. With Qz = c, z = (z_l, z_r), a_i = ⟨l_i, z_l⟩ and b_i = ⟨r_i, z_r⟩,
@@ -20,13 +20,13 @@ fall; O'Donoghue & Candès 2015) climb lower(g) + μ log det(I − SᵀS/λ²), 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from workbench.arithmetic.intervals import gamma
+from workbench.arithmetic.intervals import Interval, down, gamma, length, matvec, up
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 
@@ -63,12 +63,15 @@ def parts_of(dyads: Dyads) -> Parts:
     return Parts(dyads.left, dyads.right, dyads.linear, dyads.targets, dyads.importance / dyads.n_samples)
 
 
-def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
-    """−ℓ*(g): −yg for the hinge, −∞ unless 0 ≤ −yg ≤ 1; −gy − g²/2 for the square."""
-    if loss == "squared":
-        return -g * y - g * g / 2
-    gains = -y * g
-    return np.where((gains >= 0) & (gains <= 1), gains, -np.inf)
+def negative_conjugate(g: Any, y: Floats, loss: str) -> Any:
+    """−ℓ*(g) where that is finite: −yg for the hinge, −gy − g²/2 for the square; of floats or an interval."""
+    return -g * y - g * g / 2 if loss == "squared" else -g * y
+
+
+def admitted(g: Floats, y: Floats, loss: str) -> bool:
+    """Whether every ℓ*(g_i) is finite: 0 ≤ −y_i g_i ≤ 1 for the hinge, any g_i for the square."""
+    gains = -g * y
+    return bool((np.isfinite(g) if loss == "squared" else (gains >= 0) & (gains <= 1)).all())
 
 
 # ── the proven value ──────────────────────────────────────────────────────────────────────────────
@@ -77,27 +80,40 @@ def negative_conjugate(g: Floats, y: Floats, loss: str) -> Floats:
 def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
     """lower(g), rounded down; −∞ where ‖S‖₂ < λ is not certain, or a slope has ℓ*(g_i) = ∞."""
     L, R, X, y, prices = parts
-    gains = negative_conjugate(g, y, loss)
-    if not np.isfinite(gains).all():
+    if not admitted(g, y, loss):
         return -np.inf
-    slack, weights = gamma(len(y) + L.shape[1] + R.shape[1] + SPARE), prices * g
-    S, around = product(L, R, weights), product(abs(L), abs(R), np.abs(weights))
-    error = slack * float(np.linalg.norm(around.data)) * (1 + slack)
-    sigma = 0.5 * (lam - norm_of(S) - error) * (1 - slack)
-    if not sigma > 0:
+    shares = Interval(down(prices), up(prices))
+    gains, weights = (negative_conjugate(Interval(g), y, loss) * shares).sum(), shares * g
+    S, around = product(L, R, prices * g), product(abs(L), abs(R), prices * np.abs(g))
+    error = Interval(gamma(len(y) + SPARE)) * length(Interval(around.data))
+    sigma = (lam - error - norm_of(S)) * 0.5
+    if not sigma.lo > 0:
         return -np.inf
-    sides = sparse.hstack([L, R]).tocsr()
-    c, around_c = 0.5 * (sides.T @ weights), slack * (abs(sides).T @ np.abs(weights))
-    z = solution(S, lam, c)
-    Qz, sizes = half(S, lam, z), half(abs(S), lam, np.abs(z))
-    rounding = slack * float(np.linalg.norm(sizes)) + error * float(np.linalg.norm(z))
-    residual = float(np.linalg.norm(c - Qz)) + rounding + float(np.linalg.norm(around_c))
-    size = float(np.linalg.norm(c)) + float(np.linalg.norm(around_c))
-    bent = float(c @ z) + slack * float(np.abs(c) @ np.abs(z)) + float(around_c @ np.abs(z)) + size * residual / sigma
-    push = np.abs(X.T @ weights) + slack * (abs(X).T @ np.abs(weights))
-    total = (prices * gains).sum() - k * max(bent, 0.0) - push @ push / (2 * lam)
-    around = prices @ (np.abs(g * y) + g * g) + k * abs(bent) + push @ push / (2 * lam)
-    return float(total - 4 * slack * around)
+    c_left, c_right = matvec(L.T, weights) * 0.5, matvec(R.T, weights) * 0.5
+    z_left, z_right = np.split(solution(S, lam, np.concatenate([c_left.lo, c_right.lo])), S.shape[:1])
+    off_left = c_left - (Interval(z_left) * lam + matvec(L.T, weights * matvec(R, Interval(z_right)))) * 0.5
+    off_right = c_right - (Interval(z_right) * lam + matvec(R.T, weights * matvec(L, Interval(z_left)))) * 0.5
+    missed = length(c_left, c_right) * length(off_left, off_right) / sigma
+    bent = ((c_left * z_left).sum() + (c_right * z_right).sum() + missed).positive()
+    lower = float((gains - bent * k - matvec(X.T, weights).squared() / (2 * Interval(lam))).lo)
+    return lower if np.isfinite(lower) else -np.inf
+
+
+def lower_beside(parts: Parts, A: Floats, lam: float, loss: str, g: Floats) -> float:
+    """A lower bound for all B and w beside a fixed A (f_left, k), rounded down; −∞ if a slope has ℓ*(g_i) = ∞.
+
+    With a_i = Aᵀl_i, ã = a + 1, features z_i = (ã_i ⊗ r_i, x_i) and offsets e_i = ⟨a_i, 1⟩, the dual value is
+    λ/2‖A‖² + Σ π_i (g_i e_i − ℓ*(g_i)) − ‖Σ π_i g_i z_i‖²/(2λ).
+    """
+    L, R, X, y, prices = parts
+    if not admitted(g, y, loss):
+        return -np.inf
+    shares = Interval(down(prices), up(prices))
+    weights, own = shares * g, [matvec(L, Interval(each)) for each in A.T]
+    square = sum((matvec(R.T, weights * (a + 1)).squared() for a in own), start=matvec(X.T, weights).squared())
+    value = (negative_conjugate(Interval(g), y, loss) * shares).sum() + Interval(A).squared() * lam / 2
+    value = sum(((weights * a).sum() for a in own), start=value) - square / (2 * Interval(lam))
+    return float(value.lo) if np.isfinite(value.lo) else -np.inf
 
 
 def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse.csr_array:
@@ -105,19 +121,14 @@ def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse
     return sparse.csr_array(L.T @ sparse.dia_array((weights[None], [0]), shape=(len(weights),) * 2) @ R)
 
 
-def half(S: sparse.csr_array, lam: float, z: Floats) -> Floats:
-    """Qz."""
-    cut = S.shape[0]
-    return 0.5 * np.concatenate([lam * z[:cut] + S @ z[cut:], S.T @ z[:cut] + lam * z[cut:]])
-
-
 def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
     """z with Qz ≈ c: by a dense matrix of the smaller side, or by conjugate gradients."""
     cut = S.shape[0]
     if min(S.shape) > DENSE:
-        return sparse_linalg.cg(sparse_linalg.LinearOperator((len(c),) * 2, lambda z: half(S, lam, z)), c, rtol=1e-12)[
-            0
-        ]
+        Q = sparse.block_array(
+            [[lam / 2 * sparse.eye_array(cut), S / 2], [S.T / 2, lam / 2 * sparse.eye_array(S.shape[1])]]
+        )
+        return sparse_linalg.cg(Q, c, rtol=1e-12)[0]
     few, many = (S, slice(cut, None)), slice(None, cut)
     if cut < S.shape[1]:
         few, many = (sparse.csr_array(S.T), slice(None, cut)), slice(cut, None)

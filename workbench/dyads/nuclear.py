@@ -28,10 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.intervals import gamma
 from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
-from workbench.dyads.dual import Parts, lower_at, negative_conjugate, norm_of, parts_of, product
+from workbench.dyads.dual import Parts, lower_at, lower_beside, norm_of, parts_of, product
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput
 
@@ -87,8 +86,7 @@ def given_left(
 ) -> tuple[Factors, Lower]:
     """The best B and w for a fixed A (f_left, k), a convex program, and a proven bound on its optimum.
 
-    p_i = ⟨B, r_i ãᵢᵀ⟩ + ⟨a_i, 1⟩ + ⟨w, x_i⟩ with ã = a + 1; with features z_i = (ã_i ⊗ r_i, x_i) and offsets
-    e_i = ⟨a_i, 1⟩ the dual is λ/2‖A‖² + Σ π_i (g_i e_i − ℓ*(g_i)) − ‖Σ π_i g_i z_i‖²/(2λ), finite at every g.
+    p_i = ⟨B, r_i ãᵢᵀ⟩ + ⟨a_i, 1⟩ + ⟨w, x_i⟩ with ã = a + 1; its dual is `lower_beside`.
     """
     import cvxpy as cp
 
@@ -101,13 +99,7 @@ def given_left(
     value, g = solved(penalty, Z @ theta + a.sum(axis=1), y, prices, [], loss, backend)
     cut = R.shape[1] * A.shape[1]
     factors = Factors(A[:, None, :], theta.value[:cut].reshape(A.shape[1], -1).T[:, None, :], theta.value[cut:, None])
-    slack = gamma(2 * len(y) + A.size + 16)
-    push, size = Z.T @ (prices * g), abs(Z).T @ (prices * np.abs(g))
-    terms = prices * (g * a.sum(axis=1) + negative_conjugate(g, y, loss))
-    around = prices * (np.abs(g) * np.abs(a).sum(axis=1) + np.abs(negative_conjugate(g, y, loss)) + 1e-300)
-    square = float(((np.abs(push) + slack * size) ** 2).sum())
-    lower = lam / 2 * (A**2).sum() * (1 - slack) + terms.sum() - slack * around.sum() - square / (2 * lam) * (1 + slack)
-    return factors, Lower(float(lower), value, g)
+    return factors, Lower(lower_beside(parts_of(dyads), A, lam, loss, g), value, g)
 
 
 def swapped(dyads: Dyads) -> Dyads:

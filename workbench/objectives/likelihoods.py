@@ -25,9 +25,10 @@ The sums over chains in products have their own analysis and keep to this bound 
 *Gradients.* Numerators and denominators of each quotient have logarithms within |ĥ − h| + γ₈M +
 γ_{K+κ+8} =: ε of the true ones, so every marginal is within a factor e^{±2(T+1)ε} of the true one, and
 
-    ‖Σ_i c_i (∇ĥ_i − ∇h_i)‖₂ ≤ Σ_i c_i ‖φ_i‖₁ (expm1(2(T + 1)ε) + 2γ_N),      ‖φ_i‖₁ = max_y ‖φ(x_i, y)‖₁,
+    ‖Σ_i c_i (∇ĥ_i − ∇h_i)‖₂ ≤ Σ_i c_i ‖φ_i‖₁ (expm1(2(T + 1)ε) + 2γ_{N + 1}),    ‖φ_i‖₁ = max_y ‖φ(x_i, y)‖₁,
 
-where N counts the additions into one entry; a marginal that underflows adds at most 2⁻¹⁰²² per product.
+where N counts the additions into one entry. A marginal that underflows adds at most 2⁻¹⁰²² per product, all of them
+less than the 1 beside N.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import compiled_rows
-from workbench.arithmetic.intervals import TINY, gamma
+from workbench.arithmetic.intervals import gamma
 from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Unsummable
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
@@ -103,7 +104,7 @@ class Likelihood(ABC):
         value = 2 * scores + (steps + 1) * own
         epsilon = value + gamma(8) * numbers + gamma(fan + KAPPA + 8)
         with np.errstate(over="ignore"):
-            relative = np.expm1(2 * (steps + 1) * epsilon) + 2 * gamma(additions) + (steps * fan) ** 2 * TINY
+            relative = np.expm1(2 * (steps + 1) * epsilon) + 2 * gamma(additions + 1)
             gradient = float(weights @ (self.problem.magnitude[samples] * relative))
         return value * (1 + 1e-12), gradient * (1 + 1e-9)  # these few sums round, too
 
@@ -152,7 +153,7 @@ class Enumerated(Likelihood):
         return values, rows.T @ (shares * np.repeat(weights, counts))
 
     def sizes(self, theta: Floats, samples: Ints) -> Sizes:
-        largest = np.abs(theta).max(initial=0.0) * self.problem.magnitude[samples]
+        largest = np.abs(theta).max() * self.problem.magnitude[samples]
         hidden = gamma(2 * self.problem.terms + 4)  # of the feature map and of its product with θ
         fan = self.counts[samples]
         additions = int(fan.sum()) + self.problem.terms + 8

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.intervals import TINY, Interval, down, gamma, matvec, up
+from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
 from workbench.contracts import (
     CutForm,
     Cuts,
@@ -139,11 +139,11 @@ class Both(ABC):
         return self.relative(upper, lower)
 
     def relative(self, upper: float, lower: float) -> float:
-        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or upper − lower if all three vanish; ∞ if not finite."""
+        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or 0 if all three vanish; ∞ if not finite."""
         if not np.isfinite(upper - lower):
             return float("inf")
         size = max(abs(upper), abs(lower), 1e-6 * abs(self.scale))
-        return float((upper - lower) / size) if size > 0 else float(upper - lower)
+        return float((upper - lower) / size) if size > 0 else 0.0
 
 
 class Bounds(Both):
@@ -182,7 +182,7 @@ class Bounds(Both):
         away = float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         if away > 0:
             missed = up(missed + up(2 * self.oracle.reach(self.samples) * up(away)))
-        return Interval(down(values.lo - error), up(up(values.hi + error) + missed))
+        return values + Interval(-error, error) + Interval(np.zeros(len(missed)), missed)
 
     def highest(self, theta: Floats, samples: Ints) -> Ints:
         """The oracle's witnesses at θ, in threads if `sweeps` are set."""
@@ -362,20 +362,20 @@ class SmoothBounds(Both):
 
     def _enclosed(self, theta: Floats) -> tuple[Interval, float]:
         values, gradient = self.evaluate(theta)
-        if not (np.abs(theta).max(initial=0.0) < FAR and np.isfinite(values).all()):
+        if not ((np.abs(theta) < FAR).all() and np.isfinite(values).all()):
             return Interval(-np.inf, np.inf), np.inf
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
+        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
         slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
-        norm = up(np.sqrt((slope * slope).sum().hi)) + up(error / self.total.lo)
-        return self.regularizer.value(Interval(theta)) + risk, float(up(norm))
+        norm = length(slope) + Interval(error) / self.total
+        return self.regularizer.value(Interval(theta)) + risk, float(norm.hi)
 
     def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
         """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
         values, gradient = self.evaluate(theta)
         value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(down(values - value_error), up(values + value_error)))
-        return risk, Interval(down(gradient - error), up(gradient + error)) / self.total
+        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
+        return risk, (Interval(gradient) + Interval(-error, error)) / self.total
 
     def upper(self, theta: Floats) -> float:
         """F(θ), rounded up."""
@@ -398,9 +398,10 @@ class SmoothBounds(Both):
 
 def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    slack = 2 * gamma(int(np.bincount(groups, minlength=1).max()) + 2)
-    lo = np.bincount(groups, values.lo, n) * (1 - slack)
-    return Interval(down(lo), up(np.bincount(groups, values.hi, n) * (1 + slack)))
+    slack = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
+    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
+        1 - slack, 1 + slack
+    )
 
 
 def checked_theta(theta: Floats, dim: int) -> Floats:

@@ -130,7 +130,7 @@ class CappedBounds(Bounds):
         self.norms = self.lengths(self.cuts.slopes, self.slope_error)
         first = self.cuts.starts[:-1]
         apart = self.slope_error[first[self.cuts.means[self.cuts.owner]]] + self.slope_error[first]
-        self.spread_error = up(2 * apart[: len(self.cuts.spread)]) * (np.diff(self.cuts.firsts) > 1)[self.state_owner]
+        self.spread_error = 2 * apart[: len(self.cuts.spread)] * (np.diff(self.cuts.firsts) > 1)[self.state_owner]
         self.spread_norms = self.lengths(self.cuts.spread, self.spread_error)
 
     @property
@@ -244,8 +244,8 @@ class CappedBounds(Bounds):
         table, R = self.cuts, len(self.cuts.offsets)
         weights = self.standing(weights, box)
         size = np.take_along_axis(np.add.reduceat(weights, table.starts[:-1], axis=1), box.active, axis=1)
-        error = up(gamma(R + 2) * size)
-        mass = Interval(down(size - error), up(size + error))
+        error = gamma(R + 2) * size
+        mass = Interval(size) + Interval(-error, error)
         ratio = mass / self.costs
         low, high = self.ends(box)
         ends = [(Interval(np.minimum(t, self.caps.lo)) - ratio * t).lo for t in (low, high)]
@@ -281,9 +281,9 @@ class CappedBounds(Bounds):
     def shrunk(self, point: Interval, excess: Floats, box: Box) -> Box:
         """The box, given ½‖w* − point‖² ≤ excess (L,) for points (L, p)."""
         table = self.cuts
-        radius = up(np.sqrt(up(2 * np.maximum(excess, 0.0))))[:, None]
+        radius = np.sqrt(2 * np.maximum(excess, 0.0))[:, None]
         middle = (point.lo + point.hi) / 2
-        around = up(np.maximum(up(point.hi - middle), up(middle - point.lo)))
+        around = np.maximum(point.hi - middle, middle - point.lo)
         sizes = (np.abs(middle) + around).sum(axis=1, keepdims=True)
 
         def scored(
@@ -294,7 +294,8 @@ class CappedBounds(Bounds):
             error = gamma(self.oracle.dim + 3) * (np.abs(middle) @ np.abs(rows).T + np.abs(offsets))
             error = error + around @ np.abs(rows).T + errors[0] * sizes
             error = (error + errors[1] + radius * norms) * (1 + 4 * gamma(self.oracle.dim + 8)) + TINY
-            return down(scores - error), up(scores + error)
+            found = Interval(scores) + Interval(-error, error)
+            return found.lo, found.hi
 
         below, above = scored(table.slopes, table.offsets, (self.slope_error, self.offset_error), self.norms)
         below, above = (np.maximum.reduceat(each, table.starts[:-1], axis=1) for each in (below, above))
@@ -346,16 +347,15 @@ def product(weights: Floats, matrix: Floats, error: Floats) -> Interval:
     """Encloses `weights` (L, R) ≥ 0 times every matrix (R, p) whose row r differs by ≤ error_r in each entry."""
     count = weights.shape[1]
     width = gamma(count + 2) * (weights @ np.abs(matrix)) + (weights @ error)[:, None]
-    width = up(width * (1 + 2 * gamma(count + 4)) + (count + 1) * TINY)
-    centre = weights @ matrix
-    return Interval(down(centre - width), up(centre + width))
+    width = width * (1 + 2 * gamma(count + 4)) + (count + 1) * TINY
+    return Interval(weights @ matrix) + Interval(-width, width)
 
 
 def row_sums(values: Interval) -> Interval:
     """Encloses the sums of the rows (L, n)."""
     count = values.shape[1]
-    width = up(gamma(count + 2) * np.maximum(np.abs(values.lo), np.abs(values.hi)).sum(axis=1) * (1 + gamma(count + 4)))
-    return Interval(down(values.lo.sum(axis=1) - width), up(values.hi.sum(axis=1) + width))
+    width = gamma(2 * count + 8) * abs(values).hi.sum(axis=1)
+    return Interval(values.lo.sum(axis=1), values.hi.sum(axis=1)) + Interval(-width, width)
 
 
 def levels(parents: Ints) -> list[Ints]:

@@ -38,6 +38,7 @@ from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import Entries, ExactOracle, Ratios, common, product, ratios
 from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.checker.check import MOST_DIGITS
 
 if TYPE_CHECKING:
     from workbench.proofs.certificate import Certificate
@@ -46,7 +47,6 @@ GRID = 128  # bits of α
 MOST_UNKNOWNS = 600  # beyond which the rational system takes minutes
 MOST_STEPS = 100
 NEGLIGIBLE = 1e-9  # a share of a sample's weight with which the search for the optimum need not start
-MOST_DIGITS = 100_000  # of a fraction in a file: Python reads them in quadratic time
 INFINITE = float("inf")
 
 
@@ -134,14 +134,14 @@ class ExactBounds:
         return least / (least - max(violation, Fraction(0)))
 
     def gap(self, upper: Fraction | float, lower: Fraction | float) -> Fraction | float:
-        """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ F(start)), absolute if all three vanish (`Bounds.gap`)."""
+        """(upper − lower)/max(|upper|, |lower|, 10⁻⁶ F(start)), or 0 if all three vanish (`Bounds.gap`)."""
         if INFINITE in (upper, -lower):
             return INFINITE
         size = max(abs(upper), abs(lower))
         if size * 10**5 < 1:  # only then can the start matter; it is one more pass of the decoder
             start = self.upper(common(list(self.regularizer.argmin(common([Fraction(0)] * self.dim).fractions()))))
             size = max(size, Fraction(1, 10**6) * abs(start)) if start < INFINITE else size
-        return (upper - lower) / size if size else upper - lower
+        return (upper - lower) / size if size else Fraction(0)
 
 
 def sharpened(certificate: Certificate, gap: float, latest: Floats) -> Certificate:

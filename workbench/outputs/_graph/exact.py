@@ -138,7 +138,7 @@ class ExactGraph(ExactPairwise):
             outputs = problem.outputs(i)
             return max(self.score(unary, pairs, i, y) for y in outputs)
         nodes, edges = slice(*problem.offsets[i : i + 2]), slice(*problem.ends[i : i + 2])
-        theta = np.maximum(pairs[edges, 0], 0)
+        theta = np.maximum(pairs[edges].ravel(), 0)
         excess = largest_flow(problem, i, unary[nodes, 1] - unary[nodes, 0], theta)
         return int(unary[nodes, 0].sum() + theta.sum() + np.maximum(excess, 0).sum())
 
@@ -147,7 +147,7 @@ class ExactGraph(ExactPairwise):
         problem, first = self.problem, int(self.problem.offsets[i])
         total = sum(int(unary[first + v, y[v]]) for v in range(int(problem.sizes[i])))
         u, v = problem.edges[slice(*problem.ends[i : i + 2])].T
-        return total + int(pairs[slice(*problem.ends[i : i + 2]), 0][y[u] == y[v]].sum())
+        return total + int(pairs[slice(*problem.ends[i : i + 2])].ravel()[y[u] == y[v]].sum())
 
 
 class EnclosedExact(ExactGraph):
@@ -157,7 +157,7 @@ class EnclosedExact(ExactGraph):
         """Σ_v max_a (θ_v(a) + Σ_{e∋v} λ_ev(a)) with λ_eu(a) = s_e(a) θ_e, λ_ev(a) = (1 − s_e(a)) θ_e."""
         problem = self.problem
         nodes, edges = slice(*problem.offsets[i : i + 2]), slice(*problem.ends[i : i + 2])
-        theta, ends = np.maximum(pairs[edges, 0], 0), problem.edges[edges]
+        theta, ends = np.maximum(pairs[edges].ravel(), 0), problem.edges[edges]
         scale = Fraction(1, max(int(abs(unary[nodes]).max()), int(theta.max(initial=0)), 1))
         near = [(x * scale.numerator / scale.denominator).astype(float) for x in (unary[nodes], theta)]
         share = ratios(relaxed(Scores(near[0], near[1], ends))[1])
@@ -169,30 +169,24 @@ class EnclosedExact(ExactGraph):
 
 def largest_flow(problem: Any, i: int, excess: NDArray, theta: NDArray) -> NDArray:
     """The excesses (V,) that a largest flow leaves, for whole excesses (V,) and capacities θ (E,) ≥ 0 of sample i."""
-    kernel, size = problem.ready, len(excess)
+    kernel, excess, room = problem.ready, excess.copy(), np.repeat(theta, 2)
     starts, ends, first_arc, _, _, edges, losses, cap, _ = kernel.data
-    nodes = slice(int(starts[i]), int(starts[i]) + size)
-    arcs = np.arange(first_arc[nodes.start], first_arc[nodes.stop])
-    place = edges[arcs] - 2 * ends[i]
-    room = np.repeat(theta, 2)
-    room = np.array([*room, None], object)[:-1]
-    gains, bound = np.zeros(int(losses) + len(edges)), None
+    first, last = int(starts[i]), int(starts[i + 1])
+    arcs = np.arange(first_arc[first], first_arc[last])
+    place, tail = edges[arcs] - 2 * ends[i], np.repeat(np.arange(len(excess)), np.diff(first_arc[first : last + 1]))
+    gains, count = np.zeros(int(losses) + len(edges)), len(excess) + len(room)
+    bound = int(abs(excess).sum() + room.sum())  # no more can flow
     while True:
-        total = int(abs(excess).sum() + room.sum()) + 1 if bound is None else bound * (size + len(room))
-        shift = max(total.bit_length() - BITS, 0)
-        limit = total if bound is None else bound
-        near = np.minimum(abs(excess), limit) >> shift
-        gains[2 * nodes.start : 2 * nodes.stop : 2] = 0.0
-        gains[2 * nodes.start + 1 : 2 * nodes.stop : 2] = (np.where(excess < 0, -1, 1) * near).astype(float)
-        sent = (np.minimum(room, limit) >> shift).astype(float)
-        gains[losses + 2 * ends[i] : losses + 2 * ends[i] + len(room)] = sent
+        shift = max((bound * count).bit_length() - BITS, 0)
+        near = np.minimum(abs(excess), bound) >> shift
+        gains[2 * first + 1 : 2 * last : 2] = (np.sign(excess) * near).astype(float)
+        sent = (np.minimum(room, bound) >> shift).astype(float)
+        gains[losses + 2 * ends[i] : losses + 2 * ends[i + 1]] = sent
         kernel.argmax_into(kernel.data, gains, i, np.empty(problem.width, np.int64))
         flow = sent[place] - cap[arcs]  # out of each arc's tail, negative where it comes in
-        whole = np.array([*(int(f) << shift if f >= 0 else -(int(-f) << shift) for f in flow), None], object)[:-1]
+        whole = np.array([*(int(f) << shift for f in flow), None], object)[:-1]
         np.subtract.at(room, place, whole)
-        np.subtract.at(
-            excess := excess.copy(), np.repeat(np.arange(size), np.diff(first_arc[nodes.start : nodes.stop + 1])), whole
-        )
+        np.subtract.at(excess, tail, whole)
         if shift == 0:
             return excess
-        bound = (size + len(room)) << shift
+        bound = count << shift
