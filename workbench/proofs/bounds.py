@@ -97,6 +97,10 @@ class Both(ABC):
         """F at r's minimiser, rounded up."""
         return self.upper(self.start)
 
+    def tried(self) -> float:
+        """`scale`, computed now: a user's code that fails does so here, before a run writes anything."""
+        return self.scale
+
     @abstractmethod
     def upper(self, theta: Floats) -> float: ...
 

@@ -90,6 +90,8 @@ def solve(
 
         return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
+    if request.parallel is None:  # workers sweep while the driver does
+        bounds.tried()
     with journalled(journal, formulation, problem, request) as record:
         outcome = route(request, record)
     return solution(bounds, outcome, certified(bounds, outcome, request), clock)
