@@ -18,6 +18,7 @@ REDUCED = {
     "n": 24,
     "words": 5,
     "sequences": 10,
+    "processes": 1,
     "passes": {"subgradient": 40, "bcfw": 40},
     "figures": {"n": 24, "passes": 10, "gap": 0.1, "instances": 2},
 }
@@ -108,3 +109,11 @@ def test_a_fault_is_told_and_changes_the_exit_code(tmp_path, monkeypatch, capsys
     text = capsys.readouterr().out
     assert "NOT PROVEN" in text
     assert text.count("digits-piqp.json is not proven") == 2, "where it happens and at the end"
+
+
+def test_processes_draw_what_one_would(tmp_path):
+    """The same files, byte by byte."""
+    (own,), names = [demo.drawn("toy-margins", tmp_path / "own", {})], ("toy-margins",)
+    (beside,) = demo.drawn_beside(names, tmp_path / "beside", {}, 1)
+    assert [path.name for path in own] == [path.name for path in beside]
+    assert all(one.read_bytes() == other.read_bytes() for one, other in zip(own, beside, strict=True))

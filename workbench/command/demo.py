@@ -15,11 +15,15 @@ more at the end; the exit code is then not 0.
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib import metadata
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +38,12 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability, NotSepa
 from workbench.judging.verdicts import DISAGREES, FAILED, crosscheck
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.verify import verify
-from workbench.registries import registry
+from workbench.registries import registry, settings_of
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import run
 
+PROCESSES = 2  # that draw figures
 PATIENCE = 25.0  # seconds that a single solve may take
 ROUTES: Mapping[str, dict[str, Any]] = {
     "our own ascent": {},
@@ -52,15 +57,15 @@ ROUTES: Mapping[str, dict[str, Any]] = {
 }
 
 
-FIGURES = (  # those that take seconds; `cutbench figures` draws all
-    "alignment",
+FIGURES = (  # those that take seconds, the dearest first; `cutbench figures` draws all
     "costs",
-    "cuts-per-round",
-    "flow-curves",
     "gap-curves",
-    "pacing",
     "path",
     "pictures",
+    "alignment",
+    "cuts-per-round",
+    "flow-curves",
+    "pacing",
     "toy-margins",
     "tracking",
     "transitions",
@@ -78,6 +83,7 @@ class Story:
     passes: Mapping[str, int]
     drawn: Mapping[str, Any]
     sequences: int
+    processes: int
     certificates: list[Path] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -100,14 +106,17 @@ def main(
     passes: Mapping[str, int] | None = None,
     figures: Mapping[str, Any] | None = None,
     sequences: int = 60,
+    processes: int = PROCESSES,
 ) -> int:
     """Tell the story and write its files into the folder `out`; 0 without faults, else 1.
 
     n, words, sequences : samples of digits, of the chain problem, and of the motif problem
-    passes : per learner;  figures : settings for `pictures.make`
+    passes : per learner;  figures : settings for `pictures.make`;  processes : how many draw figures
     """
     began = time.perf_counter()
-    story = Story(Path(out), n, words, passes or {"subgradient": 8000, "bcfw": 600}, figures or {}, sequences)
+    story = Story(
+        Path(out), n, words, passes or {"subgradient": 8000, "bcfw": 600}, figures or {}, sequences, processes
+    )
     introduce()
     digits = many_routes(story)
     hard_margins(story)
@@ -307,14 +316,48 @@ def proofs(story: Story) -> None:
 
 
 def pictures(story: Story) -> None:
+    """The figures, PROCESSES at a time."""
     chapter("7  Figures", "Each as PNG, as SVG, and with its data as CSV.")
-    try:
-        with terminal.stdout_kept(), terminal.progress("figures"):
-            story.figures = make(FIGURES, story.out / "figures", **story.drawn)
-    except MissingCapability as reason:
-        story.fault(str(reason))
+    folder, names = story.out / "figures", FIGURES
+    with terminal.stdout_kept(), terminal.progress("figures"):
+        if story.processes == 1:
+            made = [drawn(name, folder, story.drawn) for name in names]
+        else:
+            made = drawn_beside(names, folder, story.drawn, story.processes)
+    for found in made:
+        if isinstance(found, str):
+            story.fault(found)
+        else:
+            story.figures += found
     for path in (path for path in story.figures if path.suffix == ".png"):
         click.echo(f"  {terminal.shown_path(path)}")
+
+
+def drawn(name: str, folder: Path, settings: Mapping[str, Any]) -> list[Path] | str:
+    """The files of one figure, or the sentence that says what it lacks."""
+    takes = settings_of(registry("figure").get(name).measure)
+    try:
+        with terminal.stdout_kept():
+            return make([name], folder, **{key: value for key, value in settings.items() if key in takes})
+    except MissingCapability as reason:
+        return str(reason)
+
+
+def drawn_beside(
+    names: Sequence[str], folder: Path, settings: Mapping[str, Any], processes: int
+) -> list[list[Path] | str]:
+    """The same in processes of their own, which end with this one."""
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        return list(pool.map(drawn, names, [folder] * len(names), [settings] * len(names)))
+    except BrokenProcessPool:
+        return ["A process that draws figures was ended from outside; draw them by `cutbench figures`."]
+    except BaseException:
+        for each in active_children():
+            each.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def farewell(story: Story, seconds: float) -> None:
