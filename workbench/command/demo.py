@@ -101,7 +101,7 @@ class Story:
 
 def main(
     out: str | Path,
-    n: int = 300,
+    n: int = 200,
     words: int = 50,
     passes: Mapping[str, int] | None = None,
     figures: Mapping[str, Any] | None = None,
