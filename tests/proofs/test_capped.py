@@ -252,7 +252,7 @@ def test_boxes_count_what_the_centre_and_the_cuts_may_be_off(kind, monkeypatch):
     """The point's own interval, to one side or the other; offsets off by 1/2; slopes off by 1/8 an entry."""
     bounds, _ = bounds_of(kind)
     table, rng = bounds.cuts, np.random.default_rng(7)
-    costs, none = (bounds.costs.lo + bounds.costs.hi) / 2, np.zeros(1)
+    costs, ball = (bounds.costs.lo + bounds.costs.hi) / 2, np.array([0.125])  # of the radius 1/2
     whole = bounds.start_box(1e6)
     for _ in range(4):
         w = rng.normal(size=bounds.oracle.dim) * 3
@@ -260,17 +260,18 @@ def test_boxes_count_what_the_centre_and_the_cuts_may_be_off(kind, monkeypatch):
         size, shift = np.abs(w).sum(), 0.25 * rng.random(len(w))
 
         def ends(off: Any, scores: Any = scores) -> Any:
+            off = off + 0.5 * bounds.norms
             both = (np.maximum.reduceat(scores + sign * off, table.starts[:-1]) for sign in (-1, 1))
             return [costs[table.owner] * np.maximum(each, 0) for each in both]
 
         for lo, hi in ((w - 2 * shift, w), (w, w + 2 * shift)):
-            box, (low, high) = bounds.shrunk(Interval(lo[None], hi[None]), none, whole), ends(0.0)
+            box, (low, high) = bounds.shrunk(Interval(lo[None], hi[None]), ball, whole), ends(0.0)
             assert (box.low[0] <= low + 1e-9).all()
             assert (box.high[0] >= high - 1e-9).all()
         for name, value, off in (("offset_error", 0.5, 0.5), ("slope_error", 0.125, size / 8)):
             with monkeypatch.context() as patch:
                 patch.setattr(bounds, name, np.full(len(scores), value))
-                box, (low, high) = bounds.shrunk(Interval(w[None]), none, whole), ends(off)
+                box, (low, high) = bounds.shrunk(Interval(w[None]), ball, whole), ends(off)
             np.testing.assert_allclose(box.low[0], low, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(box.high[0], high, rtol=1e-9, atol=1e-9)
 
@@ -302,3 +303,10 @@ def test_a_reach_without_bound_proves_nothing():
         with np.errstate(invalid="ignore", over="ignore"):
             lower, _ = bounds.checked(np.full((1, len(bounds.cuts.offsets)), size), box, np.array([1e3]))
         assert lower.tolist() == [-np.inf]
+
+
+def test_the_first_sample_may_have_no_weight():
+    problem = wb.Multiclass(np.eye(3), [0, 1, 0], weights=[0.0, 1.0, 1.0])
+    table = CappedBounds(wb.SelfPaced(), problem).cuts
+    assert table.starts.tolist() == [0, 2, 4]
+    assert table.owner.tolist() == [0, 1]

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from workbench.arithmetic.intervals import Interval, down, gamma, length, matvec, up
+from workbench.arithmetic.intervals import Interval, gamma, length, matvec
 from workbench.contracts import Floats
 from workbench.dyads.pairs import Dyads, Factors
 
@@ -82,7 +82,7 @@ def lower_at(parts: Parts, lam: float, k: int, loss: str, g: Floats) -> float:
     L, R, X, y, prices = parts
     if not admitted(g, y, loss):
         return -np.inf
-    shares = Interval(down(prices), up(prices))
+    shares = Interval(prices) + 0.0  # prices are rounded, which one step outward encloses
     gains, weights = (negative_conjugate(Interval(g), y, loss) * shares).sum(), shares * g
     S, around = product(L, R, prices * g), product(abs(L), abs(R), prices * np.abs(g))
     error = Interval(gamma(len(y) + SPARE)) * length(Interval(around.data))
@@ -108,7 +108,7 @@ def lower_beside(parts: Parts, A: Floats, lam: float, loss: str, g: Floats) -> f
     L, R, X, y, prices = parts
     if not admitted(g, y, loss):
         return -np.inf
-    shares = Interval(down(prices), up(prices))
+    shares = Interval(prices) + 0.0  # prices are rounded, which one step outward encloses
     weights, own = shares * g, [matvec(L, Interval(each)) for each in A.T]
     square = sum((matvec(R.T, weights * (a + 1)).squared() for a in own), start=matvec(X.T, weights).squared())
     value = (negative_conjugate(Interval(g), y, loss) * shares).sum() + Interval(A).squared() * lam / 2

@@ -57,7 +57,7 @@ class ExactMatching:
         problem = self.matching
         at, starts = problem.positions(samples)
         unit, cost_unit, gold = self.edges.unit * w.unit, self.costs.unit, problem.gold[at]
-        scores = self.edges.scores(at, w.whole[None, :])[:, 0] * cost_unit
+        scores = self.edges.scores(at, w.whole[None, :]).ravel() * cost_unit
         gains = scores + (self.costs.whole * [augment, -augment])[gold.astype(int)] * unit
         shapes = zip(problem.heights[samples], problem.widths[samples], strict=True)
         tables = [part.reshape(shape) for part, shape in zip(np.split(gains, starts[1:-1]), shapes, strict=True)]

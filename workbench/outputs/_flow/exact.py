@@ -50,7 +50,7 @@ class ExactFlow:
         flow, unit = self.flow, self.arcs.unit * w.unit
         rows = flow.rows_of(samples)
         gains = np.zeros(len(flow.gold), object)
-        gains[rows] = self.arcs.scores(rows, w.whole[None, :])[:, 0] * self.costs.unit
+        gains[rows] = self.arcs.scores(rows, w.whole[None, :]).ravel() * self.costs.unit
         plus, minus = self.costs.whole
         extra = np.where(flow.priced, 1 - 2 * flow.gold.astype(int), 0)[rows]  # 1 costs c⁺, −1 saves c⁻
         gains[rows] += np.array([0, plus * unit, -minus * unit], object)[extra]
@@ -59,7 +59,7 @@ class ExactFlow:
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         flow, unit = self.flow, self.arcs.unit * w.unit
-        gains, found = self.arcs.scores(np.arange(len(flow.gold)), w.whole[None, :])[:, 0], []
+        gains, found = self.arcs.scores(np.arange(len(flow.gold)), w.whole[None, :]).ravel(), []
         for i in samples.tolist():
             table, truth = flow.following(gains, i), flow.truth[i, : flow.sizes[i]]
             found.append(heaviest_rival(table, truth) - worth(table, truth))
