@@ -148,7 +148,8 @@ def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
             try:
                 found = numba.njit(signature, cache=True, nogil=True)(function)
             except (AttributeError, ImportError):  # the index on disk names a class that has another name by now
-                numba.njit(function, cache=True, nogil=True)._cache.flush()
+                stale = numba.njit(function, cache=True, nogil=True)
+                stale._cache.flush()  # pyright: ignore[reportAttributeAccessIssue] (not in numba's types)
                 found = numba.njit(signature, cache=True, nogil=True)(function)
             if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
                 return found

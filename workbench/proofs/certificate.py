@@ -32,6 +32,7 @@ from workbench.contracts import (
     CutForm,
     Enumerable,
     Exact,
+    Factored,
     Floats,
     Formulation,
     Hinting,
@@ -58,6 +59,11 @@ from workbench.registries import registry, settings_of
 TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
+def asked(oracle: object, problem: Problem) -> Problem:
+    """The problem that an oracle asks, which is the given one if it names none."""
+    return oracle.problem if isinstance(oracle, Asking) else problem
+
+
 @dataclass
 class Certificate:
     """θ (p,), cuts with weight (samples (K,), witnesses (K, width), weights μ (K,)) and the claim.
@@ -68,7 +74,7 @@ class Certificate:
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
-    formulation: CutForm | SmoothForm | Search
+    formulation: CutForm | SmoothForm | Search | Factored
     problem: Problem
     theta: Floats
     samples: Ints
@@ -91,7 +97,7 @@ class Certificate:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
         bounds = bounds_for(self.formulation, self.problem)
         theta = checked_theta(self.theta, bounds.oracle.dim)
-        check_outputs(bounds.oracle.problem if isinstance(bounds.oracle, Asking) else self.problem, self)
+        check_outputs(asked(bounds.oracle, self.problem), self)
         return bounds.recheck(Evidence(theta, self.samples, self.witnesses, self.weights, self.tree, self.slopes))
 
     def parts(self) -> dict[str, NDArray]:
