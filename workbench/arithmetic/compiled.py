@@ -79,7 +79,7 @@ def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
     return compiled(meet, types.int64(types.int64[::1], types.int64)), np.zeros(GATE, np.int64), leave
 
 
-def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
+def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
     """sweep(argmax_into, add_slope, data, *arguments), compiled for the types of the arguments."""
     from numba import typeof, types
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -218,7 +218,8 @@ class Walk:
         form = bounds.formulation
         assert is_dataclass(form)
         assert not isinstance(form, type)  # an object with the setting lam, as `refuse_others` made sure
-        bounds.formulation = replace(form, lam=lam)
+        other: Any = replace(form, lam=lam)  # of the same class, which a union of protocols cannot say
+        bounds.formulation = other
         bounds.regularizer = bounds.formulation.regularizer(self.problem)
         return bounds
 
