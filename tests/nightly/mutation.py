@@ -112,7 +112,7 @@ TARGETS = {
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
     "proofs/capped": Target(("proofs/test_capped",), ("LARGEST", "CHUNK")),
-    "proofs/support": Target(("proofs/test_support",)),
+    "proofs/support": Target(("proofs/test_support_parts", "proofs/test_support")),
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
     "objectives/least_change": Target(
