@@ -116,7 +116,10 @@ TARGETS = {
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
     "objectives/least_change": Target(
-        ("objectives/test_novelty",), words=("-k", "not interpreted_equals"), interpreted=True
+        ("objectives/test_novelty_parts", "objectives/test_novelty"),
+        ("least_change", "exact_change", "laid_out", "uphill", "ALIKE"),
+        words=("-k", "not interpreted_equals"),
+        interpreted=True,
     ),
     "dyads/dual": Target(("dyads/test_dual",), OF_DUAL),
 }

@@ -1,4 +1,4 @@
-"""What holds an optimum, number by number: certificates written by hand against sums in plain floats, without a solver."""
+"""What holds an optimum, number by number: certificates written by hand against sums in floats, without a solver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEIGHTS = {  # sample → output → weight
     3: {1: 0.25, 0: 0.75},  # as strong a pull as sample 0 and 7, of half their weight
     4: {0: 0.25, 1: 0.5},  # its features are 0
     5: {0: 0.125, 1: 0.25, 2: 0.5},
-    6: {0: 1.0},  # of no price
+    6: {1: 1.0},  # of no price
     7: {1: 0.5, 0: 0.25},
 }
 LAM = 0.75
@@ -165,6 +165,8 @@ def test_weights_of_hard_margins_are_scaled_to_their_best(size):
 
 def test_what_cannot_be_scaled_stays():
     held = separable({0: 1.0, 1: 0.5, 2: 0.25})
+    first = np.where(held.pool.samples == 0, held.weights, 0.0)  # ψ = ±(2, 0): half of its entries are 0
+    np.testing.assert_allclose(held.scaled(first), first * LAM / 8, rtol=1e-14)
     nothing = np.zeros(3)
     assert held.scaled(nothing) is nothing
     of_mean = Weighted(soft(), bounds_for(soft().formulation, problem()))
