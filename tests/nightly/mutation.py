@@ -111,7 +111,7 @@ TARGETS = {
     "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
-    "proofs/capped": Target(("proofs/test_capped",), ("LARGEST", "CHUNK")),
+    "proofs/capped": Target(("proofs/test_capped_parts", "proofs/test_capped"), ("LARGEST", "CHUNK")),
     "proofs/support": Target(("proofs/test_support_parts", "proofs/test_support")),
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
