@@ -73,6 +73,8 @@ def test_the_hardest_row_alone():
     none = np.vstack([ROWS, np.zeros(2)])
     assert floor(none, np.array([1.0, 1, 1, 1])) == np.inf
     assert floor(none, np.array([1.0, 1, 1, -1])) == 0.0
+    assert floor(none, np.array([1.0, 1, 1, 0])) == 0.0
+    assert floor(np.array([[1.0], [1e70]]), np.array([1.0, -1.0])) == 0.0
     one = np.array([1.0])
     for size, need, found in (
         (1e60, 1.0, 5e-121),
@@ -83,6 +85,7 @@ def test_the_hardest_row_alone():
         (1.0, 1.1e60, 0.0),
         (1e60, 1e-100, 0.0),
         (1.0, 1e-119, 5e-239),
+        (1.0, 1e-125, 0.0),
     ):
         assert floor(np.array([[size]]), need * one) == pytest.approx(found, rel=1e-12, abs=0)
     assert floor(np.array([[1.0], [1e-70]]), np.array([1.0, -1.0])) == 0.0
@@ -112,6 +115,8 @@ def test_an_answer_counts_if_its_ends_are_alike():
     assert (answer.value, answer.lower, answer.upper, answer.active) == (0.5, 0.5, 0.5 * (1 + 0.9e-9), 2)
     assert answer.change.tolist() == [0.6, 0.8]
     assert steps.asked == [(32 * 11 * U * 4, np.inf, [5, np.sqrt(2), 2])]
+    within = Steps((0.125 * (1 - 4e-10), 0.125 * (1 + 4e-10)), change=(0.3, 0.4))
+    assert least(ROWS, NEEDS, 0.5, np.inf, within).value == pytest.approx(0.125, rel=1e-15)
     assert least(ROWS, NEEDS, 0.5, np.inf, Steps((0.6, 0.6))).value == 0.6
     assert least(ROWS, NEEDS, 0.5, np.inf, Steps((0.4, 0.4))).value == 0.4
 
@@ -119,10 +124,10 @@ def test_an_answer_counts_if_its_ends_are_alike():
 def test_floats_are_asked_three_times_and_then_fractions(monkeypatch):
     asked = []
     monkeypatch.setattr(least_change, "exact_answer", lambda *each: asked.append(each) or "exact")
-    steps = Steps(*[(0.5, 0.5 * (1 + 1.1e-9))] * 3)
+    steps = Steps(*[(0.5, 0.5 * (1 + 1.1e-9))] * 3, change=(0.3, 0.4))
     assert least(ROWS, NEEDS, 2.0, 0.6, steps) == "exact"
     extra = 32 * 11 * U
-    assert [each for each, _, _ in steps.asked] == pytest.approx([8 * extra, extra, -extra], rel=1e-14)
+    assert [each for each, _, _ in steps.asked] == pytest.approx([8 * extra, extra / 2, -extra / 2], rel=1e-14, abs=0)
     assert [best for _, best, _ in steps.asked] == [0.6] * 3
     assert asked[0][2].tolist() == [1, 0, 2]
     steps = Steps()
@@ -171,6 +176,8 @@ def test_the_best_of_several_states(monkeypatch):
     assert best.lower == 1.75
     state, best, solved = of_states(monkeypatch, [0.5, 1.0, 0.25, 3.0], answers)
     assert (state, best.value, best.lower, solved) == (1, 2.0, 1.5, [2, 0, 1])
+    state, best, solved = of_states(monkeypatch, [0.5, 9.0, 0.25], answers)
+    assert (state, best.value, best.lower, best.why, solved) == (0, 3.0, 1.5, "", [2, 0])
     answers[1] = Answer(2.0, 2.0, 2.25, delta, 1)
     state, best, solved = of_states(monkeypatch, [2.0, 1.0], answers)
     assert best.lower == 2.0 * (1 - gamma(10))
@@ -197,9 +204,14 @@ def test_fractions_are_rounded_outward():
 
 def test_fractions_of_lengths_that_rounding_may_have_brought_about():
     """(1, 0)·δ ≥ 1 and (−1, ε)·δ ≥ 1 need ½(1 + 4/ε²), of which the hardest row alone needs ½."""
-    for small, why in ((2.0**-44, ""), (2.0**-46, AGAINST)):
-        answer = exact_answer(np.array([[1.0, 0], [-1, small]]), np.ones(2), np.zeros(2))
-        true = (1 + 4 / Fraction(small) ** 2) / 2
+    for small, need, why in (
+        (2.0000001e-14, 1.0, ""),
+        (1.9999999e-14, 1.0, AGAINST),
+        (1.5000001e-14, 0.5, ""),
+        (1.4999999e-14, 0.5, AGAINST),
+    ):
+        answer = exact_answer(np.array([[1.0, 0], [-1, small]]), np.array([1.0, need]), np.zeros(2))
+        true = (1 + Fraction(1 + need) ** 2 / Fraction(small) ** 2) / 2
         assert answer.why == why
         assert Fraction(answer.lower) <= true <= Fraction(answer.lower) * (1 + Fraction(1, 10**15))
         assert (answer.value == np.inf) == (why == AGAINST)
@@ -212,6 +224,9 @@ def test_fractions_of_lengths_that_rounding_may_have_brought_about():
         ([[1]], [1], [1], 0),
         ([[1]], [1], [1], -1),
         ([[1]], [1], [2], 1),  # keeps the row and is not the least
+        ([[1], [-1]], [0, -1], [0, -1], 1),  # a δ that keeps both rows, and a weight below 0 that says it is the least
+        ([[1]], [-1], [1], -1),
+        ([[1]], [0], [0], 0),
         ([[1], [2]], [1, 4], [1, 0], 1),  # of a value that is its own dual's, and misses a row
         ([[1], [-1]], [1, -1], [1, 1], 1),  # a ray without reward
         ([[1], [-1]], [1, 1], [1, 2], 1),  # a reward, and no ray
@@ -219,7 +234,8 @@ def test_fractions_of_lengths_that_rounding_may_have_brought_about():
 )
 def test_no_search_in_fractions_is_trusted(rows, needs, weights, unit, monkeypatch):
     monkeypatch.setattr(least_change, "exact_change", lambda A, b, start: (np.array(weights, object), unit))
-    with pytest.raises(ArithmeticError, match="the search in fractions ended"):
+    why = "with weights that prove nothing" if min(*weights, 0) < 0 or unit <= 0 else "where it is not at the optimum"
+    with pytest.raises(ArithmeticError, match=why):
         exact_answer(np.array(rows, float), np.array(needs, float), np.zeros(len(needs)))
 
 
@@ -256,3 +272,17 @@ def test_programs_of_a_problem():
     oracle = wb.Bounds(wb.SoftMargin(), problem).oracle
     beside = wb.novelty(problem, w, oracle=oracle)
     np.testing.assert_allclose(beside.values, found.values, rtol=1e-9)
+    np.testing.assert_allclose(beside.changes, found.changes, atol=1e-9)
+    assert np.abs(found.changes).max() > 0.1
+    for bad in ([1.0, np.inf], [np.nan, 1.0]):
+        with pytest.raises(wb.BadInput, match="not finite"):
+            wb.novelties([[(np.eye(2), bad)]])
+
+
+def test_a_hidden_state_has_a_program_of_its_own():
+    problem = wb.Motif(["ACGT", "ACG", "CGA"], [1, 1, -1], 3)
+    w = np.zeros(problem.n_features)
+    found = wb.novelty(problem, w)
+    alone = wb.novelties([least_change.hidden_rivals(problem, w, i) for i in range(3)])
+    assert [len(least_change.hidden_rivals(problem, w, i)) for i in range(3)] == [2, 1, 1]
+    assert found.values.tolist() == alone.values.tolist()

@@ -130,7 +130,10 @@ def test_dual_values_are_the_sums_of_the_docstring(kind, chosen, slack, monkeypa
     """Of weights on all cuts, also on those of terms that stand for no sample; caps that are intervals."""
     bounds, rng = CappedBounds(bounds_of(kind).formulation, bounds_of(kind).problem), np.random.default_rng(3)
     table, R = bounds.cuts, len(bounds.cuts.offsets)
-    bounds.caps = Interval(bounds.caps.lo, bounds.caps.hi + 0.5)
+    bounds.caps, bounds.costs = (
+        Interval(bounds.caps.lo, bounds.caps.hi + 0.5),
+        Interval(bounds.costs.lo, bounds.costs.hi * 1.5),
+    )
     box, weights = boxed(bounds, rng, chosen), rng.random((2, R))
     if slack:
         monkeypatch.setattr(capped, "gamma", lambda k: k * slack)
@@ -144,14 +147,15 @@ def test_dual_values_are_the_sums_of_the_docstring(kind, chosen, slack, monkeypa
         value, push = 0.0, np.zeros(bounds.oracle.dim)
         for i, term in enumerate(box.active[row]):
             own = slice(table.starts[term], table.starts[term + 1])
-            mass, cost, cap = weights[row, own].sum(), bounds.costs.lo[i], bounds.caps.lo[i]
+            mass, cap = weights[row, own].sum(), bounds.caps.lo[i]
+            cost, most = bounds.costs.lo[i], bounds.costs.hi[i]
             reach = box.reach[row, i] if term >= len(table.spread) else 0.0
-            ends = [max(each[row, term] - cost * reach, 0) for each in (box.low, box.high)]
+            ends = [max(box.low[row, term] - most * reach, 0), max(box.high[row, term] - cost * reach, 0)]
             error = (R + 2) * slack * mass + (slack > 0)
             value += min(min(t, cap) - (mass + error) * t / cost for t in ends) - (mass + error) * reach
             value += weights[row, own] @ table.offsets[own]
             push += weights[row, own] @ table.slopes[own]
-        assert found[row] == pytest.approx(value - push @ push / 2, rel=1e-9 if not slack else 1e-2)
+        assert found[row] == pytest.approx(value - push @ push / 2, rel=1e-9)
         ((point, excess),) = asked
         np.testing.assert_allclose(point.lo[row], -push, rtol=1e-9, atol=1e-9)
         assert excess[row] == pytest.approx((50.0, 60.0)[row] - found[row] + (slack > 0), rel=1e-14)
@@ -160,7 +164,9 @@ def test_dual_values_are_the_sums_of_the_docstring(kind, chosen, slack, monkeypa
 def test_a_box_of_one_point_is_not_empty(monkeypatch):
     bounds = bounds_of("plain")
     for off, empty in ((0.0, False), (1e-9, True)):
-        box = Box(np.full((1, 4), 0.5), np.full((1, 4), 0.5 - off), np.zeros((1, 4)), bounds.cuts.means[None])
+        box = Box(
+            np.full((1, 4), 0.5), np.array([[0.5, 0.5, 0.5 - off, 0.5]]), np.zeros((1, 4)), bounds.cuts.means[None]
+        )
         with monkeypatch.context() as patch:
             patch.setattr(bounds, "shrunk", lambda point, excess, box: box)
             lower, _ = bounds.checked(np.zeros((1, len(bounds.cuts.offsets))), box, np.array([9.0]))
@@ -226,3 +232,16 @@ def test_fractions_that_are_no_floats_lie_between_two():
     near = np.array([1 / 3, 2 / 3])
     assert found.lo.tolist() == np.nextafter(near, 0).tolist()
     assert found.hi.tolist() == np.nextafter(near, 1).tolist()
+
+
+def test_a_bound_that_is_no_number_proves_nothing(monkeypatch):
+    bounds = bounds_of("plain")
+    monkeypatch.setattr(capped, "row_sums", lambda values: Interval(np.array([np.nan]), np.array([1.0])))
+    lower, _ = bounds.checked(np.zeros((1, len(bounds.cuts.offsets))), bounds.start_box(9.0), np.array([9.0]))
+    assert lower.tolist() == [-np.inf]
+
+
+def test_the_reach_of_two_states_is_not_nothing():
+    bounds = bounds_of("hidden")
+    assert np.diff(bounds.cuts.firsts).tolist() == [2, 1, 3, 1]
+    assert (bounds.start_box(1.0).reach[0] > 0).tolist() == [True, False, True, False]
