@@ -15,13 +15,14 @@ its D passes the best value so far. The active rows are held as A_K = LQ with or
 condition is the square of theirs; δ = Qᵀc with Lc = b_K. States come in the order of their single-row bounds
 max_z (b_z)₊²/(2‖a_z‖²). The rows asked for are b + τ‖a‖, τ a few roundings of ‖δ‖, so that δ surely keeps the rows b.
 
-*Proof.* An answer counts if it is proven, rounding errors counted against it: `upper` is ½‖δ‖² of a δ that keeps all
-rows, `lower` is ⟨b, λ⟩²/(2‖Aᵀλ‖²), the best dual value of a multiple of λ ≥ 0, and the two must be alike.
+*Proof* (`proven_ends`). An answer counts if it is proven, rounding errors counted against it: `upper` is ½‖δ‖² of a δ
+that keeps all rows, `lower` is ⟨b, λ⟩²/(2‖Aᵀλ‖²), the best dual value of a multiple of λ ≥ 0, and both must be alike.
 
 *In rationals* (`exact_change`): what floats leave open - rows nearly dependent, rows met by a single δ, numbers beyond
 1e±60 - is solved exactly, from the λ that floats ended with: towards the optimum of the active rows until a λ is 0,
 which drops its row; at that optimum the most violated row enters. D rises strictly from optimum to optimum, so it ends:
-at the optimum, or at a λ ≥ 0 with Aᵀλ = 0 and ⟨b, λ⟩ > 0, which shows that no δ keeps the rows (Farkas).
+at the optimum, or at a λ ≥ 0 with Aᵀλ = 0 and ⟨b, λ⟩ > 0, which shows that no δ keeps the rows (Farkas). Both are
+recomputed from λ (`exact_answer`).
 
 *Infinite* also stands for practically infinite values: every δ that keeps the rows is at least 1e14 times as long as
 the hardest row alone needs. Then ‖Aᵀλ‖ ≤ 1e-14 Σ λ_z‖a_z‖ for a λ ≥ 0, so that rows changed by 1e-14 of their length,
@@ -47,6 +48,7 @@ from workbench.arithmetic.rationals import common, product, ratios
 from workbench.contracts import Enumerable, Floats, Ints, Latent, Oracle
 from workbench.errors import BadInput, MissingCapability
 
+UNIT = 1.2e-16  # of rounding, and some
 ALIKE = 1e-9  # the relative width of an interval at which floats are done
 CONTRADICTION = 10**14  # times the hardest row's own δ: a length that rounding may have brought about
 ORDINARY = 1e-60, 1e60  # sizes whose products neither overflow nor lose digits to underflow
@@ -55,8 +57,8 @@ AGAINST = "the rivals' rows contradict each other"
 BEYOND = "½‖δ‖² of what keeps the rows is beyond floats"
 
 
-def least_change(rows, needs, norms, extra, best, weights, delta, ends):
-    """Solve one program in floats: λ, δ, and `ends` = (lower, upper), ∞ if δ does not surely keep all rows.
+def least_change(rows, needs, norms, extra, best, weights, delta):
+    """Solve one program in floats for λ and δ, which prove nothing until `proven_ends` has looked at them.
 
     Rows b + extra·‖a‖ are asked for and may be missed by a quarter of that; a program is left once D > best.
     """
@@ -65,7 +67,7 @@ def least_change(rows, needs, norms, extra, best, weights, delta, ends):
     basis, factor, reached = np.empty((most, d)), np.zeros((most, most)), np.empty(most)
     active, inside = np.empty(most, np.int64), np.zeros(m, np.bool_)
     wanted, steps = needs + extra * norms, np.empty(most)
-    count, slack, found, contradicted = 0, -wanted, False, False
+    count, slack, contradicted = 0, -wanted, False
     weights[:] = 0.0
     delta[:] = 0.0
     for _ in range(20 * m + 20):
@@ -81,7 +83,6 @@ def least_change(rows, needs, norms, extra, best, weights, delta, ends):
             if entering >= 0:
                 break
         if entering < 0:
-            found = True
             break
         row, lacking, added, kept = rows[entering], -slack[entering], False, True
         while not added:
@@ -151,21 +152,27 @@ def least_change(rows, needs, norms, extra, best, weights, delta, ends):
         for k in range(count):
             weights[active[k]] = -steps[k] if -steps[k] > noise else 0.0
         weights[entering] = 1.0
-    unit = 1.2e-16  # of rounding, and some
-    value, spread, total, pull = 0.0, 0.0, 0.0, np.zeros(d)
+    return 0.0
+
+
+def proven_ends(rows, needs, norms, weights, delta, ends):
+    """`ends` = (lower, upper), proven by any λ and any δ; the upper is ∞ if δ does not surely keep all rows."""
+    m, d = rows.shape
+    unit, value, spread, total, pull, count = UNIT, 0.0, 0.0, 0.0, np.zeros(d), 0
     for r in range(m):
         if weights[r] > 0.0:
+            count += 1
             value += weights[r] * needs[r]
             spread += weights[r] * abs(needs[r])
             total += weights[r] * norms[r]
             pull += weights[r] * rows[r]
-    terms = min(m, count + 1) + 4
+    terms = count + 4
     value -= 2 * terms * unit * spread
     length = np.sqrt(pull @ pull) * (1 + (d + 9) * unit) + 2 * terms * unit * total * (1 + (d + 9) * unit)
     ends[0] = 0.5 * (value / length) ** 2 * (1 - 9 * unit) if value > 0.0 else 0.0
     ends[1] = np.inf
     size = np.sqrt(delta @ delta) * (1 + (d + 9) * unit)
-    if found and (rows @ delta - 2 * (d + 9) * unit * size * norms >= needs).all():
+    if (rows @ delta - 2 * (d + 9) * unit * size * norms >= needs).all():
         ends[1] = 0.5 * size * size * (1 + 9 * unit)
     return 0.0
 
@@ -209,8 +216,8 @@ def novelties(samples: Sequence[Sequence[tuple[ArrayLike, ArrayLike]]]) -> Novel
     widths = {A.shape[1] for states in checked for A, _ in states}
     if len(widths) > 1:
         raise BadInput(f"The rows have {sorted(widths)} features; give all of them the same number.")
-    solve = compiled_once() if available() else least_change
-    found = [best_state(states, solve) for states in checked]
+    steps = compiled_once() if available() else (least_change, proven_ends)
+    found = [best_state(states, steps) for states in checked]
     answers = [answer for _, answer in found]
     values, lower, upper = (np.array([each[k] for each in answers], float) for k in range(3))
     changes = np.array([each.change for each in answers]).reshape(len(found), *widths)
@@ -243,10 +250,12 @@ def checked_program(i: int, rows: Floats, needs: Floats) -> tuple[Floats, Floats
 @cache
 def compiled_once() -> Any:
     vector, number = np.zeros(1), 1.0
-    return compiled_function(least_change, (np.zeros((1, 1)), vector, vector, number, number, vector, vector, vector))
+    program = np.zeros((1, 1)), vector, vector
+    search = compiled_function(least_change, (*program, number, number, vector, vector))
+    return search, compiled_function(proven_ends, (*program, vector, vector, vector))
 
 
-def best_state(states: list[tuple[Floats, Floats]], solve: Any) -> tuple[int, Answer]:
+def best_state(states: list[tuple[Floats, Floats]], steps: Any) -> tuple[int, Answer]:
     """The hidden state of least value (−1 if all are infinite) and its answer, with the lower bound of all states."""
     floors = np.array([floor(*state) for state in states])
     chosen, best, lowers, reasons = -1, unreachable(len(states[0][0].T), np.inf, ""), [], []
@@ -254,7 +263,7 @@ def best_state(states: list[tuple[Floats, Floats]], solve: Any) -> tuple[int, An
         if chosen >= 0 and floors[state] >= best.value:
             lowers.append(floors[state] * (1 - gamma(len(states[0][0].T) + 8)))
             break  # and so are all that follow
-        answer = least(*states[state], floors[state], best.value, solve)
+        answer = least(*states[state], floors[state], best.value, steps)
         lowers.append(answer.lower)
         reasons.append(answer.why)
         if answer.value < best.value:
@@ -282,7 +291,7 @@ def floor(rows: Floats, needs: Floats) -> float:
     return 0.0 if rows[hard].any(axis=1).all() else float(np.inf)
 
 
-def least(rows: Floats, needs: Floats, alone: float, best: float, solve: Any) -> Answer:
+def least(rows: Floats, needs: Floats, alone: float, best: float, steps: Any) -> Answer:
     """One program of single-row bound `alone`, proven; a proof that it is not below `best` is enough.
 
     In floats with τ from a guess of ‖δ‖, with τ from ‖δ‖, and with −τ, for a λ where rows are met by a single δ.
@@ -292,12 +301,13 @@ def least(rows: Floats, needs: Floats, alone: float, best: float, solve: Any) ->
         return unreachable(d, np.inf, SAME)
     if not (needs > 0).any():
         return Answer(0.0, 0.0, 0.0, np.zeros(d), 0)
-    weights = np.zeros(m)
+    weights, (solve, prove) = np.zeros(m), steps
     if alone > 0:
         norms, length = np.sqrt(np.einsum("rj,rj->r", rows, rows)), 4 * np.sqrt(2 * alone)
         for sign in (1, 1, -1):
             delta, ends = np.zeros(d), np.zeros(2)
-            solve(rows, needs, norms, sign * 32 * (d + 9) * U * length, best, weights, delta, ends)
+            solve(rows, needs, norms, sign * 32 * (d + 9) * U * length, best, weights, delta)
+            prove(rows, needs, norms, weights, delta, ends)
             (lower, upper), length = ends.tolist(), float(np.sqrt(delta @ delta))
             if upper <= lower * (1 + ALIKE):
                 value = min(max(length**2 / 2, lower), upper)
@@ -313,10 +323,16 @@ def exact_answer(rows: Floats, needs: Floats, weights: Floats) -> Answer:
     """One program in rationals, rounded at the end; some need is positive."""
     (A, a), (b, beta) = ratios(rows), ratios(needs)
     start = np.where(np.isfinite(weights), weights, 0.0).tolist()  # any λ ≥ 0 will do
-    found = exact_change(A, b, [Fraction(each) * beta / a**2 for each in start])
-    if found is None:
+    weights, q = exact_change(A, b, [Fraction(each) * beta / a**2 for each in start])
+    whole, reward = weights @ A, b @ weights  # qδ = qAᵀλ and q⟨b, λ⟩
+    active = int((weights > 0).sum())
+    if (weights < 0).any() or q <= 0:
+        raise ArithmeticError("the search in fractions ended with weights that prove nothing")
+    if not whole.any() and reward > 0:  # Farkas: no δ keeps the rows
         return unreachable(len(rows.T), np.inf, AGAINST)
-    dual, whole, q, active = found
+    if (A @ whole < b * q).any() or reward * q != whole @ whole:
+        raise ArithmeticError("the search in fractions ended where it is not at the optimum")
+    dual = Fraction(reward, 2 * q)  # of λ, and ½‖δ‖² of δ
     unit, squares = Fraction(a, beta), (A * A).sum(axis=1)  # of δ, as A/a and b/β are the rows and needs
     value, most = dual * unit**2, Fraction(sys.float_info.max)
     if 2 * dual >= CONTRADICTION**2 * max(Fraction(b[r] ** 2, squares[r]) for r in np.flatnonzero(b > 0)):
@@ -327,8 +343,8 @@ def exact_answer(rows: Floats, needs: Floats, weights: Floats) -> Answer:
     return Answer(rounded or up(0.0), max(down(rounded), 0.0), up(rounded), change, active)
 
 
-def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[Fraction, NDArray, int, int] | None:
-    """The optimum of whole rows by ascent from λ = start: (max D, qδ, q, active rows); None if no δ keeps the rows."""
+def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[NDArray, int]:
+    """Ascent from λ = start to the optimum of whole rows: (qλ, q); or to a λ that shows that no δ keeps the rows."""
     sizes = [math.isqrt(each) for each in (A * A).sum(axis=1)]
     weights = {r: each for r, each in enumerate(start) if each > 0}
     while True:
@@ -340,16 +356,20 @@ def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[Fractio
             ends = [-weight / v for weight, v in zip(weights.values(), direction, strict=True) if v < 0]
             step = min([*ends, longest])
             if step == np.inf:
-                return None
+                return laid_out(dict(zip(weights, direction, strict=True)), len(b))
             moved = zip(weights, weights.values(), direction, strict=True)
             weights = {r: weight + step * v for r, weight, v in moved if weight + step * v > 0}
             arrived = step == longest or not weights
-        active, (whole, q) = list(weights), common(list(weights.values()))
-        delta = whole @ A[active]
-        lacking = b * q - A @ delta
+        whole, q = laid_out(weights, len(b))
+        lacking = b * q - A @ (whole @ A)
         if (lacking <= 0).all():
-            return Fraction(b[active] @ whole, 2 * q), delta, q, len(active)
+            return whole, q
         weights[max(np.flatnonzero(lacking > 0).tolist(), key=lambda r: Fraction(lacking[r], sizes[r]))] = Fraction(0)
+
+
+def laid_out(weights: dict[int, Fraction], m: int) -> tuple[NDArray, int]:
+    """(qλ, q) of all m rows."""
+    return common([weights.get(r, Fraction(0)) for r in range(m)])
 
 
 def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list[Fraction], Fraction | float]:
@@ -380,7 +400,7 @@ def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None, or
     w, dim = np.asarray(theta, float).ravel(), problem.n_features if oracle is None else oracle.dim
     if w.shape != (dim,):
         raise BadInput(f"The weights have {w.size} entries but the problem needs {dim}; give that many.")
-    programs = hidden_rivals if isinstance(problem, Latent) else one_state
+    programs = hidden_rivals if isinstance(problem, Latent) else lambda *each: [rivals(*each)]
     programs = programs if oracle is None else partial(rivals_beside, oracle)
     return novelties([programs(problem, w, i) for i in chosen_samples(samples, problem.n_samples)])
 
@@ -405,10 +425,6 @@ def hidden_rivals(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]
     features, losses = problem.features(batch, outputs).toarray(), problem.loss(batch, outputs)
     rows = [own - features[losses > 0] for own in features[losses == 0]]
     return [(each, losses[losses > 0] - each @ w) for each in rows]
-
-
-def one_state(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]]:
-    return [rivals(problem, w, i)]
 
 
 def rivals(problem: Any, w: Floats, i: int) -> tuple[Floats, Floats]:
