@@ -245,3 +245,17 @@ def test_the_reach_of_two_states_is_not_nothing():
     bounds = bounds_of("hidden")
     assert np.diff(bounds.cuts.firsts).tolist() == [2, 1, 3, 1]
     assert (bounds.start_box(1.0).reach[0] > 0).tolist() == [True, False, True, False]
+
+
+def test_the_rivals_of_one_state_stand_together():
+    views = wb.Views(np.arange(10.0).reshape(5, 2) / 8, [0, 1, 2], [0, 2, 3, 5])
+    table = CappedBounds(wb.SelfPaced(C=3.0, K=0.7), views).cuts
+    assert np.diff(table.starts).tolist() == [4, 4, 2, 4, 4, 4, 4]  # the last two of mean states
+    assert (table.firsts.tolist(), table.owner.tolist()) == ([0, 2, 3, 5], [0, 0, 1, 2, 2, 0, 2])
+
+
+def test_a_lower_bound_is_a_lower_end(monkeypatch):
+    bounds = bounds_of("plain")
+    monkeypatch.setattr(capped, "row_sums", lambda values: Interval(np.array([-2.0]), np.array([5.0])))
+    lower, _ = bounds.checked(np.zeros((1, len(bounds.cuts.offsets))), bounds.start_box(9.0), np.array([9.0]))
+    assert lower == pytest.approx(-2 - 5 / 2, abs=1e-9)

@@ -188,12 +188,14 @@ def test_shares_of_hard_margins_are_measured_by_the_greatest_weight():
         (2, 1.0),
     ]
     assert separable({0: 0.0}).explanation(10).samples == ()
+    small = separable({0: 1e-7, 1: 1e-12}).explanation(10)
+    assert [(each.sample, each.share) for each in small.samples] == [(0, 1.0), (1, 1.0)]
     assert (held.support, held.full, held.cuts) == (2, 2, 2)
 
 
 def test_every_number_of_a_certificate_of_smooth_terms():
     lam, theta = 0.75, THETA
-    held = replace(written(wb.CRF(lam=lam), problem(), {0: {0: 0.0}}))
+    held = written(wb.CRF(lam=lam), problem(), {0: {0: 0.0}})
     bounds = bounds_for(held.formulation, held.problem)
     scores = X @ theta.reshape(3, 2).T
     chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)

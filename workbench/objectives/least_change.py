@@ -9,20 +9,13 @@ with a_z = Φ(x_i, y_i, h) − Φ(x_i, ŷ, ĥ): one least-distance program a hid
 Nov_i = 0 exactly if the slack ξ_i is 0. formulations/_novelty.py declares this program in CVXPY; the functions below
 solve it in batches.
 
-*In floats* (`least_change`): the dual active-set method of Goldfarb & Idnani (1983) for the identity Hessian. The most
-violated row enters, others leave as their λ reaches 0, and D rises at each step, so a state h is given up as soon as
-its D passes the best value so far. The active rows are held as A_K = LQ with orthonormal Q, never as A_K A_Kᵀ, whose
-condition is the square of theirs; δ = Qᵀc with Lc = b_K. States come in the order of their single-row bounds
-max_z (b_z)₊²/(2‖a_z‖²). The rows asked for are b + τ‖a‖, τ a few roundings of ‖δ‖, so that δ surely keeps the rows b.
-
 *Proof* (`proven_ends`). An answer counts if it is proven, rounding errors counted against it: `upper` is ½‖δ‖² of a δ
 that keeps all rows, `lower` is ⟨b, λ⟩²/(2‖Aᵀλ‖²), the best dual value of a multiple of λ ≥ 0, and both must be alike.
 
-*In rationals* (`exact_change`): what floats leave open - rows nearly dependent, rows met by a single δ, numbers beyond
-1e±60 - is solved exactly, from the λ that floats ended with: towards the optimum of the active rows until a λ is 0,
-which drops its row; at that optimum the most violated row enters. D rises strictly from optimum to optimum, so it ends:
-at the optimum, or at a λ ≥ 0 with Aᵀλ = 0 and ⟨b, λ⟩ > 0, which shows that no δ keeps the rows (Farkas). Both are
-recomputed from λ (`exact_answer`).
+*Search* (novelty_search.py): λ and δ come from an active-set method in floats, with rows b + τ‖a‖ instead of b, τ a few
+roundings of ‖δ‖, so that δ surely keeps the rows b. What floats leave open is solved in fractions, and `exact_answer`
+recomputes from λ both the optimum and the ray that shows that no δ keeps the rows. States come in the order of their
+single-row bounds max_z (b_z)₊²/(2‖a_z‖²).
 
 *Infinite* also stands for practically infinite values: every δ that keeps the rows is at least 1e14 times as long as
 the hardest row alone needs. Then ‖Aᵀλ‖ ≤ 1e-14 Σ λ_z‖a_z‖ for a λ ≥ 0, so that rows changed by 1e-14 of their length,
@@ -31,7 +24,6 @@ less than rounding may have done, contradict each other.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
@@ -39,14 +31,14 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import U, down, gamma, up
-from workbench.arithmetic.lifting import dependent_row, solve_whole
-from workbench.arithmetic.rationals import common, product, ratios
+from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Enumerable, Floats, Ints, Latent, Oracle
 from workbench.errors import BadInput, MissingCapability
+from workbench.objectives.novelty_search import exact_change, least_change
 
 UNIT = 1.2e-16  # of rounding, and some
 ALIKE = 1e-9  # the relative width of an interval at which floats are done
@@ -55,104 +47,6 @@ ORDINARY = 1e-60, 1e60  # sizes whose products neither overflow nor lose digits 
 SAME = "a rival has the same features as the truth"
 AGAINST = "the rivals' rows contradict each other"
 BEYOND = "½‖δ‖² of what keeps the rows is beyond floats"
-
-
-def least_change(rows, needs, norms, extra, best, weights, delta):
-    """Solve one program in floats for λ and δ, which prove nothing until `proven_ends` has looked at them.
-
-    Rows b + extra·‖a‖ are asked for and may be missed by a quarter of that; a program is left once D > best.
-    """
-    m, d = rows.shape
-    most = min(m, d)
-    basis, factor, reached = np.empty((most, d)), np.zeros((most, most)), np.empty(most)
-    active, inside = np.empty(most, np.int64), np.zeros(m, np.bool_)
-    wanted, steps = needs + extra * norms, np.empty(most)
-    count, slack, contradicted = 0, -wanted, False
-    weights[:] = 0.0
-    delta[:] = 0.0
-    for _ in range(20 * m + 20):
-        if 0.5 * (delta @ delta) > best:
-            break
-        entering, worst = -1, -0.25 * abs(extra)
-        for everywhere in range(2):  # at first among the rows that lacked something when last looked at
-            for r in range(m):
-                if not inside[r] and (everywhere or slack[r] < 0.0):
-                    slack[r] = rows[r] @ delta - wanted[r]
-                    if slack[r] < worst * norms[r]:
-                        entering, worst = r, slack[r] / norms[r]
-            if entering >= 0:
-                break
-        if entering < 0:
-            break
-        row, lacking, added, kept = rows[entering], -slack[entering], False, True
-        while not added:
-            y = basis[:count] @ row
-            rest = row - y @ basis[:count]
-            left = rest @ rest
-            if left < 0.5 * norms[entering] ** 2:  # once more, or rest would not be orthogonal
-                again = basis[:count] @ rest
-                rest = rest - again @ basis[:count]
-                y += again
-                left = rest @ rest
-            steps[:count] = y
-            for k in range(count - 1, -1, -1):
-                steps[k] /= factor[k, k]
-                for i in range(k):
-                    steps[i] -= steps[k] * factor[k, i]
-            length, leaving = np.inf, -1
-            for k in range(count):
-                if steps[k] > 0.0 and weights[active[k]] < length * steps[k]:
-                    length, leaving = weights[active[k]] / steps[k], k
-            whole = count < most and left > 1e-24 * norms[entering] ** 2
-            if whole and lacking <= length * left:
-                length, added = lacking / left, True
-            elif leaving < 0:
-                contradicted = True
-                break
-            for k in range(count):
-                weights[active[k]] = max(weights[active[k]] - length * steps[k], 0.0)
-            weights[entering] += length
-            lacking -= length * left
-            if added:
-                size = np.sqrt(left)
-                active[count], inside[entering] = entering, True
-                basis[count] = rest / size
-                factor[count, :count] = y
-                factor[count, count] = size
-                reached[count] = (wanted[entering] - y @ reached[:count]) / size
-                count += 1
-                if kept:
-                    delta += reached[count - 1] * basis[count - 1]
-                else:
-                    delta[:] = reached[:count] @ basis[:count]
-                continue
-            weights[active[leaving]] = 0.0
-            inside[active[leaving]] = kept = False
-            for k in range(leaving, count - 1):
-                active[k] = active[k + 1]
-                factor[k, : k + 2] = factor[k + 1, : k + 2]
-                size = np.hypot(factor[k, k], factor[k, k + 1])
-                cosine, sine = factor[k, k] / size, factor[k, k + 1] / size
-                factor[k, k] = size
-                for i in range(k + 2, count):
-                    one, other = factor[i, k], factor[i, k + 1]
-                    factor[i, k] = cosine * one + sine * other
-                    factor[i, k + 1] = cosine * other - sine * one
-                one, other = reached[k], reached[k + 1]
-                reached[k], reached[k + 1] = cosine * one + sine * other, cosine * other - sine * one
-                for j in range(d):
-                    one, other = basis[k, j], basis[k + 1, j]
-                    basis[k, j] = cosine * one + sine * other
-                    basis[k + 1, j] = cosine * other - sine * one
-            count -= 1
-        if contradicted:
-            break
-    if contradicted:
-        noise = 1e-13 * np.abs(steps[:count]).max() if count else 0.0
-        for k in range(count):
-            weights[active[k]] = -steps[k] if -steps[k] > noise else 0.0
-        weights[entering] = 1.0
-    return 0.0
 
 
 def proven_ends(rows, needs, norms, weights, delta, ends):
@@ -343,50 +237,6 @@ def exact_answer(rows: Floats, needs: Floats, weights: Floats) -> Answer:
     return Answer(rounded or up(0.0), max(down(rounded), 0.0), up(rounded), change, active)
 
 
-def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[NDArray, int]:
-    """Ascent from λ = start to the optimum of whole rows: (qλ, q); or to a λ that shows that no δ keeps the rows."""
-    sizes = [math.isqrt(each) for each in (A * A).sum(axis=1)]
-    weights = {r: each for r, each in enumerate(start) if each > 0}
-    while True:
-        arrived = not weights
-        while not arrived:
-            slopes = A[list(weights)]
-            gram = product(slopes.ravel(), lambda piece, shape=slopes.shape: piece.reshape(shape), slopes.T)
-            direction, longest = uphill(gram, b[list(weights)], list(weights.values()))
-            ends = [-weight / v for weight, v in zip(weights.values(), direction, strict=True) if v < 0]
-            step = min([*ends, longest])
-            if step == np.inf:
-                return laid_out(dict(zip(weights, direction, strict=True)), len(b))
-            moved = zip(weights, weights.values(), direction, strict=True)
-            weights = {r: weight + step * v for r, weight, v in moved if weight + step * v > 0}
-            arrived = step == longest or not weights
-        whole, q = laid_out(weights, len(b))
-        lacking = b * q - A @ (whole @ A)
-        if (lacking <= 0).all():
-            return whole, q
-        weights[max(np.flatnonzero(lacking > 0).tolist(), key=lambda r: Fraction(lacking[r], sizes[r]))] = Fraction(0)
-
-
-def laid_out(weights: dict[int, Fraction], m: int) -> tuple[NDArray, int]:
-    """(qλ, q) of all m rows."""
-    return common([weights.get(r, Fraction(0)) for r in range(m)])
-
-
-def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list[Fraction], Fraction | float]:
-    """A direction in which D rises or stays, and how far: 1 to the optimum, or ∞ if the rows are dependent."""
-    row = dependent_row(gram)
-    if row is None:
-        y, q = solve_whole(gram, right)
-        return [Fraction(each, q) - weight for each, weight in zip(y, weights, strict=True)], Fraction(1)
-    y, q = solve_whole(gram[:row, :row], gram[:row, row])
-    along = np.array([*-y, q, *[0] * (len(right) - row - 1)], object)
-    if (gram @ along).any():
-        raise ArithmeticError("rows that are dependent modulo three primes are independent")  # pragma: no cover
-    rise = right @ along
-    against = rise < 0 or (rise == 0 and (along >= 0).all())
-    return [Fraction(-each if against else each) for each in along], math.inf
-
-
 def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None, oracle: Oracle | None = None) -> Novelty:
     """Novelty of a problem's samples (all of them unless given, as indices or as a mask) to the weights θ.
 
@@ -400,7 +250,7 @@ def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None, or
     w, dim = np.asarray(theta, float).ravel(), problem.n_features if oracle is None else oracle.dim
     if w.shape != (dim,):
         raise BadInput(f"The weights have {w.size} entries but the problem needs {dim}; give that many.")
-    programs = hidden_rivals if isinstance(problem, Latent) else lambda *each: [rivals(*each)]
+    programs = hidden_rivals if isinstance(problem, Latent) else one_state
     programs = programs if oracle is None else partial(rivals_beside, oracle)
     return novelties([programs(problem, w, i) for i in chosen_samples(samples, problem.n_samples)])
 
@@ -425,6 +275,10 @@ def hidden_rivals(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]
     features, losses = problem.features(batch, outputs).toarray(), problem.loss(batch, outputs)
     rows = [own - features[losses > 0] for own in features[losses == 0]]
     return [(each, losses[losses > 0] - each @ w) for each in rows]
+
+
+def one_state(problem: Any, w: Floats, i: int) -> list[tuple[Floats, Floats]]:
+    return [rivals(problem, w, i)]
 
 
 def rivals(problem: Any, w: Floats, i: int) -> tuple[Floats, Floats]:

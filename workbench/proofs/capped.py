@@ -255,7 +255,7 @@ class CappedBounds(Bounds):
         value = value + product(weights, table.offsets[:, None], self.offset_error)[:, 0]
         if len(table.several):
             value = value - row_sums(mass * self.lowering(box))
-        lower = np.where(np.isnan(value.lo), -np.inf, value.lo)  # of an infinite reach
+        lower = np.fmax(value.lo, -np.inf)  # not a number with an infinite reach, which proves nothing
         box = self.shrunk(-push, up(cutoffs - lower), box)
         return np.where((box.low > box.high).any(axis=1), np.inf, lower), box
 
