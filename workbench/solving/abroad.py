@@ -71,7 +71,7 @@ def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Problem:  # s
 
 def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
     """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
-    kind: Any = problem if isinstance(problem, type) else type(problem)  # `from_arrays` is of classes, not of problems
+    kind: Any = problem if isinstance(problem, type) else type(problem)  # a user's class, too
     sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
     return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
 

@@ -218,7 +218,7 @@ class Walk:
         form = bounds.formulation
         assert is_dataclass(form)
         assert not isinstance(form, type)  # an object with the setting lam, as `refuse_others` made sure
-        other: Any = replace(form, lam=lam)  # of the same class, which a union of protocols cannot say
+        other: Any = replace(form, lam=lam)  # of the same class, with another λ
         bounds.formulation = other
         bounds.regularizer = bounds.formulation.regularizer(self.problem)
         return bounds
