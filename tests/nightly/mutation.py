@@ -111,12 +111,15 @@ TARGETS = {
     "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
     "proofs/certificate": Target(("proofs/test_read_back", "proofs/test_certificate")),
     "proofs/tree": Target(("proofs/test_trees",)),
-    "proofs/capped": Target(("proofs/test_capped",), ("LARGEST", "CHUNK")),
-    "proofs/support": Target(("proofs/test_support",)),
+    "proofs/capped": Target(("proofs/test_capped_parts", "proofs/test_capped"), ("LARGEST", "CHUNK")),
+    "proofs/support": Target(("proofs/test_support_parts", "proofs/test_support")),
     "objectives/oracles": Target(("objectives/test_oracles",)),
     "objectives/likelihoods": Target(("objectives/test_likelihoods",), ("MOST_ENTRIES",), interpreted=True),
     "objectives/least_change": Target(
-        ("objectives/test_novelty",), words=("-k", "not interpreted_equals"), interpreted=True
+        ("objectives/test_novelty_parts", "objectives/test_novelty"),
+        ("ALIKE",),
+        words=("-k", "not interpreted_equals"),
+        interpreted=True,
     ),
     "dyads/dual": Target(("dyads/test_dual",), OF_DUAL),
 }

@@ -33,7 +33,8 @@ class Simplex:
         both = sparse.csc_array(sparse.hstack([A, sparse.eye_array(m)]))
         self.usable = bool((np.abs(A.data) > TINY).all() and (np.abs(A.data) < HUGE).all())
         self.model, free = highspy.Highs(), np.full(n + m, np.inf)
-        for option, value in (TIGHT | {"output_flag": False, "threads": 1, "random_seed": 0}).items():
+        # Not `threads`: HiGHS refuses another number than the process's first model had.
+        for option, value in (TIGHT | {"output_flag": False, "parallel": "off", "random_seed": 0}).items():
             self.model.setOptionValue(option, value)
         none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
         sizes = n + m, m, both.nnz, 0, 1, 1, 1, 0.0

@@ -76,7 +76,8 @@ def by_highs(cone: ConeProgram, whole: Ints, tolerance: float, time_limit: float
     m, n, A = cone.b.size, cone.q.size, as_csc(cone.A)
     kinds, free = np.zeros(n, np.int32), np.full(n, np.inf)
     kinds[whole] = 1
-    options: dict[str, Any] = {"output_flag": False, "threads": 1, "random_seed": 0, "mip_abs_gap": 0.0}
+    # Not `threads`: HiGHS refuses another number than the process's first model had.
+    options: dict[str, Any] = {"output_flag": False, "parallel": "off", "random_seed": 0, "mip_abs_gap": 0.0}
     options |= {"mip_rel_gap": tolerance, "mip_feasibility_tolerance": TIGHT, "primal_feasibility_tolerance": TIGHT}
     options |= {} if time_limit is None else {"time_limit": float(time_limit)}
     solver, none = highspy.Highs(), (np.zeros(n + 1, np.int32), np.empty(0, np.int32), np.empty(0))

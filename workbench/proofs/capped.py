@@ -141,7 +141,7 @@ class CappedBounds(Bounds):
     def lengths(self, rows: Floats, errors: Floats) -> Floats:
         """Norms of rows that differ by ≤ errors in each entry, rounded up."""
         squares = (rows**2).sum(axis=1) * (1 + gamma(self.oracle.dim + 2)) + TINY
-        return up(up(np.sqrt(up(squares))) + up(np.sqrt(self.oracle.dim) * errors * (1 + 1e-15)))
+        return up(up(np.sqrt(up(squares))) + up(up(np.sqrt(self.oracle.dim)) * errors))
 
     # ── above ──
 
@@ -152,7 +152,7 @@ class CappedBounds(Bounds):
         if witnesses is None:
             witnesses = self.oracle.argmax(theta, self.samples)
         terms = self.costs * self.hinges(theta, witnesses)
-        capped = Interval(np.minimum(terms.lo, self.caps.lo), np.minimum(terms.hi, self.caps.hi))
+        capped = Interval(np.minimum(terms.hi, self.caps.hi))
         return float((self.regularizer.value(Interval(theta)) + capped.sum()).hi)
 
     def exact_upper(self, theta: Floats) -> Fraction:
@@ -245,16 +245,17 @@ class CappedBounds(Bounds):
         weights = self.standing(weights, box)
         size = np.take_along_axis(np.add.reduceat(weights, table.starts[:-1], axis=1), box.active, axis=1)
         error = gamma(R + 2) * size
-        mass = Interval(size) + Interval(-error, error)
+        mass = widened(size, size, error)
         ratio = mass / self.costs
         low, high = self.ends(box)
-        ends = [(Interval(np.minimum(t, self.caps.lo)) - ratio * t).lo for t in (low, high)]
+        ends = [Interval(np.minimum(t, self.caps.lo)) - ratio * t for t in (low, high)]
         push = product(weights, table.slopes, self.slope_error)
-        value = row_sums(Interval(np.minimum(*ends))) - row_sums(push * push) / 2
+        least = Interval(np.minimum(ends[0].lo, ends[1].lo), ends[0].hi)  # not −∞ to −∞, of which no sum is a number
+        value = row_sums(least) - row_sums(push * push) / 2
         value = value + product(weights, table.offsets[:, None], self.offset_error)[:, 0]
         if len(table.several):
             value = value - row_sums(mass * self.lowering(box))
-        lower = np.where(np.isnan(value.lo), -np.inf, value.lo)  # of an infinite reach
+        lower = np.fmax(value.lo, -np.inf)  # not a number with an infinite reach, which proves nothing
         box = self.shrunk(-push, up(cutoffs - lower), box)
         return np.where((box.low > box.high).any(axis=1), np.inf, lower), box
 
@@ -270,9 +271,10 @@ class CappedBounds(Bounds):
         low, high = (np.take_along_axis(each, box.active, axis=1) for each in (box.low, box.high))
         if not len(self.cuts.several):
             return low, high
-        lower = self.costs * self.lowering(box)
-        low, high = (Interval(low) - lower).positive().lo, (Interval(high) - lower).positive().hi
-        return low, np.where(np.isnan(high), np.inf, high)
+        lowering = self.lowering(box)
+        finite = np.where(lowering < np.inf, lowering, 0.0)  # ∞ − ∞ is no number, and a wider end is one
+        low, high = Interval(low) - self.costs * lowering, Interval(high) - self.costs * finite
+        return low.positive().lo, high.positive().hi
 
     def lowering(self, box: Box) -> Floats:
         """(L, n) by how much the cuts that stand for a sample are lower: R_i where they are those of a mean state."""
@@ -294,7 +296,7 @@ class CappedBounds(Bounds):
             error = gamma(self.oracle.dim + 3) * (np.abs(middle) @ np.abs(rows).T + np.abs(offsets))
             error = error + around @ np.abs(rows).T + errors[0] * sizes
             error = (error + errors[1] + radius * norms) * (1 + 4 * gamma(self.oracle.dim + 8)) + TINY
-            found = Interval(scores) + Interval(-error, error)
+            found = widened(scores, scores, error)
             return found.lo, found.hi
 
         below, above = scored(table.slopes, table.offsets, (self.slope_error, self.offset_error), self.norms)
@@ -348,14 +350,20 @@ def product(weights: Floats, matrix: Floats, error: Floats) -> Interval:
     count = weights.shape[1]
     width = gamma(count + 2) * (weights @ np.abs(matrix)) + (weights @ error)[:, None]
     width = width * (1 + 2 * gamma(count + 4)) + (count + 1) * TINY
-    return Interval(weights @ matrix) + Interval(-width, width)
+    found = weights @ matrix
+    return widened(found, found, width)
 
 
 def row_sums(values: Interval) -> Interval:
     """Encloses the sums of the rows (L, n)."""
     count = values.shape[1]
     width = gamma(2 * count + 8) * abs(values).hi.sum(axis=1)
-    return Interval(values.lo.sum(axis=1), values.hi.sum(axis=1)) + Interval(-width, width)
+    return widened(values.lo.sum(axis=1), values.hi.sum(axis=1), width)
+
+
+def widened(lo: Floats, hi: Floats, width: Floats) -> Interval:
+    """From lo − width to hi + width."""
+    return Interval(down(lo - width), up(hi + width))
 
 
 def levels(parents: Ints) -> list[Ints]:

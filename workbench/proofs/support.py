@@ -137,7 +137,7 @@ class Weighted:
     def explanation(self, most: int) -> Explanation:
         samples = self.pool.samples
         active = np.flatnonzero((self.weights > NEGLIGIBLE * self.scale[samples]) & self.moving)
-        used = np.bincount(samples[active], self.weights[active], len(self.mass))
+        used = np.bincount(samples[active], self.weights[active], len(self.mass)).astype(float)  # integers if none
         shares = np.divide(used, self.mass, out=np.zeros_like(used), where=self.mass > 0)
         pulls = np.zeros(len(self.mass))
         for i in np.unique(samples[active]).tolist():
