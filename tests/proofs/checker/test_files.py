@@ -164,6 +164,24 @@ def test_archives_that_are_refused():
     assert refusal(arrays, bytes(broken)) == damaged
 
 
+def test_a_name_that_is_no_text_and_an_offset_out_of_the_file_are_damage():
+    raw = packed([("a.npy", ONE)])
+    listed, end = raw.find(b"PK\x01\x02"), raw.find(b"PK\x05\x06")
+    for flag, name in ((6, 30), (listed + 8, listed + 46)):
+        strange = bytearray(raw)
+        strange[flag : flag + 2], strange[name] = (0x800).to_bytes(2, "little"), 0xFF  # UTF-8 is said, and is not
+        assert refusal(arrays, bytes(strange)) == "its npz file is damaged"
+    before = bytearray(raw)
+    before[end + 16 : end + 20] = (listed + 1).to_bytes(4, "little")  # so that the member starts at -1
+    assert refusal(arrays, bytes(before)) == "its npz file is damaged"
+    for offset in (end, 2**62, 2**63, 2**64 - 1):
+        entry, last = bytearray(raw[listed:end]), bytearray(raw[end:])
+        entry[42:46], entry[30:32] = b"\xff" * 4, (12).to_bytes(2, "little")
+        entry += b"\x01\x00\x08\x00" + offset.to_bytes(8, "little")  # the offset, in 64 bits
+        last[12:16] = len(entry).to_bytes(4, "little")
+        assert refusal(arrays, raw[:listed] + bytes(entry + last)) == "its npz file is damaged", offset
+
+
 def test_encrypted_members_are_refused():
     for flag, told in ((1, "its npz file is encrypted"), (2, ""), (0x800, "")):
         for which in (0, 1):

@@ -276,6 +276,8 @@ def read_arrays(path):
                 need(member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED), "a packing is unknown")
                 need(member.filename.endswith(".npy"), f"{member.filename} is no .npy")
             return {name[:-4]: _array(name[:-4], archive.read(name)) for name in names}
+    except Malformed:
+        raise
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -283,6 +285,7 @@ def read_arrays(path):
         EOFError,
         NotImplementedError,
         RuntimeError,
+        ValueError,  # a name that is not UTF-8, an offset beyond 2⁶³
         struct.error,
     ) as error:
         raise Malformed(f"{path} is no zip archive: {error}") from None

@@ -31,6 +31,9 @@ TEXT = re.compile(r"<U[1-9][0-9]{0,3}|\|S[1-9][0-9]{0,3}")
 QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 INFINITE_KEYS = ("lower", "upper", "gap")
 VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
+DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError)
+DAMAGE += (ValueError,)  # of a name that is not UTF-8, and of an offset from 2⁶³ on
+DAMAGED = "its npz file is damaged"
 MAGIC = b"\x93NUMPY"
 
 Header = dict[str, Any]  # an object of the JSON, which nothing has checked yet
@@ -119,22 +122,21 @@ def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
     """All arrays of an npz file."""
     demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            size = sum(member.file_size for member in members)
-            demand(size <= most_bytes, f"its arrays take {size} bytes, more than {most_bytes}")
-            demand(len(members) <= MOST_MEMBERS, f"it holds more than {MOST_MEMBERS} arrays")
-            names = [member.filename for member in members]
-            demand(len(set(names)) == len(names), "an array stands twice in its npz file")
-            demand(all(name.endswith(".npy") for name in names), "its npz file holds something that is no array")
-            kinds = {member.compress_type for member in members}
-            demand(
-                kinds <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}, "its npz file is packed in a way that is not read"
-            )
-            demand(not any(member.flag_bits & 1 for member in members), "its npz file is encrypted")
-            return {member.filename[:-4]: array_of(unpacked(archive, member), member.filename) for member in members}
-    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError):
-        raise Malformed("its npz file is damaged") from None
+        archive = zipfile.ZipFile(path)
+    except DAMAGE:
+        raise Malformed(DAMAGED) from None
+    with archive:
+        members = archive.infolist()
+        size = sum(member.file_size for member in members)
+        demand(size <= most_bytes, f"its arrays take {size} bytes, more than {most_bytes}")
+        demand(len(members) <= MOST_MEMBERS, f"it holds more than {MOST_MEMBERS} arrays")
+        names = [member.filename for member in members]
+        demand(len(set(names)) == len(names), "an array stands twice in its npz file")
+        demand(all(name.endswith(".npy") for name in names), "its npz file holds something that is no array")
+        kinds = {member.compress_type for member in members}
+        demand(kinds <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}, "its npz file is packed in a way that is not read")
+        demand(not any(member.flag_bits & 1 for member in members), "its npz file is encrypted")
+        return {member.filename[:-4]: array_of(unpacked(archive, member), member.filename) for member in members}
 
 
 def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -142,8 +144,8 @@ def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(member) as file:
             return file.read(member.file_size)
-    except OSError:  # its offset leads out of the file
-        raise zipfile.BadZipFile from None
+    except (*DAMAGE, OSError):  # OSError: its offset leads out of the file
+        raise Malformed(DAMAGED) from None
 
 
 def array_of(raw: bytes, name: str) -> Array:
