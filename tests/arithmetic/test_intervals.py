@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from workbench.arithmetic import intervals
-from workbench.arithmetic.intervals import Interval, few, gamma, length, matvec, positive, total
+from workbench.arithmetic.intervals import Interval, few, gamma, inner, length, matvec, positive, total
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -167,6 +167,43 @@ def test_matvec_encloses_the_farthest_matrix_and_point_and_little_more(kind, see
         room = Fraction(1, 10**13) * (sum(max(map(abs, pair)) for pair in pairs) + spread) + Fraction(1, 10**300)
         assert least - room <= Fraction(low) <= least
         assert greatest <= Fraction(high) <= greatest + room
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_inner_products_enclose_the_farthest_points_and_little_more(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 12)
+    ends = []
+    for _ in range(2):
+        middle = rng.integers(-8, 9, n) * 10.0 ** rng.integers(-3, 4, n)
+        radius = rng.integers(0, 2) * rng.integers(0, 2, n) * 2.0 ** rng.integers(-9, 3)
+        ends.append(Interval(middle - radius, middle + radius) if radius.any() else Interval(middle))
+    corners = [
+        [exact(a)[j] * exact(b)[j] for a in (ends[0].lo, ends[0].hi) for b in (ends[1].lo, ends[1].hi)]
+        for j in range(n)
+    ]
+    least, greatest, found = sum(map(min, corners)), sum(map(max, corners)), inner(*ends)
+    radii = [(exact(each.hi) - exact(each.lo)) / 2 for each in ends]
+    room = 2 * radii[0] @ radii[1] + Fraction(1, 10**13) * sum(max(map(abs, each)) for each in corners)
+    assert least - room - Fraction(1, 10**300) <= Fraction(float(found.lo)) <= least
+    assert greatest <= Fraction(float(found.hi)) <= greatest + room + Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_inner_products_count_their_roundings(wide):
+    """4,000 equal terms err to one side, the middles' and the radii's alike."""
+    for a in np.linspace(0.1, 0.9, 9):
+        x, y = np.full(4000, a), np.full(4000, 0.1)
+        found = inner(Interval(-x, x) if wide else Interval(x), Interval(y))
+        reach = 4000 * Fraction(float(a)) * Fraction(0.1)
+        assert Fraction(float(found.lo)) <= (-reach if wide else reach) <= reach <= Fraction(float(found.hi))
+        assert float(found.hi) <= float(reach) * (1 + 1e-11)
+
+
+def test_inner_products_count_what_underflows():
+    least = 2.0**-1074
+    found = inner(Interval(np.full(40, least)), Interval(np.full(40, 0.4)))
+    assert Fraction(float(found.lo)) <= 40 * Fraction(0.4) * Fraction(least) <= Fraction(float(found.hi))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])

@@ -607,3 +607,21 @@ def test_one_sample_without_weight_leaves_no_bound():
     bounds, cuts, weights = asked(wb.SoftMargin(lam=0.5), problem, np.ones(6))
     assert np.isfinite(bounds.lower(cuts, weights))
     assert bounds.lower(cuts, weights * [1, 0, 1]) == -np.inf
+
+
+def test_a_pool_of_distinct_cuts_leaves_the_arrays_that_it_was_made_of_alone():
+    problem = wb.load_problem("toy")()
+    oracle = wb.Bounds(wb.SoftMargin(), problem).oracle
+    samples = np.arange(problem.n_samples)
+    slopes, offsets = oracle.rows(samples, problem.truth)
+    kept = [each.copy() for each in (samples, problem.truth, offsets, slopes.toarray())]
+    cuts = Cuts.distinct(samples, problem.truth, slopes, offsets)
+    others = (problem.truth + 1) % len(problem.classes)
+    ids = cuts.add(np.append(samples, samples), np.vstack([problem.truth, others]), oracle.rows)
+    assert ids.tolist() == list(range(2 * problem.n_samples))
+    for before, after in zip(kept, (samples, problem.truth, offsets, slopes.toarray()), strict=True):
+        assert (before == after).all()
+    more, losses = oracle.rows(samples, others)
+    assert (cuts.slopes[problem.n_samples :] != more).nnz == 0
+    assert (cuts.offsets == np.append(offsets, losses)).all()
+    assert (cuts.witnesses == np.vstack([problem.truth, others])).all()

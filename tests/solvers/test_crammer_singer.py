@@ -65,6 +65,26 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
     assert bounds.problem is problem
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_ascent_that_restarts_does_what_a_new_one_does(begun):
+    """After passes at another μ, and from given weights or from nothing."""
+    problem = labels(30, seed=5)
+    used, new = ascent_of(problem, 0.5)[1], ascent_of(problem, 0.02)[1]
+    for _ in range(3):
+        used.advance()
+    given = used.duals()
+    used.restart(0.02)
+    if begun:
+        slopes, offsets = Bounds(SoftMargin(0.02), problem).oracle.rows(*given[:2])
+        for each in (used, new):
+            each.begin(*given, slopes.T @ given[2], offsets)
+    for _ in range(4):
+        assert (used.passes, used.known, used.gap) == (new.passes, new.known, new.gap)
+        assert (used.theta == new.theta).all()
+        for each in (used, new):
+            each.advance()
+
+
 @pytest.mark.parametrize("weights", [None, "some"])
 def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
     weights = np.arange(30) % 4 + 0.0 if weights else None

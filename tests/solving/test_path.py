@@ -17,7 +17,8 @@ from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapa
 from workbench.proofs.stretches import Stretch
 from workbench.registries import registry
 from workbench.solving.masters import choice
-from workbench.solving.path import Walk, held_out, path, validated
+from workbench.solving.masters.passes import ascent
+from workbench.solving.path import COARSE, Walk, held_out, path, validated
 
 CASES = [
     ("multiclass", wb.SoftMargin()),
@@ -181,3 +182,15 @@ def test_the_verb_prints_a_table_and_keeps_it(tmp_path):
     refused = CliRunner().invoke(cli, ["path", "toy", "soft-margin", "--set", "lam=1"])
     assert refused.exit_code == 2
     assert "--between" in refused.stderr
+
+
+@pytest.mark.skipif(not available(), reason="passes need numba")
+def test_one_ascent_serves_every_lambda_of_a_machine_of_single_labels(monkeypatch):
+    """Of few samples, too, where a single solve takes rounds; fine gaps are left to rounds."""
+    made, problem = [], wb.load_problem("digits")(n=60)
+    monkeypatch.setattr("workbench.solving.path.ascent", lambda bounds: made.append(bounds) or ascent(bounds))
+    found = path(wb.SoftMargin(), problem, greatest=30.0, least=1e-2, epsilon=1e-2)
+    assert (len(made), len(found.knots) > 5) == (1, True)
+    check_at_random(found, wb.SoftMargin(), problem, 1e-2, 30)
+    assert path(wb.SoftMargin(), problem, greatest=1.0, least=0.5, epsilon=COARSE).gap <= COARSE
+    assert len(made) == 1

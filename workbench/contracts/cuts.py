@@ -107,10 +107,13 @@ class Rows(NamedTuple):
 
 
 class Grown:
-    """An array that grows at its end in amortised constant time; `view` is the filled part."""
+    """An array that grows at its end in amortised constant time; `view` is the filled part.
 
-    def __init__(self, empty: NDArray):
-        self._store, self._size = empty, len(empty)
+    The first array is kept as it is, and never written to.
+    """
+
+    def __init__(self, first: NDArray):
+        self._store, self._size = first, len(first)
 
     @property
     def view(self) -> NDArray:
@@ -133,6 +136,14 @@ class GrownRows:
         self.dim = dim
         self._ends = Grown(np.zeros(1, np.int64))
         self._columns, self._values = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
+
+    @classmethod
+    def of(cls, rows: sparse.csr_array) -> GrownRows:
+        """These rows, whose values are not copied."""
+        grown = cls(rows.shape[1])
+        grown._ends, grown._columns = (Grown(each.astype(np.int64)) for each in (rows.indptr, rows.indices))
+        grown._values = Grown(np.asarray(rows.data, float))
+        return grown
 
     @property
     def view(self) -> sparse.csr_array:
@@ -160,10 +171,8 @@ class Cuts:
         dim = slopes.shape[1]  # pyright: ignore[reportOptionalSubscript] (SciPy's own code types shape as possibly None)
         cuts = cls(dim, witnesses.shape[1])
         cuts._index = None
-        cuts._samples.extend(samples)
-        cuts._witnesses.extend(witnesses)
-        cuts._offsets.extend(offsets)
-        cuts._slopes.extend(slopes)
+        cuts._samples, cuts._witnesses = Grown(np.asarray(samples, np.int64)), Grown(np.asarray(witnesses, np.int64))
+        cuts._offsets, cuts._slopes = Grown(np.asarray(offsets, float)), GrownRows.of(slopes)
         return cuts
 
     def __len__(self) -> int:

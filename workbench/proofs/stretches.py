@@ -35,14 +35,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.arithmetic.intervals import Interval, down, up
+from workbench.arithmetic.intervals import Interval, down, inner, up
 from workbench.contracts import Cuts, Floats, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.dyadic import DyadicBounds
 
-CELLS = 4  # with which a stretch begins
+CELLS = 16  # with which a stretch begins
 DEPTH = 10  # times that a cell is halved, at most
 
 
@@ -187,7 +187,7 @@ class Quadratic:
 
     @classmethod
     def of(cls, x: Interval, y: Interval) -> Quadratic:
-        return cls(dot(x, x), dot(x, y), dot(y, y))
+        return cls(inner(x, x), inner(x, y), inner(y, y))
 
     def at(self, s: Floats) -> Interval:
         here, rest = Interval(s), 1 + -Interval(s)

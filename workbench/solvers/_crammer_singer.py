@@ -202,6 +202,18 @@ class CrammerSinger(LabelBlocks):
         self.passes, self.known = 0, np.inf
         self.tell(1.0)
 
+    def restart(self, curvature: float) -> None:
+        """From nothing again, at another μ: the state of a new ascent."""
+        self.curvature, self.passes, self.order = curvature, 0, self.samples.copy()
+        self.desk.seed[:] = 1
+        beta, W, gap = self.state
+        for each in (beta, W, self.best, *self.memory, *self.desk[:3]):
+            each[:] = 0.0
+        beta[self.samples, self.listing.truth[self.listing.kind[self.samples]]] = self.prices[self.samples]
+        gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
+        self.known = self.total = float(gap.sum())
+        self.gap = np.inf
+
     @property
     def theta(self) -> Floats:
         """The W or the mean of least F so far."""

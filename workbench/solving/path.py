@@ -4,8 +4,9 @@
 
 The two ends of the range are solved first. Between two solved values mixtures of both points and of both duals prove
 bounds for every λ (proofs/stretches.py). Where no mixture reaches ε, a value between the two is solved, too, from the
-mixture: prices and cuts do not depend on λ, so dual weights stay feasible. On long problems (masters/choice.py) a few
-passes of block dual ascent solve it, else rounds of cut generation with the cuts of all solves so far.
+mixture: prices and cuts do not depend on λ, so dual weights stay feasible. On long problems (masters/choice.py), and
+where outputs are labels and the gap is no finer than COARSE, a few passes of block dual ascent solve it, else rounds of
+cut generation with the cuts of all solves so far.
 
 *Cross-validation* (`validated`): a fold is held out by weights of 0. One path a fold gives θ at every λ; the interval
 is Student's for the mean of the folds' losses, m ± t·s/√K with K − 1 degrees of freedom at 95 %. Folds share samples,
@@ -22,22 +23,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic.arrays import summed
-from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
+from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Listed, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solvers._common import never
+from workbench.solvers._crammer_singer import CrammerSinger, fits
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
-from workbench.solving.masters.passes import HOPE, LOOKS, ascent, averaged, estimated, looks, standing
+from workbench.solving.masters.passes import HOPE, LOOKS, Ascent, ascent, averaged, estimated, looks, passable, standing
 from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
 
-SHARE = 0.25  # of ε: the gap at the solved values, so that mixtures have room
+SHARE = 0.4  # of ε: the gap at the solved values, so that mixtures have room
+COARSE = 1e-5  # gap from which Crammer and Singer's machine is solved by passes, however short the problem is
 NEAR = 1e-6  # ratio of two values of λ, less 1, between which no further one is solved
 MOST_PIECES = 6  # in which a stretch is thought to be parted: the law of its gap holds for small ones
 MOST = 1000  # solved values, after which ε counts as out of reach
@@ -209,6 +212,7 @@ class Walk:
         assert not isinstance(bounds, DyadicBounds)  # which is refused: its r is no λ/2‖θ‖²
         self.bounds: Bounds | SmoothBounds = bounds
         self.pool: Cuts | None = None
+        self.climb: Ascent | str | None = None  # what makes passes, or "rounds"; None until the first λ
         self.guesses: dict[float, Guess] = {}
         self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
 
@@ -243,14 +247,30 @@ class Walk:
             self.observe(entry)
         return found
 
+    def climbing(self, bounds: Bounds) -> Ascent | None:
+        """What makes passes at the λ of the bounds; None where rounds of cuts are faster.
+
+        The tables of Crammer and Singer's machine do not depend on λ: one ascent serves the whole path.
+        """
+        if isinstance(self.climb, CrammerSinger):
+            self.climb.restart(float(bounds.regularizer.lam))
+            return self.climb
+        if self.climb is None:
+            kind = choose(bounds, len(bounds.samples), None, None)[0]
+            coarse = kind == "ascent" and self.request.gap >= COARSE and of_labels(bounds)
+            self.climb = ascent(bounds) if coarse or kind == "dual-block" else "rounds"
+            return None if self.climb == "rounds" else self.climb
+        return None if self.climb == "rounds" else ascent(bounds)
+
     def by_passes(self, lam: float, bounds: Bounds, guess: Guess | None) -> tuple[Knot, tuple[int, int]] | None:
         """The knot by passes of block dual ascent, with their number and that of its cuts.
 
-        None on problems that are not long, and where passes stand still; `guesses` then tell where.
+        None where rounds are faster, and where passes stand still; `guesses` then tell where.
         """
-        if choose(bounds, len(bounds.samples), None, None)[0] != "dual-block":
+        climb = self.climbing(bounds)
+        if climb is None:
             return None
-        climb, trusted, estimates = ascent(bounds), self.request.gap, list[tuple[int, float]]()
+        trusted, estimates = self.request.gap, list[tuple[int, float]]()
         look, patient = looks(climb)
         if guess is not None:
             climb.begin(*guess[1:4], guess.push, guess.offsets)
@@ -320,6 +340,12 @@ class Walk:
         offsets = np.concatenate([low.offsets, high.offsets])
         weights = np.concatenate([(1 - t) * low.weights, t * high.weights])
         return Guess(stretch.theta(s), samples, witnesses, weights, offsets, (1 - t) * low.push + t * high.push)
+
+
+def of_labels(bounds: Bounds) -> bool:
+    """Whether the problem is Crammer and Singer's machine, with passes of its own."""
+    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) and passable(bounds) else None
+    return listing is not None and fits(listing)
 
 
 def padded(weights: Floats, size: int) -> Floats:

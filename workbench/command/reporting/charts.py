@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 720.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 150.0, 14.0, 46.0
+ALONE = 24.0  # in RIGHT's place, where a single line needs no name
 STYLES = 5  # that the page's style sheet knows
 MARKED = 12  # marks of a line, at most
 MOST_TICKS = 7
@@ -112,11 +113,13 @@ def chart(
     if not kept:
         return None
     at_level = level[0] if level[0] is not None and math.isfinite(level[0]) and (level[0] > 0 or not log[1]) else None
-    x = Axis.over([px for each in kept for px, _ in each.points], LEFT, WIDTH - RIGHT, log[0])
+    right = WIDTH - (RIGHT if len(kept) > 1 else ALONE)
+    x = Axis.over([px for each in kept for px, _ in each.points], LEFT, right, log[0])
     heights = [py for each in kept for _, py in each.points] + [at_level] * (at_level is not None)
     y = Axis.over(heights, HEIGHT - BOTTOM, TOP, log[1])
     told = "; ".join(f"{each.name} from {each.points[0][1]:.2g} to {each.points[-1][1]:.2g}" for each in kept)
     made = Chart(title, f"{labels[1]} against {labels[0]}: {told}.", *labels, x, y)
+    made.box = (LEFT, TOP, right, HEIGHT - BOTTOM)
     made.lines = spread([drawn(each, k, x, y) for k, each in enumerate(kept)])
     made.level = None if at_level is None else (y.at(at_level), level[1])
     return made

@@ -6,7 +6,9 @@ The certificate of a run is verified anew when its page is written, and only wha
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from workbench.errors import CutbenchError
 from workbench.registries import registry
 
 MOODS: dict[str, Mood] = {"failed": "bad", "disagrees": "bad", "agrees": "good"}  # the other verdicts are open
+LONG = 60  # rows from which a table is folded away
 HISTORY = ("round", "lower", "upper", "gap", "cuts", "seconds")
 
 
@@ -80,7 +83,7 @@ def claim_of(run: Run, proof: Mapping[str, Any]) -> Claim:
     """What is proven, in a sentence."""
     if run.kind == "path":
         told = run.record
-        ends = f"λ from {told.get('least')} to {told.get('greatest')}"
+        ends = f"λ from {shown(told.get('least'))} to {shown(told.get('greatest'))}"
         reached = f"to a relative gap of {small(told.get('gap'))}"
         return Claim("open", "Computed", f"Every {ends} {reached}, as the run proved; no certificate is kept of it.")
     if not proof:
@@ -134,6 +137,7 @@ def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     sizes = [f"{told[key]} {name}" for key, name in (("n_samples", "samples"), ("dim", "weights")) if key in told]
     rows += [("size", ", ".join(sizes))] * bool(sizes)
     own, full = proof.get("formula"), formula_of(told["formulation"])
+    own = own or formulas_in(full)
     folded = Part("folded", title="The formulation in full", text=full) if own and full else None
     return [stated(own or full), Part("facts", rows=rows), folded]
 
@@ -146,6 +150,12 @@ def formula_of(formulation: str) -> str:
     """The docstring of a registered formulation's file, which states it; "" for others."""
     known = registry("formulation")
     return (known.modules[formulation].__doc__ or "").strip() if formulation in known.modules else ""
+
+
+def formulas_in(doc: str) -> str:
+    """The first formulas of a docstring: indented paragraphs, one after the other."""
+    rest = dropwhile(lambda block: not block.startswith("    "), doc.split("\n\n"))
+    return textwrap.dedent("\n".join(takewhile(lambda block: block.startswith("    "), rest)))
 
 
 # ── verdicts ──────────────────────────────────────────────────────────────────────────────────────
@@ -234,11 +244,13 @@ def followed(run: Run) -> list[Part | None]:
     for key, label in DRAWN.items() if rows else ():
         names = {key: "training" if label == "loss" else label}
         names |= {"loss": "held out"} if label == "loss" and "loss" in rows[0] else {}
+        label = "training loss" if label == "loss" and len(names) == 1 else label
         series = [Series(name, [(row.get("lam"), row.get(each)) for row in rows]) for each, name in names.items()]
         drawn = chart(f"The {label} against λ", ("λ", label), series, (True, key == "gap"))
         parts.append(drawn and Part("chart", chart=drawn))
     if run.kind == "path" and (breaks := run.record.get("break_points")):
-        parts.append(rows_table("Break points of the path, by falling λ", [spelled(each) for each in breaks]))
+        caption = f"{len(breaks)} break points of the path, by falling λ"
+        parts.append(rows_table(caption, [spelled(each) for each in breaks], folded=len(breaks) > LONG))
     return [*parts, rows_table("Values of λ, one a row", rows)] if rows else []
 
 
@@ -275,13 +287,14 @@ def rounds_table(history: Sequence[Mapping[str, Any]]) -> Part:
     return Part("table", table=Table("Rounds, one a row", columns, lines), folded=True)
 
 
-def rows_table(caption: str, rows: Sequence[Mapping[str, Any]]) -> Part:
+def rows_table(caption: str, rows: Sequence[Mapping[str, Any]], folded: bool = False) -> Part:
     """Rows of numbers and words as they stand in a record."""
     names = [name for name in rows[0] if not isinstance(rows[0][name], list | dict)]
     numeric = {name: all(is_number(row.get(name)) for row in rows) for name in names}
-    columns = [Column(name.replace("_", " "), "number" if numeric[name] else "") for name in names]
+    titles = {name: "λ" if name == "lam" else name.replace("_", " ") for name in names}
+    columns = [Column(titles[name], "number" if numeric[name] else "") for name in names]
     lines = [[number(row.get(n)) if numeric[n] else words(row.get(n)) for n in names] for row in rows]
-    return Part("table", table=Table(caption, columns, lines))
+    return Part("table", table=Table(caption, columns, lines), folded=folded)
 
 
 def is_number(value: Any) -> bool:

@@ -29,6 +29,7 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
         return []
     text = f"{found.support} of {found.n_samples} samples hold the optimum by {found.cuts} cuts. "
     parts: list[Part | None] = [Part("text", text=text + "Those that pull the most at the weights:")]
+    cards: list[list[Part]] = []
     for each in found.samples:
         title = f"Sample {each.sample}: {shortened(each.truth, SHOWN)}"
         cuts = [
@@ -40,12 +41,13 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
         if each.left is not None:
             least, greatest = each.left.change
             cuts.append(f"without it, the optimum changes by {least:+.3e} to {greatest:+.3e}")
-        parts += [Part("heading", text=title), picture(pictures(held.problem, each.sample), title)]
+        drawn = [picture(pictures(held.problem, each.sample), title)]
         outputs = [held.problem.truth[each.sample], *(cut.witness for cut in each.cuts[:DRAWN])]
         tables = [table for output in outputs for table in output_picture(held.problem, each.sample, output)]
-        parts.append(picture(tables, f"{title}; the truth, then the outputs below, from the left", ruled=True))
-        parts.append(Part("list", items_=cuts))
-    return parts
+        drawn.append(picture(tables, f"{title}; the truth, then the outputs below, from the left", ruled=True))
+        shown = [part for part in drawn if part is not None]
+        cards.append([Part("heading", text=title), *shown, Part("list", items_=cuts)])
+    return [*parts, Part("cards", cards=cards)]
 
 
 def picture(found: list[Any], title: str, ruled: bool = False) -> Part | None:

@@ -1,8 +1,9 @@
 """A page: claims and sections as plain data, and the one way they become a self-contained HTML file.
 
-A section is a list of parts: text, formula, command, facts, list, table, chart, folded text. `render` fills the
-template `page.html` with autoescape, so that whatever a file or a learner is called shows as text. The page's security
-policy allows no source but the page's own style and script, named by their digests: no network, no inline handler.
+A section is a list of parts: text, formula, command, facts, list, table, chart, folded text, and cards of parts side by
+side. `render` fills the template `page.html` with autoescape, so that whatever a file or a learner is called shows as
+text. The page's security policy allows no source but the page's own style and script, named by their digests: no
+network, no inline handler.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Part:
     table: Table | None = None
     chart: Chart | None = None
     picture: Picture | None = None
+    cards: Sequence[Sequence[Part]] = ()
     folded: bool = False
 
 
