@@ -12,7 +12,6 @@ Units: u = 2⁻⁵³ is the unit roundoff, γ_k = ku/(1 − ku) bounds the relat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -185,52 +184,17 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     of entries in a row, itself rounded and therefore times 1 + 2γ_k, and an absolute term for underflow. M is dense,
     CSR, or CSC, as transposes are: the terms of a row are summed one after the other in each.
     """
-    middle, radius = centred(x)
-    k, size = longest_row(matrix) + 4, np.abs(middle) + radius
+    middle, radius = x.lo, 0.0
+    if x.lo is not x.hi:
+        middle = (x.lo + x.hi) / 2
+        radius = np.maximum(x.hi - middle, middle - x.lo)
+    k = longest_row(matrix) + 4
     width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
-    extra = total(np.asarray(entry_error) * size, np.inf) if np.any(entry_error) else 0.0
-    return Interval(*around(matrix @ middle, width + extra, k))
-
-
-def matvec_of_blocks(blocks: Any, x: Interval, entry_error: Any, spread: Callable[..., list[Any]]) -> Interval:
-    """`matvec` of the transpose of `blocks`, CSR, one below the other; `spread(f, a)` is f of runs of a, side by side.
-
-    The blocks' products are added in their order, which is one more rounding for each.
-    """
-    (middle, radius), ends = centred(x), np.cumsum([0, *(each.shape[0] for each in blocks)])
-    each, columns = np.arange(len(blocks)), np.arange(len(blocks) + 1) * blocks[0].shape[1] // len(blocks)
-    k = sum(spread(lambda b: longest_row(blocks[b[0]].T), each)) + len(blocks) + 4
-
-    def product(b: Any) -> tuple[Any, Any]:
-        block, rows = blocks[b[0]].T, slice(ends[b[0]], ends[b[0] + 1])
-        part, room = middle[rows], radius if np.isscalar(radius) else radius[rows]
-        return block @ part, magnitudes(block) @ (gamma(k) * np.abs(part) + room)
-
-    products = spread(product, each)
-    extra = total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf) if np.any(entry_error) else 0.0
-    lo, hi = np.empty((2, blocks[0].shape[1]))
-
-    def enclose(b: Any) -> None:
-        some = slice(columns[b[0]], columns[b[0] + 1])
-        centre, width = (sum(part[some] for part in parts) for parts in zip(*products, strict=True))
-        lo[some], hi[some] = around(centre, width + extra, k)
-
-    spread(enclose, each)
-    return Interval(lo, hi)
-
-
-def centred(x: Interval) -> tuple[Any, Any]:
-    """The middle and a radius of intervals."""
-    if x.lo is x.hi:
-        return x.lo, 0.0
-    middle = (x.lo + x.hi) / 2
-    return middle, np.maximum(x.hi - middle, middle - x.lo)
-
-
-def around(centre: Any, width: Any, k: int) -> tuple[Any, Any]:
-    """Both ends of a product with this centre, whose radius is `width` but for its own k roundings and underflow."""
+    if np.any(entry_error):
+        width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
     width = width * (1 + 2 * gamma(k)) + k * TINY
-    return down(centre - width), up(centre + width)
+    centre = matrix @ middle
+    return Interval(down(centre - width), up(centre + width))
 
 
 def magnitudes(matrix: Any) -> Any:

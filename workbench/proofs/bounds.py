@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, matvec_of_blocks, up
+from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
 from workbench.contracts import (
     CutForm,
     Cuts,
@@ -319,19 +319,12 @@ class Bounds(Both):
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         slopes, free = cuts.slopes if len(used) == len(cuts) else cuts.slopes[used], self.regularizer.free
-        push = -self.pushed(slopes, mu, self.oracle.slope_error(samples))
+        push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()
         for entry, column in zip(free, columns, strict=True):  # dear: summed with one rounding
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
         return (mu * self.enclosed(samples, cuts.offsets[used])).sum(), push
-
-    def pushed(self, slopes: sparse.csr_array, mu: Interval, errors: Floats) -> Interval:
-        """Σ_k μ_k a_k (p,), enclosed; in threads, runs of cuts are summed side by side, then added in their order."""
-        if not self.beside:
-            return matvec(slopes.T, mu, errors)
-        blocks = self.beside.spread(lambda some: slopes[some[0] : some[-1] + 1], np.arange(slopes.shape[0]))
-        return matvec_of_blocks(blocks, mu, errors, self.beside.spread)
 
     def lower_at(self, theta: Floats) -> float:
         return np.nan
