@@ -1,6 +1,7 @@
 """Passes in threads (workbench/solvers/_lanes.py): seconds of the clock with one thread and with N, the same problem.
 
     cutbench bench threads --set n=6251 --set lam=0.01 --set gap=1e-4
+    cutbench bench threads --set data=text --set n=11314 --set lam=0 --set repeats=9
 
 Threads share the cores with whatever else runs, so the figures are those of a quiet machine.
 """
@@ -13,23 +14,24 @@ from typing import Any
 
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
-from workbench.errors import checked_whole
+from workbench.errors import UnknownName, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.solving.solve import solve
 
 
 def threads(
-    n: int = 6251, lam: float = 0.01, gap: float = 1e-4, counts: str = "1,2", repeats: int = 3
+    n: int = 6251, lam: float = 0.01, gap: float = 1e-4, counts: str = "1,2", repeats: int = 3, data: str = "words"
 ) -> dict[str, Any]:
     """Handwritten words of nine folds, or generated ones if the data are not at hand, to a certified gap.
 
     Medians over repetitions, taken in turns.
 
-    n : words;  lam : λ, 0 for 1/n;  counts : numbers of threads
+    data : words, or text, generated documents of 20 topics;  n : words or documents;  lam : λ, 0 for 1/n
+    counts : numbers of threads
     seconds : of `solve`, by the clock;  cpu_seconds : of all its threads;  ratio : seconds with the first count / these
     """
     checked_whole(1, n=n, repeats=repeats)
-    source, problem = words(n)
+    source, problem = named(data, n)
     formulation, rows = SoftMargin(lam=lam or 1 / n), {}
     for count in map(int, counts.split(",")):
         solve(formulation, problem, gap=0.5, master="dual-block", threads=count)  # compiles
@@ -51,7 +53,11 @@ def threads(
     return {"words": source, "n": n, "lam": formulation.lam, "asked": gap, "crossed": crossed, "rows": table}
 
 
-def words(n: int) -> tuple[str, Any]:
+def named(data: str, n: int) -> tuple[str, Any]:
+    if data == "text":
+        return "text", load_problem("synthetic-text")(n=n, labels=20, words=48000, length=240)
+    if data != "words":
+        raise UnknownName("data", data, ["words", "text"])
     try:
         return "ocr", load_problem("ocr")(n=n, fold=-1)
     except MissingData:

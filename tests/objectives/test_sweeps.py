@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.arithmetic.compiled import available
+from workbench.arithmetic.rationals import ratios
+from workbench.contracts import Cuts
 from workbench.objectives import sweeps
 from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.door import bounds_for
+from workbench.solving.shards import threaded
 from workbench.system.journal import Journal
 
 pytestmark = pytest.mark.skipif(not available(), reason="numba is not installed: pip install 'cutbench[fast]'")
@@ -99,6 +103,60 @@ def test_the_certificate_does_not_depend_on_threads(master, tmp_path):
     assert wb.verify(path, data=words)["proven"]
 
 
+def labelled(n=60, k=4):
+    """Sparse inputs of 30 columns, some of them equal, of k labels."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(n, 30)) * (rng.random((n, 30)) < 0.3)
+    X[n // 2 :] = X[: n - n // 2]
+    return wb.Multiclass(X, rng.permutation(np.arange(n) % k))
+
+
+@pytest.mark.parametrize("form", [wb.SoftMargin(lam=0.02), wb.SoftMargin(lam=0.02, rescaling="slack")])
+def test_labels_in_threads(form, monkeypatch, tmp_path):
+    """The same bits for the same number, the same optimum for all, and a certificate that the checker proves."""
+    monkeypatch.setattr(sweeps, "WORK", 0)
+    problem, found = labelled(), []
+    for count in (1, 2, 2, 3, 8):
+        each = wb.solve(form, problem, gap=1e-8, master="dual-block", threads=count)
+        assert each.status == "optimal"
+        assert each.parallel == ("1 thread" if count == 1 else f"{count} threads")
+        found.append(each)
+    assert content(found[1].certificate.save(tmp_path / "a")) == content(found[2].certificate.save(tmp_path / "b"))
+    assert (found[1].upper, found[1].lower) == (found[2].upper, found[2].lower)
+    for each in found:
+        assert each.lower <= found[0].upper
+        assert found[0].lower <= each.upper
+        assert each.train_error == found[0].train_error
+    assert wb.verify(tmp_path / "a", data=problem)["proven"]
+
+
+def test_bounds_of_labels_in_threads_enclose_those_of_one(monkeypatch):
+    """Both ends of any θ and of any weights: near those of one thread, and still an enclosure of the true numbers."""
+    monkeypatch.setattr(sweeps, "WORK", 0)
+    problem, rng = labelled(), np.random.default_rng(9)
+    bounds = bounds_for(wb.SoftMargin(lam=0.02), problem)
+    samples = np.repeat(bounds.samples, 4)
+    witnesses, weights = np.tile(np.arange(4), len(bounds.samples))[:, None], rng.random(len(samples))
+    theta = rng.normal(size=bounds.oracle.dim)
+
+    def ends():
+        cuts = Cuts.distinct(samples, witnesses, *bounds.rows(samples, witnesses))
+        return bounds.upper(theta), bounds.lower(cuts, weights), bounds.dual(cuts, weights)[1]
+
+    hinges = bounds.oracle.exact().highest(ratios(theta), bounds.samples)
+    risk = Fraction(int(sum(hinges.whole)), hinges.unit * len(bounds.samples))
+    true = risk + Fraction(0.02) / 2 * sum(Fraction(each) ** 2 for each in theta.tolist())
+    upper, lower, push = ends()
+    for count in (2, 3, 7):
+        with threaded(bounds, count):
+            other = ends()
+        assert Fraction(other[0]) >= true
+        assert other[0] == pytest.approx(upper, rel=1e-13)
+        assert other[1] == pytest.approx(lower, rel=1e-13)
+        assert ((other[2].lo <= push.hi) & (push.lo <= other[2].hi)).all()
+        assert (other[2].hi - other[2].lo <= 1e-12).all()
+
+
 def test_a_run_goes_on_with_another_number_of_threads(tmp_path):
     words = wb.load_problem("synthetic-chain")(n=24)
     wb.solve(wb.SoftMargin(lam=0.05), words, gap=1e-7, threads=3, max_rounds=4, journal=tmp_path / "run")
@@ -119,7 +177,7 @@ def test_oracles_that_threads_do_not_help():
         return max((0, 1), key=lambda z: w[z] * (x + 1) + (y is not None and z != y))
 
     own = wb.Structured([0, 1], [0, 1], lambda x, y: np.eye(2)[y] * (x + 1), lambda y, z: float(y != z), argmax)
-    assert "local:N takes processes" in unfit(bounds_for(wb.SoftMargin(), own).oracle)
+    assert "local:N takes processes" in unfit(bounds_for(wb.SoftMargin(), own).oracle, None)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", 10**6])

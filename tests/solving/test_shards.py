@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
+import subprocess
+import sys
 import textwrap
 import threading
 import time
@@ -24,6 +28,9 @@ from workbench.system import crew
 from workbench.system.journal import Journal
 
 GAP = 1e-7
+NEEDS_DASK = pytest.mark.skipif(
+    find_spec("distributed") is None, reason="distributed is not installed: pip install 'cutbench[cluster]'"
+)
 
 
 @pytest.fixture(scope="module")
@@ -295,9 +302,7 @@ def test_functions_of_a_user_work_in_processes(tmp_path, dear):
     assert "refused" not in result.output
 
 
-@pytest.mark.skipif(
-    find_spec("distributed") is None, reason="distributed is not installed: pip install 'cutbench[cluster]'"
-)
+@NEEDS_DASK
 @pytest.mark.filterwarnings("ignore")  # of tornado and dask, at their end
 def test_dask_workers(words, optimum, dear):
     from distributed import LocalCluster
@@ -308,6 +313,118 @@ def test_dask_workers(words, optimum, dear):
         found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel=spec)
     same(found, optimum)
     assert found.parallel == "2 workers"
+
+
+CLUSTER = """
+    import sys
+    from distributed import LocalCluster
+
+    if __name__ == "__main__":
+        words = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+        with LocalCluster(**words, protocol="tcp://") as cluster:
+            print(cluster.scheduler_address, flush=True)
+            sys.stdin.read()
+"""
+OTHER = """
+    import os
+    from workbench.solving import solution
+
+    if os.environ.get("AT_A_WORKER") == "old":
+        solution.release = lambda: "0.0.9"
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """start(at): a cluster of two processes whose environment says AT_A_WORKER=at; its process and its address."""
+    (tmp_path / "cluster.py").write_text(textwrap.dedent(CLUSTER))
+    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(OTHER))
+    started = []
+
+    def start(at):
+        paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+        around = os.environ | {"AT_A_WORKER": at, "PYTHONPATH": paths}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        each = subprocess.Popen([sys.executable, str(tmp_path / "cluster.py")], env=around, **pipes)
+        started.append(each)
+        return each, each.stdout.readline().strip().replace("tcp://", "dask://")
+
+    yield start
+    for each in started:
+        each.stdin.close()
+        each.wait(30)
+        each.stdout.close()
+
+
+def command(tmp_path, address, content, *more):
+    """The words of `cutbench solve` on a file of a user's functions."""
+    (tmp_path / "own.py").write_text(textwrap.dedent(content))
+    words = [sys.executable, "-m", "workbench.command.cli", "solve", str(tmp_path / "own.py"), "soft-margin", *more]
+    return [*words, "--parallel", address, "--out", str(tmp_path / "run")]
+
+
+@NEEDS_DASK
+def test_an_oracle_that_fails_at_dask_workers_only_is_named(cluster, tmp_path):
+    """The driver answers itself; the record names sample and cause, and nothing but the record is printed."""
+    sick = OWN.replace("            scores", "            ill(x)\n            scores") + (
+        """
+    def ill(x):
+        import os
+        if os.environ.get("AT_A_WORKER") and x[0] > 1:
+            raise ValueError("no licence here")
+    """
+    )
+    words = command(tmp_path, cluster("ill")[1], sick, "--set", "pause=0.01", "--gap", "1e-3")
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=120, env=os.environ | {"COLUMNS": "400"})
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"argmax stops at sample \d+ with ValueError: no licence here", " ".join(ran.stdout.split()))
+    assert ran.stderr == ""
+
+
+@NEEDS_DASK
+def test_dask_workers_of_another_version_are_refused_in_a_sentence(cluster, tmp_path):
+    words = command(tmp_path, cluster("old")[1], OWN, "--set", "pause=0.01", "--gap", "1e-3")
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 2
+    assert f"A worker has cutbench 0.0.9 and the driver {release()}; install the same on both" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert "Traceback" not in ran.stderr
+
+
+@NEEDS_DASK
+@pytest.mark.parametrize("gone", [True, False])
+def test_ctrl_c_with_dask_is_a_sentence(cluster, tmp_path, gone):
+    """Also where the cluster has gone, and dask's client looks for it."""
+    each, address = cluster("well")
+    words = command(tmp_path, address, OWN, "--set", "pause=0.2", "--gap", "1e-12")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        until, rounds = time.monotonic() + 60, tmp_path / "run" / "journal" / "arrays.npy"
+        while not (rounds.exists() and rounds.stat().st_size) and time.monotonic() < until:
+            time.sleep(0.05)
+        if gone:
+            each.kill()
+            time.sleep(1.5)
+        run.send_signal(signal.SIGINT)
+        printed, said = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted" in said
+    assert "Traceback" not in printed + said
+    assert said.strip().count("\n") == 0
+
+
+def test_loggers_are_silent_for_a_while(capsys):
+    name = "distributed_of_a_test"
+    handler, loggers = logging.StreamHandler(sys.stdout), [logging.getLogger(each) for each in (name, f"{name}.client")]
+    for each in loggers:  # as dask sets them up
+        each.addHandler(handler)
+        each.propagate = False
+    with crew.muted(name):
+        loggers[1].error("within")
+        loggers[0].error("within")
+    for each in loggers:
+        each.error("after")
+        each.removeHandler(handler)
+    assert capsys.readouterr().out.split() == ["after", "after"]
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────

@@ -115,10 +115,15 @@ class Interval:
         size = abs(self)
         if self.lo.size < LONG:
             return (size * size).sum()
+        if size.lo is size.hi:
+            found = squares(size.lo.ravel())
+            return Interval(max(found.lo, 0.0), found.hi)
         return Interval(max(squares(size.lo.ravel()).lo, 0.0), squares(size.hi.ravel()).hi)
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
+        if self.lo is self.hi and np.isfinite(found := total(self.lo, np.inf)):
+            return Interval(down(found), up(found))
         return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
 
 
@@ -187,9 +192,11 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     middle, radius = centred(x)
     k = longest_row(matrix) + 4
     width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
-    width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
+    if np.any(entry_error):
+        width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
     width = width * (1 + 2 * gamma(k)) + k * TINY
-    return Interval(matrix @ middle) + Interval(-width, width)
+    centre = matrix @ middle
+    return Interval(down(centre - width), up(centre + width))
 
 
 def inner(x: Interval, y: Interval) -> Interval:

@@ -120,6 +120,10 @@ class Grown:
         return self._store[: self._size]
 
     def extend(self, more: NDArray) -> None:
+        """`more` at the end; the first is kept as it is, and nobody may write to it afterwards."""
+        if not self._size and more.dtype == self._store.dtype:
+            self._store, self._size = more, len(more)
+            return
         size = self._size + len(more)
         if size > len(self._store):
             store = np.empty((2 * size, *self._store.shape[1:]), self._store.dtype)

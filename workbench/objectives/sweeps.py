@@ -5,36 +5,48 @@ the same, to the last bit, for any number of threads: thread k of N answers for 
 oracle is the kernel that stochastic methods call (contracts/oracles.py). Each thread has a kernel of its own, because
 a search may write to the arrays in its data. A sweep shorter than EVEN seconds stays in one thread.
 
-Where every output is one label, the oracle's own sweep is one product of matrices, and faster than such threads.
+Where every output is one label, the oracle's own sweep is one product of matrices, and faster than such kernels. Each
+thread makes this product for its samples, and bounds enclose their cuts in the same threads (`spread`); where there are
+few entries, all of this stays in one thread.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled_function, compiled_kernel
-from workbench.contracts import Floats, Ints, Kernel, Listed, Oracle
+from workbench.contracts import Floats, Ints, Kernel, Listed, Listing, Oracle
 
 EVEN = 1e-3  # seconds: handing a share of a sweep to a thread takes some 0.1 ms
+WORK = 2_000_000  # entries of the inputs times labels, from which products of matrices are shared
 
 
 class Sweeps:
-    """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does."""
+    """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does.
 
-    def __init__(self, oracle: Oracle, threads: int):
-        self.width, self.threads, self.seconds = oracle.width, threads, 0.0
-        self.kernels: list[Kernel] = [compiled_kernel(oracle.kernel()) for _ in range(threads)]
+    listing : of an oracle of labels, whose own `argmax` and `rows` then answer for each thread's samples
+    """
+
+    def __init__(self, oracle: Oracle, threads: int, listing: Listing | None = None):
+        self.oracle, self.width, self.threads, self.seconds = oracle, oracle.width, threads, 0.0
+        self.listing, self.pool = listing, ThreadPoolExecutor(threads)
+        self.kernels: list[Kernel] = []
+        if listing is not None:
+            return
+        self.kernels = [compiled_kernel(oracle.kernel()) for _ in range(threads)]
         argmax, data = self.kernels[0].argmax_into, self.kernels[0].data
         example = argmax, data, np.zeros(1), np.zeros(1, np.int64), np.zeros((1, 1), np.int64)
         self.ask = compiled_function(highest, example, "int64")
-        self.pool = ThreadPoolExecutor(threads)
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         """Witnesses (m, width)."""
+        if self.listing is not None:
+            return np.concatenate(self.spread(lambda some: self.oracle.argmax(theta, some), samples))
         began, found = time.perf_counter(), np.empty((len(samples), self.width), np.int64)
         theta, samples = np.array(theta, float), np.array(samples, np.int64)  # compiled code wants contiguous ones
         count = self.threads if self.seconds * len(samples) >= EVEN else 1
@@ -45,6 +57,12 @@ class Sweeps:
             list(self.pool.map(lambda part: self.answer(theta, *part), parts))
         self.seconds = (time.perf_counter() - began) * count / max(len(samples), 1)  # of a sample, about
         return found
+
+    def spread(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
+        """`function` of each thread's run of these arrays, in the order of the runs, none of which is empty."""
+        count = max(1, min(self.threads, len(arrays[0])))
+        runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)
+        return list(self.pool.map(lambda run: function(*run), runs))
 
     def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
         self.ask(kernel.argmax_into, kernel.data, theta, samples, found)
@@ -61,12 +79,18 @@ def highest(argmax_into: Any, data: Any, theta: Floats, samples: Ints, found: In
     return len(samples)
 
 
-def unfit(oracle: Oracle) -> str:
-    """Why the oracle cannot be asked in threads; an empty text if it can."""
+def unfit(oracle: Oracle, listing: Listing | None) -> str:
+    """Why the oracle, whose outputs `listing` may list, cannot be asked in threads; an empty text if it can."""
     if not available():
         return "one thread, because numba is not installed"
-    if isinstance(oracle, Listed) and oracle.listing() is not None:
-        return "one thread, because every output is one label and a sweep one product of matrices"
+    if listing is not None:
+        few = len(listing.indices) * listing.scale.shape[1] < WORK
+        return "one thread, because every output is one label and a sweep one product of matrices" if few else ""
     if not oracle.kernel().data:
         return "one thread, because the oracle is no compiled code; --parallel local:N takes processes"
     return ""
+
+
+def listing_of(oracle: Oracle) -> Listing | None:
+    """All cuts as tables, if every output is one label."""
+    return oracle.listing() if isinstance(oracle, Listed) else None

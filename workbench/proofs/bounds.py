@@ -178,15 +178,37 @@ class Bounds(Both):
         The oracle's own rounding is included, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        slopes, offsets = rows or self.oracle.rows(self.samples, witnesses)
-        size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)
-        values = matvec(slopes, at) + self.enclosed(self.samples, offsets)
-        error = up(self.oracle.slope_error(self.samples) * size)
-        missed = self.oracle.rounding(theta)[self.samples]
-        away = float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
-        if away > 0:
-            missed = up(missed + up(2 * self.oracle.reach(self.samples) * up(away)))
-        return values + Interval(-error, error) + Interval(np.zeros(len(missed)), missed)
+        missed, exact = self.oracle.rounding(theta), at.lo is theta and at.hi is theta
+        away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        errors, size = self.oracle.slope_error(self.samples), 0.0
+        if errors.any():
+            size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)
+
+        def enclosed(samples: Ints, witnesses: Ints, errors: Floats, rows: KnownRows = None) -> Interval:
+            slopes, offsets = rows or self.oracle.rows(samples, witnesses)
+            values = matvec(slopes, at) + self.enclosed(samples, offsets)
+            error, lower = up(errors * size), missed[samples]
+            if away > 0:
+                lower = up(lower + up(2 * self.oracle.reach(samples) * up(away)))
+            return values + Interval(-error, error) + Interval(np.zeros(len(lower)), lower)
+
+        if rows is None and self.beside:
+            parts = self.beside.spread(enclosed, self.samples, witnesses, errors)
+            return Interval(np.concatenate([each.lo for each in parts]), np.concatenate([each.hi for each in parts]))
+        return enclosed(self.samples, witnesses, errors, rows)
+
+    @property
+    def beside(self) -> Sweeps | None:
+        """The threads that share more than the oracle's sweeps: those of labels, whose cuts are made by NumPy."""
+        sweeps = self.sweeps
+        return sweeps if sweeps and sweeps.listing is not None and sweeps.threads > 1 else None
+
+    def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
+        """`Oracle.rows`, in threads where that saves time."""
+        if not self.beside:
+            return self.oracle.rows(samples, witnesses)
+        slopes, offsets = zip(*self.beside.spread(self.oracle.rows, samples, witnesses), strict=True)
+        return sparse.csr_array(sparse.vstack(slopes, format="csr")), np.concatenate(offsets)
 
     def highest(self, theta: Floats, samples: Ints) -> Ints:
         """The oracle's witnesses at θ, in threads if `sweeps` are set."""

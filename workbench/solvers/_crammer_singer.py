@@ -17,6 +17,7 @@ which mostly lies below F(W), costs no product with the data.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,10 +108,10 @@ def sweep(listing, order, count, prices, curvature, weights, desk):
     return total
 
 
-def score(listing, samples, prices, curvature, share, weights, desk):
-    """Scores of all `samples` at W; F and D there; the mean moves by `share` towards W. The gap at W.
+def score(listing, samples, first, last, prices, curvature, share, weights, desk):
+    """Scores of `samples` at W, and what they and the rows first ≤ j < last of W add to desk.told; the gap at W.
 
-    weights.gap takes in what each sample's visit would meet.
+    The mean moves by `share` towards W. weights.gap takes in what each sample's visit would meet.
     """
     indptr, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
     beta, W, gaps = weights
@@ -118,7 +119,7 @@ def score(listing, samples, prices, curvature, share, weights, desk):
     k = W.shape[1]
     for a in range(len(told)):
         told[a] = 0.0
-    for j in range(len(W)):
+    for j in range(first, last):
         for y in range(k):
             mean[j, y] += share * (W[j, y] - mean[j, y])
             told[3] += W[j, y] * W[j, y]
@@ -155,12 +156,25 @@ class CrammerSinger(LabelBlocks):
     """The state of an ascent; see `LabelBlocks`. `gap` is F − D, with F the least so far of W's and of means.
 
     prices : (n,) finite; samples of price 0 are left out;  listing : one that `fits`
+    threads, pool : how many runs of samples are scored side by side, and by which threads
     known, theta : the least F so far, and where
     """
 
-    def __init__(self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: Any, compiled: bool):
+    def __init__(
+        self,
+        listing: Listing,
+        shape: Shape,
+        prices: Floats,
+        start: Floats,
+        slopes: Any,
+        compiled: bool,
+        threads: int = 1,
+        pool: ThreadPoolExecutor | None = None,
+    ):
         super().__init__(listing, shape, prices, start, slopes, False)
         beta, W, gap = self.state
+        self.pool, count = pool, threads if compiled and len(self.samples) >= threads else 1
+        self.runs = list(zip(np.array_split(self.samples, count), ends(len(W), count), strict=True))
         numbers = np.zeros_like(beta), np.zeros_like(beta), np.zeros_like(W), *np.zeros((2, W.shape[1])), np.zeros(5)
         self.desk, self.order, self.best = Desk(*numbers, np.ones(1, np.int64)), self.samples.copy(), np.zeros_like(W)
         gap[:] = prices * listing.offset.max(axis=1)[listing.kind]
@@ -188,9 +202,15 @@ class CrammerSinger(LabelBlocks):
 
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        score, place = self.loops[3], (self.prices, self.curvature, share, self.state, self.desk)
-        self.total = score(self.listing, self.samples, *place)
-        risk, mean_risk, lower, square, mean_square = self.desk.told.tolist()
+        score, place = self.loops[3], (self.prices, self.curvature, share, self.state)
+
+        def told(run: tuple[Ints, tuple[int, int]]) -> list[float]:
+            desk = self.desk._replace(told=np.zeros_like(self.desk.told))
+            total = score(self.listing, run[0], *run[1], *place, desk)
+            return [total, *desk.told.tolist()]
+
+        found = map(told, self.runs) if self.pool is None else self.pool.map(told, self.runs)
+        self.total, risk, mean_risk, lower, square, mean_square = np.sum(list(found), axis=0).tolist()
         ends = risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square
         if min(ends) < self.known:
             self.known = min(ends)
@@ -220,6 +240,11 @@ class CrammerSinger(LabelBlocks):
         return self.best.T.ravel()
 
 
+def ends(length: int, count: int) -> list[tuple[int, int]]:
+    """`count` ranges, one after the other, of `length` places."""
+    return [(length * k // count, length * (k + 1) // count) for k in range(count)]
+
+
 def fits(listing: Listing) -> bool:
     """Whether all slopes are (e_y − e_t) ⊗ x_i: no biases, no costs, no factors."""
     others = np.arange(listing.scale.shape[1]) != listing.truth[:, None]
@@ -234,5 +259,5 @@ def compiled_loops(blocks: CrammerSinger) -> tuple[Callable[..., Any], ...]:
         build(sweep, (listing, order, 1, *place, state, desk)),
         build(busy, (order, blocks.prices, 1.0), "int64"),
         build(plane, (listing, order, *place, state, blocks.loose, blocks.memory), "int64"),
-        build(score, (listing, order, *place, 1.0, state, desk)),
+        build(score, (listing, order, 0, 1, *place, 1.0, state, desk)),
     )

@@ -41,7 +41,7 @@ from workbench.solving.masters.needs import demanded, fewer
 from workbench.solving.masters.passes import Passes, passable
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
-from workbench.solving.shards import Shards, engaged, threaded
+from workbench.solving.shards import Shards, engaged, told_of_threads
 from workbench.solving.smooth import descend
 from workbench.solving.solution import Outcome, versioned
 from workbench.system.journal import Journal
@@ -71,6 +71,11 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     return partial(by_cuts, bounds)
 
 
+def shares_sweeps(route: Route) -> bool:
+    """Whether a route makes sweeps over cuts, which threads share."""
+    return isinstance(route, partial) and route.func is by_cuts
+
+
 def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
     """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 
@@ -86,8 +91,9 @@ def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
 
 def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
     """Cut generation on the formulation's lazy declaration, alone or with the workers that the request names."""
-    with engaged(bounds, request) as (shards, told), threaded(bounds, request.threads) as side:
+    with engaged(bounds, request) as (shards, told):
         outcome = cuts_with(shards, bounds, request, journal)
+    side = told_of_threads(bounds, request.threads)
     outcome.state.parallel = "; ".join(filter(None, [shards.told() if shards else told, side]))
     return outcome
 

@@ -39,7 +39,7 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, CutbenchError, MissingCapability, shortened
-from workbench.objectives.sweeps import Sweeps, unfit
+from workbench.objectives.sweeps import Sweeps, listing_of, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
 from workbench.solvers._common import Late, never
@@ -362,18 +362,28 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
 
 
 @contextmanager
-def threaded(bounds: Bounds, threads: int | None) -> Iterator[str]:
-    """Sweeps of the bounds' oracle in threads until the block ends; how many, or why there is but one."""
-    if threads is None or (told := unfit(bounds.oracle)):
-        yield "" if threads is None else told
+def threaded(bounds: Bounds, threads: int | None) -> Iterator[None]:
+    """Sweeps of the bounds' oracle in threads until the block ends, where threads help."""
+    listing = None if threads is None else listing_of(bounds.oracle)
+    if threads is None or unfit(bounds.oracle, listing):
+        yield
         return
-    bounds.sweeps = Sweeps(bounds.oracle, threads)
+    bounds.sweeps = Sweeps(bounds.oracle, threads, listing)
     try:
-        alone = misfit(len(bounds.samples), bounds.oracle.dim) if threads > 1 else ""
-        yield f"{threads} thread{'s' * (threads > 1)}" + (f", {alone}" if alone else "")
+        yield
     finally:
         bounds.sweeps.end()
         bounds.sweeps = None
+
+
+def told_of_threads(bounds: Bounds, threads: int | None) -> str:
+    """How many threads share sweeps and passes, or why there is but one; "" if no number was asked for."""
+    if threads is None or bounds.sweeps is None:
+        return "" if threads is None else unfit(bounds.oracle, listing_of(bounds.oracle))
+    if threads == 1:
+        return "1 thread"
+    alone = misfit(len(bounds.samples), bounds.oracle.dim) if bounds.sweeps.listing is None else ""
+    return f"{threads} threads" + (f", {alone}" if alone else "")
 
 
 def swept(bounds: Bounds) -> tuple[float, str]:

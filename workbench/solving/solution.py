@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability, counted
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
@@ -170,7 +171,10 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
 def train_error(bounds: AnyBounds, theta: Floats) -> float:
     """The mean loss of the predictions of θ over all samples."""
     problem: Problem = bounds.problem
-    everyone = np.arange(problem.n_samples)
+    everyone, beside = np.arange(problem.n_samples), bounds.beside if isinstance(bounds, Bounds) else None
+    if beside:
+        decoded = np.concatenate(beside.spread(lambda some: bounds.oracle.decode(theta, some), everyone))
+        return float(problem.loss(everyone, decoded).mean())
     return float(problem.loss(everyone, bounds.oracle.decode(theta, everyone)).mean())
 
 

@@ -12,6 +12,7 @@ A formulation that is its CVXPY text alone has a loop of its own (text.py). An a
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
@@ -22,7 +23,8 @@ from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
 from workbench.solving.recording import journalled
 from workbench.solving.request import Request, checked_formulation
-from workbench.solving.routes import route_for
+from workbench.solving.routes import route_for, shares_sweeps
+from workbench.solving.shards import threaded
 from workbench.solving.solution import Solution, certified, solution
 from workbench.system.journal import Journal
 
@@ -90,8 +92,9 @@ def solve(
 
         return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
-    if request.parallel is None:  # workers sweep while the driver does
-        bounds.tried()
-    with journalled(journal, formulation, problem, request) as record:
-        outcome = route(request, record)
-    return solution(bounds, outcome, certified(bounds, outcome, request), clock)
+    with threaded(bounds, request.threads) if shares_sweeps(route) else nullcontext():
+        if request.parallel is None:  # workers sweep while the driver does
+            bounds.tried()
+        with journalled(journal, formulation, problem, request) as record:
+            outcome = route(request, record)
+        return solution(bounds, outcome, certified(bounds, outcome, request), clock)

@@ -16,12 +16,14 @@ what answers claim is for the asker to check.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -33,6 +35,7 @@ MOST = 1024  # workers on one machine
 OPENING = 600.0  # seconds that a process may take to start and to read the opening
 REACH = 10.0  # seconds in which a scheduler must answer
 SENDING = 300.0  # seconds in which the data must be with the workers
+LOUD = ("distributed", "tornado")  # the loggers of a client
 PATIENT = 3  # failures without an answer between them, after which a worker is given up
 
 
@@ -125,14 +128,21 @@ class Here(Crew):
 
 
 class DaskCrew(Crew):
-    """The workers of a dask cluster; question k prefers worker k mod N, and any other takes it if that one is gone."""
+    """The workers of a dask cluster; question k prefers worker k mod N, and any other takes it if that one is gone.
+
+    dask writes tracebacks to its log when the cluster goes, and when Ctrl-C finds the client looking for it. `why` says
+    what became of the workers, so the log stays silent.
+    """
 
     def __init__(self, address: str, work: Work, opening: Message):
         from distributed import Client
 
+        self.hush = ExitStack()
+        self.hush.enter_context(muted(*LOUD))
         try:
             self.client = Client(address, timeout=REACH)
         except OSError as error:
+            self.hush.close()
             raise BadInput(
                 f"No dask scheduler answers at {address} ({type(error).__name__}); start one there."
             ) from None
@@ -188,7 +198,25 @@ class DaskCrew(Crew):
         return None
 
     def end(self) -> None:
-        self.client.close()
+        try:
+            self.client.close()
+        finally:
+            self.hush.close()
+
+
+@contextmanager
+def muted(*names: str) -> Iterator[None]:
+    """No logger of these names, and none below them, writes anything in the block."""
+    known = [each for each in logging.root.manager.loggerDict if each.startswith(tuple(f"{name}." for name in names))]
+    loggers = [logging.getLogger(name) for name in (*names, *known)]
+    before = [(each.handlers, each.propagate) for each in loggers]
+    for each in loggers:
+        each.handlers, each.propagate = [logging.NullHandler()], False
+    try:
+        yield
+    finally:
+        for each, (handlers, propagate) in zip(loggers, before, strict=True):
+            each.handlers, each.propagate = handlers, propagate
 
 
 def carried(name: list[str], opening: bytes, question: bytes) -> bytes:

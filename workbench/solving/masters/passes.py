@@ -22,7 +22,8 @@ import numpy as np
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints, Listed
+from workbench.contracts import Cuts, Floats, Ints
+from workbench.objectives.sweeps import listing_of
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._crammer_singer import CrammerSinger, fits
@@ -131,7 +132,7 @@ class Passes:
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
         """Go on from dual weights of cuts."""
-        slopes, offsets = self.bounds.oracle.rows(samples, witnesses)
+        slopes, offsets = self.bounds.rows(samples, witnesses)
         self.ascent.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
         self.mean = self.ascent.theta
 
@@ -151,7 +152,8 @@ class Passes:
             began = clock.seconds
             with clock.ends_with_memory():
                 self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
-                self.mean = averaged(self.mean, self.ascent)
+                if np.isinf(self.ascent.known):
+                    self.mean = averaged(self.mean, self.ascent)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             estimate = self.estimate(clock)
@@ -210,7 +212,7 @@ class Passes:
                 state.upper, state.theta = upper, point
                 self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
-        cuts = Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+        cuts = Cuts.distinct(samples, witnesses, *self.bounds.rows(samples, witnesses))
         weights = self.bounds.balanced(cuts, weights)
         lower = self.bounds.lower(cuts, weights, self.family.least)
         if lower > state.lower:
@@ -226,7 +228,7 @@ class Passes:
     def cuts(self) -> Cuts:
         """The cuts of the best lower bound."""
         samples, witnesses, _ = self.duals
-        return self.best or Cuts.distinct(samples, witnesses, *self.bounds.oracle.rows(samples, witnesses))
+        return self.best or Cuts.distinct(samples, witnesses, *self.bounds.rows(samples, witnesses))
 
     def ended(self) -> Progress:
         """The progress, its weights those of `cuts`."""
@@ -280,10 +282,8 @@ def looks(ascent: Ascent) -> tuple[int, int]:
 def averaged(mean: Floats, ascent: Ascent) -> Floats:
     """θ̄ + 8(θ − θ̄)/(k + 7) after pass k: the last eighth counts most, for single passes swing about it.
 
-    An ascent that knows F averages by itself, so it is θ.
+    An ascent that knows F averages by itself.
     """
-    if np.isfinite(ascent.known):
-        return ascent.theta
     return mean + (ascent.theta - mean) * (8 / (ascent.passes + 7))
 
 
@@ -308,12 +308,14 @@ def ascent(bounds: Bounds) -> Ascent:
         least = float(squares[squares > 0].min(initial=np.inf))
         scale = FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0
         prices = np.where(bounds.prices.weights > 0, scale, 0.0)
-    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
+    sweeps = bounds.sweeps
+    listing = sweeps.listing if sweeps else listing_of(bounds.oracle)
     if listing is not None and fits(listing) and not bounds.prices.hard:
-        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
+        side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
+        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available(), *side)
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
-    sweeps, dim = bounds.sweeps, bounds.oracle.dim
+    dim = bounds.oracle.dim
     if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
         curvature = 2 * float(shape.square[0])
         return Lanes(bounds.oracle, bounds.problem.truth, prices, curvature, sweeps.threads, sweeps.pool)
