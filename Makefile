@@ -28,7 +28,7 @@ check: $(VENV)/installed  ## style and types
 bench: $(VENV)/installed  ## run all benchmarks
 	$(BIN)/cutbench bench
 
-nightly: fuzz matrix parsers reliability mutation wheels audit site notebooks bench  ## the checks that take hours; `make -k nightly` continues after a failure
+nightly: check fuzz matrix parsers reliability mutation wheels audit site notebooks bench  ## the checks that take hours; `make -k nightly` continues after a failure
 
 fuzz: $(VENV)/installed  ## run the property tests on 2,000 new examples each
 	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=nightly

@@ -49,7 +49,7 @@ SMALL = {
     "instances": {"n": 3, "pair": "multiclass:soft-margin"},
     "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
-    "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 1.0},
+    "routes": {"small": 15, "large": 20, "few": 2, "many": 2, "limit": 0.2},
     "tolerances": {"only": "hard", "backends": "CLARABEL,SCS"},
     "forgeries": {"n": 20, "only": "multiclass:soft", "edits": "weight"},
     "planted-bugs": {"seeds": 1, "hard": 0, "only": "matching", "bugs": "loss halved", "processes": 1},

@@ -15,12 +15,19 @@ from workbench.proofs.bounds import Bounds
 from workbench.solving.masters.declared import written
 
 OPTIMUM = 0.503184388308  # digits, n = 300, λ = 0.1
+SOME = 0.380180147708  # n = 100
 
 
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
     return wb.Multiclass(X[:300] / 16, y[:300])
+
+
+@pytest.fixture(scope="module")
+def some():
+    X, y = load_digits(return_X_y=True)
+    return wb.Multiclass(X[:100] / 16, y[:100])
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +52,12 @@ def test_every_grouping_has_the_same_optimum(digits, groups):
 
 
 @pytest.mark.parametrize("name", ["CLARABEL", "ECOS", "PIQP", "SCS", "OSQP"])
-def test_every_backend_has_the_same_optimum(digits, name):
+def test_every_backend_has_the_same_optimum(some, name):
     if not BACKENDS[name].installed:
         pytest.skip(f"{name} has no wheel for this Python")
-    s = wb.solve(wb.SoftMargin(lam=0.1), digits, gap=1e-9, backend=name, groups="all")
+    s = wb.solve(wb.SoftMargin(lam=0.1), some, gap=1e-9, backend=name, groups="all")
     assert s.status == "optimal"
-    assert s.upper == pytest.approx(OPTIMUM, abs=1e-9)
+    assert s.upper == pytest.approx(SOME, abs=1e-9)
     assert s.backend.startswith(name + " ")
 
 

@@ -100,7 +100,7 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
 
 def compiled_rows(matrix: sparse.csr_array) -> tuple[Ints, Ints, Floats]:
     """Where the rows of a CSR matrix start, the columns and the values of its entries, as kernels take them."""
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.asarray(matrix.data, float)
 
 
 def kept_rows(matrix: sparse.csr_array) -> dict[str, NDArray]:
@@ -180,7 +180,7 @@ def class_weights(given: Any, labels: Ints, classes: NDArray) -> Floats:
     for name, factor in given.items():
         if name not in known:
             raise BadInput(f"The class {name!r} in class_weight is none of the data; leave it out.")
-        if isinstance(factor, bool) or not isinstance(factor, Real) or not 0 <= factor < np.inf:
+        if isinstance(factor, bool) or not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
             raise BadInput(f"The weight of class {name!r} is {factor!r}; give a finite number from 0 on.")
         factors[known[name]] = factor
     return factors[labels]

@@ -79,7 +79,7 @@ def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
     return compiled(meet, types.int64(types.int64[::1], types.int64)), np.zeros(GATE, np.int64), leave
 
 
-def compiled_sweep(sweep: Callable[..., None], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
+def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
     """sweep(argmax_into, add_slope, data, *arguments), compiled for the types of the arguments."""
     from numba import typeof, types
 
@@ -148,7 +148,8 @@ def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
             try:
                 found = numba.njit(signature, cache=True, nogil=True)(function)
             except (AttributeError, ImportError):  # the index on disk names a class that has another name by now
-                numba.njit(function, cache=True, nogil=True)._cache.flush()
+                stale = numba.njit(function, cache=True, nogil=True)
+                stale._cache.flush()  # pyright: ignore[reportAttributeAccessIssue] (not in numba's types)
                 found = numba.njit(signature, cache=True, nogil=True)(function)
             if found.nopython_signatures[0].args == normalize_signature(signature)[0]:
                 return found

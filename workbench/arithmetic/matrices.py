@@ -53,7 +53,9 @@ class Matrix(NamedTuple):
     @property
     def T(self) -> Matrix:
         order = np.lexsort((self.rows, self.columns))
-        return Matrix(self.columns[order], self.rows[order], self.whole[order], self.unit, self.shape[::-1])
+        return Matrix(
+            self.columns[order], self.rows[order], self.whole[order], self.unit, (self.shape[1], self.shape[0])
+        )
 
     def take(self, rows: Ints | None = None, columns: Ints | None = None) -> Matrix:
         """The listed rows and columns, in that order."""
@@ -151,7 +153,8 @@ def by_flint(dense: NDArray, right: NDArray) -> tuple[NDArray, int] | None:
     except ZeroDivisionError:
         return None
     fractions = [Fraction(int(each.p), int(each.q)) for each in found.entries()]
-    return common(fractions)
+    one = common(fractions)
+    return one.whole, one.unit
 
 
 def by_gram(dense: NDArray, right: NDArray) -> tuple[NDArray, int] | None:
@@ -324,8 +327,8 @@ def independent(matrix: Matrix, weights: Floats | None = None) -> tuple[Ints, In
     dense = np.sign(dense) * size
     rank = rank_modulo(matrix)
     scaled = dense if weights is None else dense * weights
-    columns = np.asarray(linalg.qr(scaled, mode="r", pivoting=True)[1][:rank])
-    rows = np.asarray(linalg.qr(dense[:, columns].T, mode="r", pivoting=True)[1][:rank])
+    columns = np.asarray(linalg.qr(scaled, mode="r", pivoting=True)[-1][:rank], np.int64)
+    rows = np.asarray(linalg.qr(dense[:, columns].T, mode="r", pivoting=True)[-1][:rank], np.int64)
     return np.sort(rows), np.sort(columns)
 
 

@@ -7,6 +7,9 @@ zeros and serves any number of meetings. A thread that waits for long lets other
 This file is imported by `compiled.py` only, when something is compiled.
 """
 
+# numba passes the typing context of an intrinsic itself, which no stub knows
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 import os

@@ -9,6 +9,9 @@ they are, and the words keep them alive.
 This file is imported by `compiled.py` only, when something is compiled.
 """
 
+# numba passes the typing context of an intrinsic itself; its types and ctypes' arrays have members that no stub knows
+# pyright: reportCallIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
+
 from __future__ import annotations
 
 import ctypes
@@ -27,7 +30,7 @@ from numba.np.arrayobj import make_array, populate_array
 from workbench.contracts import Floats, Ints
 
 # a table begins with the addresses of these
-ROLES = ("argmax_into", "add_slope", "slope_into", "reads_into", "parts_into")
+ROLES: tuple[str, ...] = ("argmax_into", "add_slope", "slope_into", "reads_into", "parts_into")
 KINDS: dict[str, Any] = {}  # what `opened` has to know while it is compiled: (type of the data, of the function, role)
 
 

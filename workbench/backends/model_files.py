@@ -70,9 +70,13 @@ def read_model(path: Path) -> Model:
         triangular = hessian.format_ == highspy.HessianFormat.kTriangular
         P = sparse.csc_array(below + sparse.tril(below, -1).T) if triangular else below
     rows = list(lp.row_names_) or [f"row {k + 1}" for k in range(m)]
-    ends = (np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_))
+    low, high, least, most = (
+        np.array(each, float) for each in (lp.row_lower_, lp.row_upper_, lp.col_lower_, lp.col_upper_)
+    )
     maximise = lp.sense_ == highspy.ObjSense.kMaximize
-    found = Model(P, np.array(lp.col_cost_, float), float(lp.offset_), A, *ends, rows, columns, maximise)
+    found = Model(
+        P, np.array(lp.col_cost_, float), float(lp.offset_), A, low, high, least, most, rows, columns, maximise
+    )
     compare(path, found, facts)
     return found._replace(rounded=(*facts.rounded, *cut_off(rows, facts)))
 

@@ -28,7 +28,7 @@ class Simplex:
     def __init__(self, A: sparse.csr_array, zero: int):
         import highspy
 
-        (m, n), A = A.shape, sparse.csc_array(A)
+        m, n = A.shape  # pyright: ignore[reportGeneralTypeIssues] (SciPy's own code types shape as possibly None)
         self.shape, self.zero, self.warm = (m, n), zero, False
         both = sparse.csc_array(sparse.hstack([A, sparse.eye_array(m)]))
         self.usable = bool((np.abs(A.data) > TINY).all() and (np.abs(A.data) < HUGE).all())
@@ -38,7 +38,7 @@ class Simplex:
             self.model.setOptionValue(option, value)
         none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
         sizes = n + m, m, both.nnz, 0, 1, 1, 1, 0.0
-        matrix = both.indptr.astype(np.int32), both.indices.astype(np.int32), both.data
+        matrix = both.indptr.astype(np.int32), both.indices.astype(np.int32), np.asarray(both.data, float)
         kinds = np.zeros(n + m, np.int32)
         self.model.passModel(*sizes, np.zeros(n + m), -free, free, np.zeros(m), np.zeros(m), *matrix, *none, kinds)
 

@@ -58,7 +58,7 @@ def names(*problems: Any) -> list[list[Any]]:
     labels = [getattr(each, "classes", None) for each in problems]
     held = all(each is not None for each in labels)
     return [
-        [*(column if known else ()), *(label.tolist() if held else ())]
+        [*((column or ()) if known else ()), *(label.tolist() if held else ())]
         for column, label in zip(columns, labels, strict=True)
     ]
 

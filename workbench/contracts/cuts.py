@@ -157,7 +157,8 @@ class Cuts:
     @classmethod
     def distinct(cls, samples: Ints, witnesses: Ints, slopes: sparse.csr_array, offsets: Floats) -> Cuts:
         """A pool of these atoms, no two of which are alike; they are not compared until one is added."""
-        cuts = cls(slopes.shape[1], witnesses.shape[1])
+        dim = slopes.shape[1]  # pyright: ignore[reportOptionalSubscript] (SciPy's own code types shape as possibly None)
+        cuts = cls(dim, witnesses.shape[1])
         cuts._index = None
         cuts._samples.extend(samples)
         cuts._witnesses.extend(witnesses)

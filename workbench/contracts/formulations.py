@@ -35,6 +35,12 @@ class CutConstraints(Protocol):
     ) -> list[cp.Constraint]: ...
 
 
+class TextConstraints(Protocol):
+    """What stands in a text for its constraints, which a `TextForm` states over θ and ξ without units."""
+
+    def __call__(self, theta: list[cp.Variable], xi: cp.Variable | None = None) -> list[cp.Constraint]: ...
+
+
 class Optimum(Protocol):
     """What an alternation reads of a solved convex program: θ (p,), lower ≤ F* ≤ F(θ) ≤ upper, and the relative gap."""
 
@@ -156,7 +162,7 @@ class TextForm(Protocol):
     weight_i / Σ weights. The optional methods `oracle` and `prices` of `CutForm` stand for other cuts and prices.
     """
 
-    def program(self, problem: Problem, cuts: CutConstraints) -> cp.Problem: ...
+    def program(self, problem: Problem, cuts: TextConstraints) -> cp.Problem: ...
 
 
 @runtime_checkable

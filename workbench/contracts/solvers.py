@@ -31,7 +31,7 @@ class Solver:
 
     name: ClassVar[str]
     dual: ClassVar[bool] = False
-    sweep: ClassVar[Callable[..., None]]
+    sweep: ClassVar[Callable[..., object]]
 
     def misfit(self, formulation: Formulation, problem: Problem) -> str | None:
         """Why this solver cannot work on the pair, or None."""

@@ -39,7 +39,7 @@ class Boxes(NamedTuple):
 
     def take(self, which: NDArray) -> Boxes:
         """The boxes of these numbers, or of this mask."""
-        return Boxes(*(each[which] for each in self))
+        return Boxes(self.frames[which], self.ids[which], self.boxes[which], self.confidences[which])
 
 
 def read(path: str | Path) -> Boxes:

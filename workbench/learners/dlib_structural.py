@@ -76,6 +76,7 @@ class Separation:
         self.last, self.questions = k, self.questions + 1
         i = self.samples[k]
         highest = self.argmax_into(self.data, self.w, i, self.answer)
+        assert self.slope_into is not None  # as at the start
         count = self.slope_into(self.data, i, self.answer, self.indices, self.values)
         found = time.process_time()
         offset = highest - self.values[:count] @ self.w[self.indices[:count]]

@@ -30,7 +30,8 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
                 scores[b] += theta[column + b * stride] * value
         if t == 0:
             own[0] = scores[label]
-            best[0] = scores
+            for b in range(k):
+                best[0, b] = scores[b]
             best[0, label] = -np.inf
             continue
         before = truth[first + t - 1]
@@ -38,7 +39,8 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
             for b in range(k):
                 for j in range(q):
                     step[t, a, b] += A[a, b, j] * gaps[first + t, j]
-        best[t] = own[t - 1] + step[t, before]
+        for b in range(k):
+            best[t, b] = own[t - 1] + step[t, before, b]
         best[t, label] = -np.inf
         for a in range(k):
             for b in range(k):
@@ -53,7 +55,8 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
     out[:] = -1
     height = value - own[length - 1] + 1.0
     if not height > 0.0:
-        out[:length] = truth[first : first + length]
+        for t in range(length):
+            out[t] = truth[first + t]
         return 0.0
     out[length - 1] = here
     for t in range(length - 1, 0, -1):

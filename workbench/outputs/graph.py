@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -209,7 +209,7 @@ class ExpandedGraph(Graph):
     """A `Graph` of more than two labels with α-expansion for its oracle."""
 
     oracle_kind = "under"
-    runner_up = None  # no search here is exact
+    runner_up: ClassVar[None] = None  # no search here is exact
 
     def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:
         scores = self.part(unary, pairs, i)
@@ -298,7 +298,13 @@ class RelaxedGraph(ExpandedGraph):
         self.least_loss /= labels_of.SHARES
         self.terms += 4 * int(self.sizes.max()) * k
 
-    exact_features = exact_loss = False
+    @cached_property
+    def exact_features(self) -> bool:
+        return False
+
+    @cached_property
+    def exact_loss(self) -> bool:
+        return False
 
     def shares(self, i: int, row: Ints) -> Ints:
         """The shares (V, K) in an output row."""

@@ -231,8 +231,8 @@ class Multiclass:
 
     def weight_names(self) -> list[str]:
         """LABEL: COLUMN, by the names of the columns where the file had any."""
-        known = isinstance(self.columns, list) and len(self.columns) == self.n_inputs
-        inputs = self.columns if known else [f"x[{j}]" for j in range(self.n_inputs)]
+        given = self.columns if isinstance(self.columns, list) else []
+        inputs = given if len(given) == self.n_inputs else [f"x[{j}]" for j in range(self.n_inputs)]
         return [f"{label}: {column}" for label in self.classes for column in inputs]
 
     def exact(self) -> ExactMulticlass:

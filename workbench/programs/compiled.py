@@ -236,7 +236,8 @@ def columns_of(places: dict[int, slice], problem: Any, n: int) -> list[str]:
     """Names of the compiled variables: the user's, with the entry's number where there are several."""
     names = [""] * n
     for variable in problem.variables():
-        start = places[variable.id].start if variable.id in places else None
-        for k in range(variable.size if start is not None else 0):
-            names[start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
+        if variable.id not in places:
+            continue
+        for k in range(variable.size):
+            names[places[variable.id].start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
     return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]

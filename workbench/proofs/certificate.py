@@ -32,6 +32,7 @@ from workbench.contracts import (
     CutForm,
     Enumerable,
     Exact,
+    Factored,
     Floats,
     Formulation,
     Hinting,
@@ -43,6 +44,7 @@ from workbench.contracts import (
     Search,
     SmoothForm,
     Stored,
+    TextForm,
 )
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
 from workbench.proofs.bounds import Evidence, checked_theta
@@ -58,6 +60,11 @@ from workbench.registries import registry, settings_of
 TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
+def asked(oracle: object, problem: Problem) -> Problem:
+    """The problem that an oracle asks, which is the given one if it names none."""
+    return oracle.problem if isinstance(oracle, Asking) else problem
+
+
 @dataclass
 class Certificate:
     """θ (p,), cuts with weight (samples (K,), witnesses (K, width), weights μ (K,)) and the claim.
@@ -68,7 +75,7 @@ class Certificate:
     alternation : if this is the last convex program of one, whose (`formulation`) and how that ended (`status`)
     """
 
-    formulation: CutForm | SmoothForm | Search
+    formulation: CutForm | SmoothForm | Search | Factored | TextForm
     problem: Problem
     theta: Floats
     samples: Ints
@@ -91,7 +98,7 @@ class Certificate:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
         bounds = bounds_for(self.formulation, self.problem)
         theta = checked_theta(self.theta, bounds.oracle.dim)
-        check_outputs(bounds.oracle.problem if isinstance(bounds.oracle, Asking) else self.problem, self)
+        check_outputs(asked(bounds.oracle, self.problem), self)
         return bounds.recheck(Evidence(theta, self.samples, self.witnesses, self.weights, self.tree, self.slopes))
 
     def parts(self) -> dict[str, NDArray]:
@@ -188,8 +195,9 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         for key in TOLD:
             setattr(problem, key, header["problem"].get(key))
         told = header.get("alternation")
+        form = checked_formulation(header["formulation"]["name"], header["formulation"]["settings"])
         certificate = Certificate(
-            checked_formulation(header["formulation"]["name"], header["formulation"]["settings"]),
+            form,
             problem,
             **checked_arrays(arrays, problem),
             upper=checked_number("upper", header["upper"]),
@@ -204,9 +212,9 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
     except Exception as error:  # any damage to the files: whatever parsing it trips over is the same to the user
         raise BadInput(unreadable(path, fault_of(error))) from None
-    if certificate.theta.shape != (dim := certificate.formulation.blocks(problem).dim,):
+    if certificate.theta.shape != (dim := form.blocks(problem).dim,):
         raise BadInput(unreadable(path, f"it has {certificate.theta.size} weights but its problem needs {dim}"))
-    if isinstance(certificate.formulation, Search) and certificate.tree is None:
+    if isinstance(form, Search) and certificate.tree is None:
         raise BadInput(unreadable(path, "it is about a search but holds no tree that proves it"))
     return certificate, header | {"data_sha256": data_sha256(data)}
 
@@ -271,7 +279,7 @@ def finder(problem: Problem) -> Callable[[Ints, Ints], int | None] | None:
     return None
 
 
-def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search:
+def checked_formulation(name: str, settings: Numbers) -> CutForm | SmoothForm | Search | Factored:
     """The formulation; each setting must be what its type hint admits, as on the command line."""
     kind = registered("formulation", name)
     known = settings_of(kind)

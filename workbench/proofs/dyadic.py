@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.arithmetic.intervals import gamma, up
-from workbench.contracts import Floats, Ints, Problem
+from workbench.contracts import Factored, Floats, Ints, Problem
 from workbench.dyads.dual import SPARE, Parts, lower_at, parts_of
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BadInput
-from workbench.formulations.nuclear_dyadic import NuclearDyadic, Scores, targets
+from workbench.formulations.nuclear_dyadic import Scores, targets
 from workbench.objectives.regularizers import NONE
 from workbench.proofs.bounds import Both, Evidence
 
@@ -39,7 +39,7 @@ class DyadicBounds(Both):
     arithmetic = "interval"
     oracle: Scores
 
-    def __init__(self, formulation: NuclearDyadic, problem: Problem):
+    def __init__(self, formulation: Factored, problem: Problem):
         self.form, self.problem, self.oracle = formulation, problem, formulation.oracle(problem)
         self.formulation, self.prices, self.regularizer = formulation, formulation.prices(problem), Unrestricted()
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)

@@ -40,6 +40,7 @@ from workbench.contracts import Cuts, Floats, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.dyadic import DyadicBounds
 
 CELLS = 4  # with which a stretch begins
 DEPTH = 10  # times that a cell is halved, at most
@@ -83,6 +84,7 @@ def knot(
     ------
     MissingCapability : a sample has no dual weight
     """
+    assert isinstance(bounds.regularizer, SquaredNorm)  # as `refuse_others` made sure
     lam = float(bounds.regularizer.lam)
     if isinstance(bounds, SmoothBounds):
         risk, gradient = bounds.tangent(theta)
@@ -94,7 +96,7 @@ def knot(
     return Knot(lam, theta, upper - size, *found)
 
 
-def refuse_others(bounds: Bounds | SmoothBounds) -> None:
+def refuse_others(bounds: Bounds | SmoothBounds | DyadicBounds) -> None:
     """`MissingCapability` unless r is λ/2‖θ‖² with the setting lam for λ, and no constraint is hard."""
     form = bounds.formulation
     if not isinstance(bounds.regularizer, SquaredNorm) or bounds.prices.hard or not isinstance(form, Squared):
@@ -188,8 +190,8 @@ class Quadratic:
         return cls(dot(x, x), dot(x, y), dot(y, y))
 
     def at(self, s: Floats) -> Interval:
-        s, rest = Interval(s), 1 + -Interval(s)
-        return rest * rest * self.xx + rest * s * self.xy * 2 + s * s * self.yy
+        here, rest = Interval(s), 1 + -Interval(s)
+        return rest * rest * self.xx + rest * here * self.xy * 2 + here * here * self.yy
 
     def vertex(self, slope: Floats) -> Floats:
         """argmin over s in [0, 1] of q(s) + slope · s."""

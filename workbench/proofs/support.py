@@ -115,6 +115,7 @@ def explain(certificate: Certificate, most: int = 10) -> Explanation:
     if isinstance(bounds, SmoothBounds):
         return Tangents(certificate, bounds).explanation(most)
     check_outputs(certificate.problem, certificate)
+    assert isinstance(bounds, Bounds)  # the proof rests on no slopes
     return Weighted(certificate, bounds).explanation(most)
 
 
@@ -173,6 +174,7 @@ class Weighted:
         """What is proven of the optimum without sample j."""
         if (bounds := without(self.certificate, j)) is None:
             return None
+        assert isinstance(bounds, Bounds)  # of the same kind as those with sample j
         weights = self.weights.copy()
         weights[self.pool.samples == j] = 0.0
         upper = bounds.upper(self.certificate.theta)
@@ -201,7 +203,7 @@ class Tangents:
         pulls = np.array([float(np.linalg.norm(gradient)) for _, gradient in single])
         pulls *= prices.floats()[self.bounds.samples]
         order = np.argsort(-pulls, kind="stable")[:most].tolist()
-        found = tuple(self.holder(int(self.bounds.samples[k]), pulls[k], float(single[k][0][0])) for k in order)
+        found = tuple(self.holder(int(self.bounds.samples[k]), float(pulls[k]), float(single[k][0][0])) for k in order)
         n = len(pulls)
         return Explanation(self.lower, self.upper, self.problem.n_samples, n, n, n, found)
 
@@ -216,6 +218,7 @@ class Tangents:
     def left(self, j: int) -> Left | None:
         if (bounds := without(self.certificate, j)) is None:
             return None
+        assert isinstance(bounds, SmoothBounds)  # of the same kind as those with sample j
         ends = bounds.recheck(Evidence(self.certificate.theta))
         return changed(ends, (self.lower, self.upper), bounds.regularizer.curvature)
 

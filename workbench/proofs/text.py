@@ -77,6 +77,7 @@ class TextBounds(Bounds):
     """
 
     arithmetic = "float"
+    formulation: TextForm
 
     def __init__(self, formulation: TextForm, problem: Problem):
         self.formulation, self.problem = formulation, problem
@@ -153,8 +154,8 @@ class TextBounds(Bounds):
             variable.save_value(value)
         missed = [float(np.max(each.violation(), initial=0.0)) for each in self.program.constraints]
         value = self.program.objective.value
-        fits = value is not None and max([0.0, *missed]) <= FEASIBLE
-        return float(value) if fits else np.inf
+        fits = max([0.0, *missed]) <= FEASIBLE
+        return float(value) if value is not None and fits else np.inf
 
     def repaired(self, theta: Floats) -> Floats:
         return theta

@@ -35,7 +35,7 @@ def address(thing: Any) -> list[str]:  # a user's class or function, or one of o
     found: object = home
     for part in name.split("."):
         found = getattr(found, part, None)  # by its qualified name
-    if found is not thing or module == "__main__":
+    if home is None or found is not thing or module == "__main__":
         raise MissingCapability(
             f"{name} is in no module that another process could import; put it into a file, or set no limit of seconds."
         )
@@ -71,7 +71,7 @@ def problem_at(how: str, place: str, name: Any, arrays: Arrays) -> Problem:  # s
 
 def rebuilt(problem: Problem | type, arrays: Arrays) -> Problem:
     """A problem of the same kind from these arrays; indices of 32 bits where they suffice, as others want it."""
-    kind = problem if isinstance(problem, type) else type(problem)
+    kind: Any = problem if isinstance(problem, type) else type(problem)  # a user's class, too
     sizes = {key: arrays[key] for key in ("indices", "indptr") if key in arrays and len(arrays["data"]) < 2**31}
     return kind.from_arrays(arrays | {key: each.astype(np.int32) for key, each in sizes.items()})
 
@@ -85,4 +85,5 @@ def sent(formulation: Formulation, problem: Problem) -> tuple[Numbers, Arrays]:
 def received(words: Numbers, arrays: Arrays) -> tuple[Formulation, Problem]:
     """The pair that `sent` sent."""
     kind, settings = words["formulation"]
-    return found_at(*kind)(**settings), problem_at(*words["problem"], arrays)
+    how, place, name = words["problem"]
+    return found_at(*kind)(**settings), problem_at(how, place, name, arrays)

@@ -26,6 +26,7 @@ import numpy as np
 
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Problem
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.stretches import Knot, Stretch, knot
 from workbench.solving.active_set import STEPS, ActiveSet, Line, at
 from workbench.solving.path import Point, Walk, within
@@ -131,7 +132,9 @@ class Follower:
 
     def __init__(self, formulation: CutForm, problem: Problem, observe: Observe | None):
         self.walk, self.observe = Walk(formulation, problem, 1e-9, None), observe
-        self.bounds = self.walk.bounds
+        bounds = self.walk.bounds
+        assert isinstance(bounds, Bounds)  # the form is a `CutForm`
+        self.bounds = bounds
         size = len(self.bounds.samples) * self.bounds.oracle.dim
         if size > LARGEST:
             raise MissingCapability(

@@ -29,6 +29,7 @@ from workbench.contracts import (
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.latent_ssvm import CompletedSSVM
+from workbench.objectives.costs import FixedCost
 from workbench.objectives.criteria import slack
 from workbench.objectives.oracles import hides
 from workbench.solving.solution import Solution
@@ -44,7 +45,9 @@ def of(solution: Solution) -> dict[str, NDArray]:
     form, problem = solution.certificate.formulation, solution.problem
     found = {name: np.asarray(block, float).ravel() for name, block in solution.theta.items()}
     if isinstance(form, FixedCostLearning):
-        found["v"] = form.oracle(problem).v
+        oracle = form.oracle(problem)
+        assert isinstance(oracle, FixedCost)
+        found["v"] = oracle.v
     named: dict[str, NDArray] = {}
     for name, block in found.items():
         named[f"names_{name}"] = np.array(names_of(name, len(block), form, problem), str)

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Proble
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solvers._common import never
 from workbench.solving.cutting_planes import generate
@@ -203,8 +204,10 @@ class Walk:
 
     def __init__(self, formulation: Formulation, problem: Problem, gap: float, observe: Observe | None):
         self.problem, self.observe, self.request = problem, observe, Request(gap=gap)
-        self.bounds = bounds_for(formulation, problem)
-        refuse_others(self.bounds)
+        bounds = bounds_for(formulation, problem)
+        refuse_others(bounds)
+        assert not isinstance(bounds, DyadicBounds)  # which is refused: its r is no λ/2‖θ‖²
+        self.bounds: Bounds | SmoothBounds = bounds
         self.pool: Cuts | None = None
         self.guesses: dict[float, Guess] = {}
         self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
@@ -212,7 +215,11 @@ class Walk:
     def bounds_at(self, lam: float) -> Bounds | SmoothBounds:
         """The bounds at λ; all but the regularizer is shared, and F(0), their scale, does not depend on λ."""
         bounds = copy.copy(self.bounds)
-        bounds.formulation = replace(bounds.formulation, lam=lam)
+        form = bounds.formulation
+        assert is_dataclass(form)
+        assert not isinstance(form, type)  # an object with the setting lam, as `refuse_others` made sure
+        other: Any = replace(form, lam=lam)  # of the same class, with another λ
+        bounds.formulation = other
         bounds.regularizer = bounds.formulation.regularizer(self.problem)
         return bounds
 
@@ -308,9 +315,11 @@ class Walk:
         """The best mixture of both ends of a stretch at λ, where a solve begins."""
         s, t = (float(each[0]) for each in stretch.mixtures(np.array([lam])))
         low, high = (self.guesses[end.lam] for end in (stretch.first, stretch.last))
-        own = [np.concatenate(pair) for pair in zip(low[1:5], high[1:5], strict=True)]
-        own[2] = np.concatenate([(1 - t) * low.weights, t * high.weights])
-        return Guess(stretch.theta(s), *own, (1 - t) * low.push + t * high.push)
+        samples = np.concatenate([low.samples, high.samples])
+        witnesses = np.concatenate([low.witnesses, high.witnesses])
+        offsets = np.concatenate([low.offsets, high.offsets])
+        weights = np.concatenate([(1 - t) * low.weights, t * high.weights])
+        return Guess(stretch.theta(s), samples, witnesses, weights, offsets, (1 - t) * low.push + t * high.push)
 
 
 def padded(weights: Floats, size: int) -> Floats:

@@ -199,7 +199,9 @@ class ShardAscent:
         truth = self.bounds.problem.truth[self.bounds.samples]
         self.begin(self.bounds.samples, truth, self.prices[self.bounds.samples])
 
-    def begin(self, samples: Ints, witnesses: Ints, weights: Floats, *_: object) -> None:
+    def begin(
+        self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats | None = None, offsets: Floats | None = None
+    ) -> None:
         """Go on from dual weights of cuts."""
         ids = self.cuts.add(samples, witnesses, self.bounds.oracle.rows)
         self.weights = summed(ids, weights, len(self.cuts))
@@ -298,7 +300,7 @@ class ShardAscent:
         if reply is None:
             return None
         samples, weights = reply[1].get("of"), reply[1].get("weights")
-        if not proper(samples, weights, self.shards.parts[k], self.prices):
+        if samples is None or weights is None or not proper(samples, weights, self.shards.parts[k], self.prices):
             self.shards.rejected += 1
             return None
         witnesses = self.shards.placed(samples, reply[1])

@@ -67,7 +67,8 @@ class Solution:
     @property
     def theta(self) -> dict[str, Floats]:
         """θ by the names of its blocks, each in its own shape."""
-        blocks = self.blocks or self.certificate.formulation.blocks(self.certificate.problem)
+        form, problem = self.certificate.formulation, self.certificate.problem
+        blocks = self.blocks or form.blocks(problem)  # pyright: ignore[reportAttributeAccessIssue] (texts come with blocks)
         return blocks.split(self.theta_flat)
 
     @property

@@ -44,6 +44,7 @@ from workbench.contracts import (
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import AnyBounds, bounds_for
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.progress import Stopwatch
 
 LOGGED = 1 << 22  # numbers in the part of the log that is in memory, 32 MiB
@@ -97,7 +98,7 @@ def run(
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
     orders = drawn(bounds.samples, np.random.default_rng(rng), order)
-    asked = solver.oracle(problem) or bounds.oracle
+    asked = solver.oracle(problem) or oracle_of(bounds)
     prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
     compiling, sweeping = Stopwatch(), Stopwatch()
@@ -159,7 +160,7 @@ def visitor(
 
 
 def prepared(
-    sweep: Callable[..., None], kernel: Kernel, width: int, prices: Floats, state: State
+    sweep: Callable[..., object], kernel: Kernel, width: int, prices: Floats, state: State
 ) -> tuple[Callable[..., None], Kernel]:
     """The sweep and the kernel, compiled."""
     samples, witnesses, steps = np.empty(1, np.int64), np.empty((1, width), np.int64), np.empty((1, 2))
@@ -347,13 +348,19 @@ class MistakeReplay(Ledger):
         return Mistakes(self.cuts.samples.copy(), self.cuts.witnesses.copy(), counts)
 
 
+def oracle_of(bounds: AnyBounds) -> Oracle | Terms:
+    """What solvers without an oracle of their own ask."""
+    assert not isinstance(bounds, DyadicBounds)  # no such solver fits bilinear scores
+    return bounds.oracle
+
+
 def ledger(solver: Solver, bounds: AnyBounds, oracle: Oracle | Terms, state: State, compiled: bool) -> Ledger | None:
     """The ledger that the solver's log or duals allow, or None."""
     if isinstance(bounds, SmoothBounds) or isinstance(oracle, Terms):  # θ alone proves the lower bound
         return None
-    if solver.duals(state) is not None:
+    if solver.duals(state) is not None and isinstance(bounds, Bounds):
         return Handed(bounds, lambda: solver.duals(state))
-    if solver.dual:
+    if solver.dual and isinstance(bounds, Bounds):
         return Replay(bounds, compiled)
     if solver.learns_from_mistakes:
         return MistakeReplay(oracle, solver.averaging, bounds.problem.truth)

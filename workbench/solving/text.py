@@ -56,7 +56,8 @@ class TextProblem(LazyProblem):
     @property
     def values(self) -> Floats:
         """The variables' values, one after the other, as rows count them."""
-        return np.concatenate([np.ravel(each.value, order="F") for each in self.variables]).astype(float)
+        held = [np.asarray(each.value).ravel(order="F") for each in self.variables]
+        return np.concatenate(held).astype(float)
 
     @property
     def theta(self) -> Floats:
@@ -80,7 +81,7 @@ class TextProblem(LazyProblem):
             if slack is not None:
                 used, values = np.append(used, slack[k]), np.append(values, -1.0)
             if len(used):
-                yield LazyRow(used, values, float(offsets[k]))
+                yield LazyRow(used, np.asarray(values, float), float(offsets[k]))
 
     def lifted(self, *values: Floats) -> tuple[Floats, ...]:
         """The variables' values with H in ξ's place."""
@@ -184,8 +185,10 @@ def proven(lazy: TextProblem, gap: float, time_limit: float | None) -> tuple[Pro
         if found.lower is None:
             continue
         found = (point and joined(found, point)) or alone(found)
-        best = found if best is None or found.lower > best.lower else best
-        if best.upper is not None and lazy.bounds.gap(above(best.upper), below(best.lower)) <= gap:
+        assert found.lower is not None  # neither drops it
+        best = found if best is None or best.lower is None or found.lower > best.lower else best
+        lower, upper = best.lower, best.upper
+        if lower is not None and upper is not None and lazy.bounds.gap(above(upper), below(lower)) <= gap:
             break
     return best, theta
 
@@ -241,8 +244,8 @@ def program(lazy: TextProblem, rows: Rows, theta: Floats | None = None, heights:
     if theta is not None:
         fixed = np.concatenate([base.theta[lazy.place[each.id]] for each in text.theta])
         raised = raised if text.xi is None else base.theta[lazy.place[text.xi.id]]
-        heights = np.empty(0) if text.xi is None else heights
-        unit = sparse.eye_array(A.shape[1], format="csr")
+        heights = np.empty(0) if text.xi is None or heights is None else heights
+        unit = sparse.csr_array(sparse.eye_array(A.shape[1]))
         A = sparse.vstack([unit[fixed], A[:split], -unit[raised], A[split:]], format="csr")
         b = np.concatenate([theta, b[:split], -heights, b[split:]])
         names = []

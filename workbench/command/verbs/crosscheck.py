@@ -120,7 +120,7 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
             record["limit"] = True
         if journal and len(rows) == len(chosen) and not journal.finished:
             journal.append("end", {})
-        if page is not None and record["learners"]:
+        if page is not None and place is not None and record["learners"]:
             write_report(place / "crosscheck.json", page)
     if show:
         for name, why in record.get("left_out", {}).items():

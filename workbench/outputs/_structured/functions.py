@@ -45,7 +45,7 @@ class Weights(dict):
 class NamedWeights(Weights):
     """The weights that functions are lent, to be read only; every kind of copy may be changed."""
 
-    def unchanged(self, *words: Any, **more: Any) -> Any:
+    def unchanged(self: Any, *words: Any, **more: Any) -> Any:
         raise ValueError(READ_ONLY)
 
     __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = unchanged

@@ -103,8 +103,8 @@ def relaxed(
     stands = {id(v): twin for v, twin in zip(variables, twins, strict=True)}
     every = cp.hstack([cp.vec(twin, order="F") for twin in twins])
     bounds = [every[whole[0]] >= 0, every[whole[0]] <= 1] if len(whole[0]) else []
-    parts = [each.tree_copy(stands) for each in (objective, *constraints)]
-    return cp.Problem(parts[0], [*parts[1:], *bounds, *cuts(twins)]), np.union1d(*whole)
+    aim, kept = objective.tree_copy(stands), [each.tree_copy(stands) for each in constraints]
+    return cp.Problem(aim, [*kept, *bounds, *cuts(twins)]), np.union1d(*whole)
 
 
 class CompiledBase:

@@ -298,6 +298,7 @@ def estimated(ascent: Ascent, bounds: Bounds) -> float:
 def ascent(bounds: Bounds) -> Ascent:
     """The ascent for these bounds, all weight on the truths."""
     shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
+    assert shape is not None  # the route asks for a regularizer with a shape
     prices = bounds.prices.floats()
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
     asked = samples if scaled else samples[:1]
@@ -305,16 +306,17 @@ def ascent(bounds: Bounds) -> Ascent:
     if bounds.prices.hard:
         squares = np.asarray(slopes.multiply(slopes).sum(axis=1)).ravel()
         least = float(squares[squares > 0].min(initial=np.inf))
-        prices = (bounds.prices.weights > 0) * (FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0)
+        scale = FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0
+        prices = np.where(bounds.prices.weights > 0, scale, 0.0)
     listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) else None
     if listing is not None and fits(listing) and not bounds.prices.hard:
         return CrammerSinger(listing, shape, prices, bounds.start, slopes, available())
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
-    threads, dim = bounds.sweeps.threads if bounds.sweeps else 1, bounds.oracle.dim
-    if threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
+    sweeps, dim = bounds.sweeps, bounds.oracle.dim
+    if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
         curvature = 2 * float(shape.square[0])
-        return Lanes(bounds.oracle, bounds.problem.truth, prices, curvature, threads, bounds.sweeps.pool)
+        return Lanes(bounds.oracle, bounds.problem.truth, prices, curvature, sweeps.threads, sweeps.pool)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.problem.truth, *place)
 

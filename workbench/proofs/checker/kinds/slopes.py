@@ -49,7 +49,8 @@ class Slopes(Proof):
     @classmethod
     def prepare(cls, header: Header, arrays: dict[str, Array]) -> tuple[Statement, Any]:  # each kind its own
         statement, program = read_program(header, arrays, "slopes")
-        form: NuclearDyadic = program.formulation
+        form = program.formulation
+        assert isinstance(form, NuclearDyadic)  # the one formulation that slopes prove
         slopes = program.fields.floats("slopes", form.pairs.n, form.count)
         program.fields.done()
         sizes = form.pairs.left.columns, form.pairs.right.columns
