@@ -43,6 +43,7 @@ class Covering:
         self.files, self.work = {str(file.resolve()): file for file in files}, work
         self.lines: dict[str, dict[tuple[str, int], set[int]]] = {}  # test → (file, first line of a function) → lines
         self.seconds: dict[str, float] = {}  # while watched, and then of the sound run in a fork
+        self.watched: dict[str, float] = {}  # while watched
         self.sound: set[str] = set()  # what passed in a fork
         self.kills: Counter[str] = Counter()
         self.items: dict[str, Any] = {}
@@ -76,7 +77,8 @@ class Covering:
             test()
         finally:
             sys.settrace(None)
-        self.seconds[name], self.lines[name] = time.process_time() - began, self.now
+        self.seconds[name] = self.watched[name] = time.process_time() - began
+        self.lines[name] = self.now
 
     def called(self, frame: FrameType, event: str, arg: Any) -> Any:
         """Lines are watched in the files that are mutated, and nowhere else."""
