@@ -58,6 +58,7 @@ from workbench.judging.settling import (
     chosen,
     doubling,
     ended,
+    least,
     moving,
     needed,
     on_its_way,
@@ -132,9 +133,8 @@ def standing(learned: Learned, solution: Certified | Reference, tolerance: float
     reference = reference_of(solution)
     hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
     thetas = [each.theta for each in hearing.reports]
-    late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
-    hearing.evidence["limit"] = float(np.min(late))
-    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
+    hearing.evidence["limit"] = least(hearing.passes, hearing.excesses)
+    if not np.isfinite(hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]).all() or on_its_way(hearing.passes, thetas, reference.theta):
         return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
     return hearing.stays()
 
@@ -234,7 +234,7 @@ class Hearing:
         still = curve.settled or stands(self.passes, self.excesses)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
             self.settled = curve.settled
-            self.evidence["limit"] = curve.limit if curve.settled else float(self.excesses[-1])
+            self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
             return None
         return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
 
