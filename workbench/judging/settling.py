@@ -102,7 +102,7 @@ def fitted(t: Floats, e: Floats, threshold: float) -> tuple[float, float]:
 
 
 def stands(passes: Floats, excesses: Floats) -> bool:
-    """Whether no checkpoint in eight times the passes has an excess FALL times smaller, or none in four times LITTLE."""
+    """Whether eight times the passes made no excess FALL times smaller, or four times the passes none LITTLE times."""
     for times, fall in ((8, FALL), (4, LITTLE)):
         before = np.flatnonzero(passes <= passes[-1] / times)
         if before.size and np.min(excesses[before[-1] + 1 :]) * fall > excesses[before[-1]]:

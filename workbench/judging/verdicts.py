@@ -133,8 +133,9 @@ def standing(learned: Learned, solution: Certified | Reference, tolerance: float
     reference = reference_of(solution)
     hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
     thetas = [each.theta for each in hearing.reports]
+    late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
     hearing.evidence["limit"] = least(hearing.passes, hearing.excesses)
-    if not np.isfinite(hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]).all() or on_its_way(hearing.passes, thetas, reference.theta):
+    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
         return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
     return hearing.stays()
 
