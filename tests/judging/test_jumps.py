@@ -9,7 +9,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import workbench as wb
-from workbench.judging.settling import least, stands
+from workbench.judging.reports import Report
+from workbench.judging.settling import least, pauses, stands
 from workbench.judging.verdicts import DISAGREES, NOT_CONVERGED, crosscheck
 from workbench.solvers.dual_block import DualBlock
 from workbench.solving.stochastic import run
@@ -66,3 +67,81 @@ def test_who_stands_throughout_is_still_accused():
     judged = crosscheck(answers, solution)
     assert judged.verdict == DISAGREES, judged
     assert judged.evidence["limit"] <= judged.absolute
+
+
+# ── learners that pause ───────────────────────────────────────────────────────────────────────────
+
+
+def told(places, passes):
+    return [Report(float(p), np.array([float(x), 1.0])) for p, x in zip(passes, places, strict=True)]
+
+
+@pytest.mark.parametrize(("until", "paused"), [(3.9, False), (4.0, True)])
+def test_a_pause_is_a_rest_while_the_passes_doubled_and_a_motion_after_it(until, paused):
+    assert pauses(told([0, 1, 1, 2, 2], [1, 2, until, 5, 50])) == paused
+    assert not pauses(told([0, 1, 1], [1, 2, until]))
+
+
+@pytest.mark.parametrize(("change", "paused"), [(0.9e-10, False), (1.5e-10, True)])
+def test_rounding_is_no_motion_after_a_pause(change, paused):
+    assert pauses(told([1, 1, 1 + np.sqrt(2) * change], [1, 2, 4])) == paused
+
+
+def holding(times):
+    """Answers that hold their best place for so long; weights at a share of the way to the optimum, from far away."""
+    best = iris().theta_flat
+    return [(float(t), best * share) for t, share in times]
+
+
+def test_who_holds_the_best_so_far_and_found_better_before_has_not_ended():
+    """It was accused: the weights are the same from half of the passes on, as they were before, too."""
+    judged = crosscheck(holding([(1, 0.0), (2, 0.2), (4, 0.2), (8, 0.2), (12, 0.5), (24, 0.5), (50, 0.5)]), iris())
+    assert (judged.verdict, judged.rule) == (NOT_CONVERGED, "history"), judged
+    assert "went on" in judged.reason
+    judged = crosscheck(holding([(1, 0.0), (2, 0.2), (3, 0.2), (8, 0.3), (12, 0.5), (24, 0.5), (50, 0.5)]), iris())
+    assert (judged.verdict, judged.rule) == (DISAGREES, "ended"), judged
+
+
+def best_of(passes: int, seed: int, problem, lam: float):
+    """Pegasos on a problem of labels, in float64, the best iterate after each pass returned."""
+    X, y = problem.X.toarray(), np.asarray(problem.arrays()["labels"])
+    n, W, t = len(y), np.zeros((len(problem.classes), X.shape[1])), 0
+    rng, best = np.random.default_rng(seed), (np.inf, W)
+    for _ in range(passes):
+        for i in rng.choice(n, n, p=np.full(n, 1 / n)):
+            t += 1
+            scores = W @ X[i] + 1.0
+            scores[y[i]] -= 1.0
+            W *= 1 - 1 / t
+            top = scores.argmax()
+            W[top] -= X[i] / (lam * t)
+            W[y[i]] += X[i] / (lam * t)
+        scores = X @ W.T + 1.0
+        scores[np.arange(n), y] -= 1.0
+        value = lam / 2 * (W**2).sum() + (scores.max(1) - scores[np.arange(n), y]).mean()
+        best = min(best, (value, W.copy()), key=lambda each: each[0])
+    return best[1].ravel()
+
+
+def test_the_best_iterate_of_pegasos_with_huge_first_steps_is_not_accused():
+    """It was, on few samples with λ = 1e-3: 12.9, .85, .85, .016 above from 8 to 128 passes, and 0 after 256."""
+    rng = np.random.default_rng(910010)
+    n, p, _ = int(rng.integers(2, 6)), int(rng.integers(1, 5)), rng.choice(6)
+    X, y = rng.normal(size=(n, p)), rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    solution = wb.solve(wb.SoftMargin(1e-3), wb.Multiclass(X, y), gap=1e-7)
+
+    def fit(problem, formulation, budget, rng):
+        return best_of(budget, rng, problem, formulation.lam)
+
+    judged = wb.judge(fit, solution, passes=4, seeds=[910010], patience=60.0)
+    assert judged.verdict == NOT_CONVERGED, judged.reason
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(0.9e-3, DISAGREES), (1.1e-3, NOT_CONVERGED)])
+def test_few_answers_accuse_only_whose_weights_rest(change, verdict):
+    """Adam with steps of 0.01 was accused after four passes: its first passes change the excess by less than 1 %."""
+    far = iris().theta_flat + 100.0 * np.arange(iris().theta_flat.size)
+    answers = [(1.0, far), (2.0, far * (1 + change)), (4.0, far)]
+    judged = crosscheck(answers, iris())
+    assert judged.verdict == verdict, judged

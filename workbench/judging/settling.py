@@ -1,11 +1,12 @@
 """What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Four questions are asked of its last part:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Five questions are asked of its last part:
 
     ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
                within the tolerance fit significantly worse; with six checkpoints or more, the same must hold when any
                one of them is left out
+    pauses     earlier on, the weights were the same while the passes doubled, too, and moved afterwards
     stands     in eight times the passes no checkpoint divided e by FALL, or in four times the passes none divided e by
                LITTLE; e∞ is taken to be the least e since a quarter of the passes
     on its way the weights still move towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
@@ -23,6 +24,10 @@ One checkpoint is no rest. The excess of a sound dual method jumps: that of `dua
 after 32 passes and 6.3e-3 after 55, and its last values over seeds spread over three decades. A history that ends on a
 jump was better in between, so who stands must have been no better at any checkpoint, not only at the last one; and
 what it is said to stay at is the best that it had lately, not the height of the jump.
+
+Who pauses may rest for long. A sound learner that returns its best iterate holds the same weights until it finds
+better ones: by chance that takes as many passes again as it had, and more. Its weights looked as if they had ended,
+and had not, so the same rest once more proves nothing.
 
 *What is left.* The curve c·t^−p through the last checkpoints needs (e/tolerance)^{1/p} times the passes.
 """
@@ -131,6 +136,19 @@ def ended(reports: list[Report]) -> float:
             break
         first = each.passes
     return first if first <= reports[-1].passes / 2 else np.nan
+
+
+def pauses(reports: list[Report]) -> bool:
+    """Whether weights that stayed the same, to rounding, while the passes doubled have moved afterwards."""
+    start = reports[0]
+    for before, each in itertools.pairwise(reports):
+        near = STILL * max(float(np.linalg.norm(start.theta)), LEAST)
+        if float(np.linalg.norm(each.theta - start.theta)) <= near:
+            continue
+        if before is not start and before.passes >= 2 * start.passes:
+            return True
+        start = each
+    return False
 
 
 def moving(reports: list[Report]) -> bool:
