@@ -12,7 +12,7 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
     disagrees       (rate) e > 100 × the solver's published bound on E e: by Markov's inequality a
                     clean run gets there with probability below 1 %
                     (ended) its weights are the same from half of its passes on: the learner has stopped, above
-                    the proven optimum
+                    the proven optimum; `not converged` if such a rest was followed by motion before
                     (settled) its history has settled above the optimum, or stands (judging/settling.py), its
                     weights are not on their way, and no clean run excuses it (judging/controls.py)
     not converged   otherwise
@@ -29,7 +29,8 @@ A solver that learns from its mistakes, a learner of costs set by difficulty, an
 optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A single θ has no history,
 so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
 growing budgets, [(passes, θ), …]: with two to four answers, settled means that e changed by less than 1 % while the
-budget at least doubled. Of a long history, GRADED checkpoints are used (`chosen`).
+budget at least doubled, and the weights rest, too: a slow learner's first passes change e by as little. Of a long
+history, GRADED checkpoints are used (`chosen`).
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ from workbench.judging.settling import (
     chosen,
     doubling,
     ended,
+    least,
     moving,
     needed,
     on_its_way,
+    pauses,
     roaming,
     settling,
     stands,
@@ -78,6 +81,7 @@ from workbench.judging.words import (
 
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
+FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
 Learned = Trace | Floats | Sequence[Any] | Exception  # the sequence: a user's (passes, weights) or reports
@@ -133,10 +137,11 @@ def standing(learned: Learned, solution: Certified | Reference, tolerance: float
     hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
     thetas = [each.theta for each in hearing.reports]
     late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
-    hearing.evidence["limit"] = float(np.min(late))
+    hearing.evidence["limit"] = least(hearing.passes, hearing.excesses)
     if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
         return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
-    return hearing.stays()
+    paused = hearing.ended()
+    return paused if paused and paused.verdict == NOT_CONVERGED else hearing.stays()
 
 
 def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference) -> Verdict | None:
@@ -209,12 +214,15 @@ class Hearing:
         return None
 
     def ended(self) -> Verdict | None:
-        """`disagrees` if the learner has stopped by itself above the optimum."""
+        """`disagrees` if the learner has stopped by itself above the optimum; `not converged` if it only pauses."""
         if not np.isfinite(self.uppers[-1]) or np.isnan(since := ended(self.reports)):
             return None
+        told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
+        if pauses(self.reports):
+            told += ", but so they were for as long before, and went on"
+            return self.verdict(NOT_CONVERGED, "history", f"{self.far}; {told}: run it longer")
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
         self.needed = np.inf
-        told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
     def open(self) -> Verdict | None:
@@ -232,9 +240,10 @@ class Hearing:
         self.evidence["roaming"] = roaming(self.reports, self.reference.theta)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
+        still &= len(self.passes) >= FITTED or not moving(self.reports)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
             self.settled = curve.settled
-            self.evidence["limit"] = curve.limit if curve.settled else float(self.excesses[-1])
+            self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
             return None
         return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
 
