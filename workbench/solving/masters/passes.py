@@ -43,6 +43,7 @@ FIRST = 10.0  # the first price of a hard constraint, in units of the largest we
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
 FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+EARLY = 1.5  # of the asked gap: the estimate from which an ascent that tells F is asked, since estimates swing by half
 HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
@@ -104,7 +105,7 @@ class Passes:
         self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
         self.first = FIRST_KNOWN if self.telling else self.first
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
-        self.trusted = gap  # the estimate at which the next pass is certified
+        self.trusted = EARLY * gap if self.telling else gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
         self.mean = np.zeros(len(family.start))
