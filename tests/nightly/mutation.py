@@ -101,7 +101,7 @@ OF_DUAL = (
 )
 TARGETS = {
     "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "proofs/bounds": Target(("proofs/test_bounds",), ("*.balanced", "BALANCING")),
+    "proofs/bounds": Target(("proofs/test_bounds", "objectives/test_sweeps"), ("*.balanced", "BALANCING")),
     "objectives/regularizers": Target(
         ("objectives/test_regularizers", "proofs/test_bounds"),
         ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),
