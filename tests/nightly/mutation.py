@@ -214,9 +214,10 @@ TARGETS |= {
 JUDGES = tuple(f"judging/test_{name}" for name in ("words_of_verdicts", "judges_numbers", "settling", "patience"))
 TARGETS |= {
     "judging/patience": Target(("judging/test_patience",)),
-    "judging/settling": Target(("judging/test_settling", "judging/test_patience")),
-    "judging/seeds": Target(("judging/test_judging",), words=("-k", "decision_rule or error_rate or seeds_are")),
-    "judging/claims": Target(("judging/test_judges_numbers", "judging/test_judging"), words=("-k", "not limit")),
+    "judging/settling": Target(("judging/test_settling", "judging/test_settling_parts")),
+    "judging/seeds": Target(("judging/test_verdict_parts",)),
+    "judging/share": Target(("judging/test_verdict_parts",)),
+    "judging/claims": Target(("judging/test_verdict_parts", "judging/test_judges_numbers")),
     "judging/verdicts": Target((*JUDGES, "judging/test_controls")),
     "judging/controls": Target(("judging/test_controls",)),
     "judging/relations": Target(("judging/test_relations",)),

@@ -175,11 +175,11 @@ def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     way = best - thetas[-1]
     length = float(way @ way)
     at = [int(np.searchsorted(passes, passes[-1] / part * (1 + 1e-9), side="right")) - 1 for part in (1, 2, 4, 8)]
-    if min(at) < 0 or len(set(at)) < 4 or not length > 0:
+    if not length > 0:
         return False
     places = [float(thetas[k] @ way) / length for k in at]
     gains = [later - earlier for later, earlier in itertools.pairwise(places)]
-    if not (min(gains) > 0):
+    if not (min(gains) > 0):  # of a history too short a place comes twice, with a gain of 0 or back from the end
         return False
     ratio = min(gains[0] / gains[1], gains[1] / gains[2], 2.0)
     steady = ratio >= STEADY and gains[0] >= PACE

@@ -1,0 +1,248 @@
+"""The fit behind `settled` against its definition, and the questions of a history at the very boundary."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear, nnls
+
+from workbench.judging.reports import Report
+from workbench.judging.settling import (
+    Settling,
+    chosen,
+    doubling,
+    ended,
+    fitted,
+    moving,
+    needed,
+    on_its_way,
+    roaming,
+    settling,
+    stands,
+)
+from workbench.judging.verdicts import Hearing
+
+NOISE, SIGNIFICANT, WINDOW, GRADED, LEAST = 0.01, 10.0, 16, 120, 1e-100  # written out, not imported
+POWERS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, *np.arange(1.0, 3.1, 0.25)]
+T = 2.0 ** np.arange(9)
+
+
+def told(thetas, passes):
+    return [Report(float(p), np.atleast_1d(np.asarray(theta, float))) for p, theta in zip(passes, thetas, strict=True)]
+
+
+# ── the fit ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def defined(t, e, threshold):
+    """(limit, misfit) by general solvers of least squares: the least residuals of null curves, and of all curves."""
+    null, best, limit, one = np.inf, np.inf, 0.0, np.ones(len(e))
+    for p in POWERS:
+        shape = t**-p / e
+        null = min([null, *(nnls(shape[:, None], one - end / e)[1] ** 2 for end in (0.0, threshold / 2, threshold))])
+        found = lsq_linear(np.stack([1 / e, shape], axis=1), one, ([0.0, -np.inf], [np.inf, np.inf]), tol=1e-14)
+        if 2 * found.cost < best:
+            best, limit = 2 * found.cost, min(found.x[0], e[-1])
+    return limit, max(null - best, 0.0) / (best / (len(e) - 3) + NOISE**2)
+
+
+def curves():
+    rng, t = np.random.default_rng(0), np.array([0.08, 0.125, 0.2, 0.4, 0.7, 1.0])
+    for power in (0.15, 0.6, 2.8):
+        for end in (0.0, 0.3):
+            for noise in (0.0, 0.1):
+                yield t, (end + 0.4 * t**-power) * (1 + noise * rng.normal(size=6))
+    yield t, np.array([1.0, 1.1, 1.3, 1.2, 1.6, 1.5])  # it rises
+    yield t, np.array([9.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    yield t[1:], np.array([0.2, 0.9, 0.4, 0.8, 0.3])
+
+
+def test_the_fit_is_its_definition():
+    for t, e in curves():
+        for threshold in (1e-9, 0.2, 1.0):
+            limit, misfit = fitted(t, e, threshold)
+            wanted = defined(t, e, threshold)
+            assert limit == pytest.approx(wanted[0], rel=1e-4, abs=1e-5), (t, e, threshold)
+            assert misfit == pytest.approx(wanted[1], rel=1e-4, abs=1e-4), (t, e, threshold)
+
+
+def test_five_checkpoints_are_fitted_and_four_compared():
+    passes = T[:5]
+    e = 0.3 + 0.5 / passes
+    assert np.isnan(settling(passes[1:], e[1:], 1e-4).misfit)
+    five = settling(passes, e, 1e-4)
+    assert (five.limit, five.misfit) == fitted(passes / 16, e, 1e-4)
+    assert five.limit == pytest.approx(0.3)
+
+
+def single():
+    """Histories of six checkpoints by chance, whose one checkpoint left out changes the answer."""
+    rng, passes = np.random.default_rng(3), np.array([1.0, 2.0, 4.0, 8.0, 12.0, 16.0])
+    for _ in range(40):
+        e = (0.25 + 0.4 * passes**-0.5) * (1 + 0.05 * rng.normal(size=6))
+        limit, misfit = fitted(passes / 16, e, 1e-4)
+        if limit >= e[-1] / 2 and misfit > SIGNIFICANT:
+            yield passes, e
+
+
+def test_the_others_must_say_the_same_when_any_one_is_left_out():
+    answers = set()
+    for passes, e in single():
+        others = [defined(np.delete(passes, j) / 16, np.delete(e, j), 1e-4) for j in range(6)]
+        answers.add(all(limit >= e[-1] / 2 and misfit > SIGNIFICANT / 2 for limit, misfit in others))
+        assert settling(passes, e, 1e-4).settled == all(
+            limit >= e[-1] / 2 and misfit > SIGNIFICANT / 2 for limit, misfit in others
+        )
+    assert answers == {True, False}
+
+
+def test_what_is_fitted_is_the_last_sixteenth():
+    """A checkpoint at exactly a sixteenth belongs to it, and none before."""
+    passes = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    e = np.array([0.9, 0.5, 0.4, 0.37, 0.36])
+    assert settling(passes, e, 1e-4).misfit == fitted(passes / 16, e, 1e-4)[1]
+    for last in (16.01, 16.9):
+        passes[-1] = last
+        assert np.isnan(settling(passes, e, 1e-4).misfit)
+
+
+def test_excesses_beyond_floats_are_left_out():
+    e = np.array([np.inf, 0.9, 0.5, 0.4, 0.37, 0.36])
+    passes = np.array([1.0, 1.5, 2.0, 4.0, 8.0, 16.0])
+    assert settling(passes, e, 1e-4) == settling(passes[1:], e[1:], 1e-4)
+
+
+def test_one_time_alone_says_nothing():
+    found = settling(np.array([5.0, 5.0, 5.0]), np.array([1.0, 0.7, 0.5]), 1e-4)
+    assert (found.limit, found.misfit, found.settled) == (0.0, 0.0, False)
+    assert np.isnan(found.power)
+
+
+def test_few_checkpoints_are_compared_with_the_last():
+    passes = np.array([5.0, 8.0, 10.0])
+    still = settling(passes, np.array([3.0, 3.01, 3.0]), 1e-4)
+    assert (still.settled, still.limit) == (True, 3.0)
+    for e in ([1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [1.0, 0.9, 1.0]):  # it rose, it fell, it jumped
+        found = settling(passes, np.array(e), 1e-4)
+        assert (found.settled, found.limit) == (False, 0.0)
+
+
+def test_an_optimum_that_is_touched_has_a_power():
+    found = settling(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 1e-4)
+    assert found.power == pytest.approx(-np.log2(LEAST), rel=1e-12)
+    assert settling(np.array([1.0, 4.0]), np.array([8.0, 1.0]), 1e-4).power == pytest.approx(1.5)
+    assert doubling(np.array([1.0, 2.0]), np.array([3e-100, 0.0])) == pytest.approx(3.0)
+
+
+def test_the_need_without_a_fall_or_beyond_telling():
+    flat = Settling(0.0, 0.0, 0.0, False)
+    assert needed(10.0, 1.0, 0.1, flat) == np.inf
+    assert needed(10.0, 1.0, 0.1, flat._replace(power=-1.0)) == np.inf
+    assert needed(10.0, 1.0, 0.1, flat._replace(power=np.nan)) == np.inf
+    assert needed(10.0, 1.0, 0.1, flat._replace(power=1.0, settled=True)) == np.inf
+    assert needed(10.0, 1.0, 0.1, flat._replace(power=0.5)) == pytest.approx(1000.0)
+    for times in (0.99, 1.01):
+        need = needed(1.0, 10.0 ** (6 + np.log10(times)), 1.0, flat._replace(power=1.0))
+        here = SimpleNamespace(needed=need, passes=np.array([1.0]), threshold=1.0)
+        assert ("no budget would do" in Hearing.trend(here, 1.0)) == (times > 1)
+
+
+# ── ended, at rest, roaming ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("away", "same"), [(0.9, True), (1.0, True), (1.1, False)])
+def test_the_same_weights_are_so_relative_to_their_size(away, same):
+    """Of length 1e10, by a difference of 1; the other length is that of a zero."""
+    reports = told([[away, 1e10], [0.0, 1e10]], [1.0, 2.0])
+    assert (ended(reports) == 1.0) == same
+    assert ended(told([[0.0], [0.0]], [1.0, 2.0])) == 1.0
+    assert np.isnan(ended(told([[1e-109], [0.0]], [1.0, 2.0])))
+
+
+@pytest.mark.parametrize(("away", "moves"), [(0.9, False), (1.0, False), (1.1, True)])
+def test_rest_is_relative_to_the_size_of_the_weights(away, moves):
+    """Of length 1000, by a difference of 1; the farthest of the last half counts, and what was before does not."""
+    rows = [[0.0, 0.0], [away, 1000.0], [0.1, 1000.0], [0.0, 1000.0]]
+    assert moving(told(rows, [49.0, 50.0, 60.0, 100.0])) == moves
+
+
+def test_the_last_checkpoint_but_one_roams_too():
+    reports = told([[1.0, 1.0], [1.0, 4.0], [1.0, 0.0]], [30.0, 90.0, 100.0])
+    assert roaming(reports, np.array([1.0, 2.0])) == 2.0
+
+
+# ── stands ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("times", "fall"), [(8, 1.5), (4, 1.15)])
+def test_what_fell_by_exactly_the_factor_fell(times, fall):
+    passes = np.array([16.0 / times, 15.0, 16.0])
+    for before, expected in ((fall * 2.0, False), (np.nextafter(fall * 2.0, 0), True)):
+        assert stands(passes, np.array([before, 2.0, 2.0])) == (expected or (times == 8 and before < 1.15 * 2))
+
+
+def test_the_checkpoint_at_an_eighth_is_the_last_one_before_it():
+    """One just after an eighth of the passes does not count: from there on nothing has fallen."""
+    passes = np.array([1.9, 2.2, 4.0, 16.0])
+    assert not stands(passes, np.array([9.0, 1.0, 9.0, 1.0]))
+    assert stands(passes, np.array([1.4, 9.0, 9.0, 1.0]))
+
+
+# ── on its way ────────────────────────────────────────────────────────────────────────────────────
+
+
+def way(gains, best=1.0, passes=(1.0, 2.0, 4.0, 8.0)):
+    """On a line that ends in 0, with the gains of the last doublings, the last one first, as lengths."""
+    places = -np.append(np.cumsum(gains)[::-1], 0.0)
+    return on_its_way(np.array(passes), [np.array([each]) for each in places], np.array([best]))
+
+
+def test_an_even_pace_at_the_boundary():
+    assert way([0.003, 0.003, 0.003])
+    assert not way([np.nextafter(0.003, 0), 0.003, 0.003])
+    assert not way([0.0029, 0.0031, 0.0031])  # the last doubling counts
+    assert way([27.0, 30.0, 30.0], best=4096.0)  # a ratio of 0.9, 0.7 % of the way
+    assert not way([26.9, 30.0, 30.0], best=4096.0)
+    assert not way([27.0, 30.0, 34.0], best=4096.0)
+
+
+def test_half_of_the_way_is_enough():
+    assert way([1.0, 2.0, 4.0], best=1023 / 512)  # (1/2 + 1/4 + …, ten terms) of it are half of the way
+    assert not way([1.0, 2.0, 4.0], best=1024 / 512)
+
+
+def test_gains_are_measured_by_the_way_that_is_left():
+    for scale in (1e-3, 1.0, 1e3):
+        assert way([0.3 * scale, 0.5 * scale, 0.8 * scale], best=0.5 * scale)
+        assert not way([0.02 * scale, 0.05 * scale, 0.12 * scale], best=0.5 * scale)
+
+
+def test_the_places_are_those_at_the_parts_of_the_passes():
+    """At 8, 4, 2 and 1 of 8 passes; what is between, and a checkpoint a rounding late, changes nothing."""
+    assert way([0.3, 0.3, 0.3], passes=(1.0 + 1e-12, 2.0, 4.0 + 1e-12, 8.0))
+    thetas = [[-0.9], [-0.1], [-0.6], [-0.1], [-0.3], [0.0]]
+    passes = np.array([1.0, 1.1, 2.0, 2.1, 4.0, 8.0])
+    assert on_its_way(passes, [np.array(each) for each in thetas], np.array([1.0]))
+
+
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_a_history_that_begins_late_tells_no_way(first):
+    passes, thetas = 2.0 ** np.arange(first, 4), [np.array([0.3 * k]) for k in range(first, 4)]
+    assert not on_its_way(passes, thetas, np.array([1.5]))
+
+
+# ── which checkpoints are graded ──────────────────────────────────────────────────────────────────
+
+
+def test_half_of_the_checkpoints_are_evenly_spaced_and_half_of_them_early():
+    reports = told(np.ones(1000), np.arange(1.0, 1001.0))
+    kept = np.array([each.passes for each in chosen(reports)])
+    assert len(kept) <= GRADED
+    assert (kept[0], kept[-1]) == (1.0, 1000.0)
+    even = np.linspace(0, 999, 60).astype(int) + 1.0
+    assert set(even) <= set(kept)
+    assert set(range(1, 10)) <= set(kept)  # a checkpoint for each factor of 1.12
+    assert np.diff(kept).max() <= 17
+    assert len(chosen(told(np.ones(1000), np.append(0.0, np.arange(1.0, 1000.0))))) <= GRADED
