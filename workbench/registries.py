@@ -246,6 +246,8 @@ def as_setting(name: str, hint: Any, default: Any) -> Setting | None:
     optional = False
     if get_origin(hint) in (Union, types.UnionType):
         optional = type(None) in get_args(hint)
+        if complex in get_args(hint):  # NumPy's `ArrayLike`, of which a text is one
+            return None
         writable = [part for part in get_args(hint) if part in TEXTUAL or get_origin(part) in (Literal, tuple)]
         hint = writable[0] if len(writable) == 1 else None
     if get_origin(hint) is Literal:

@@ -97,17 +97,27 @@ def test_oracles_equal_enumeration_by_score(output, seed):
                 assert values[kind][at[0]] == pytest.approx(values[kind].max(), abs=1e-9)
 
 
+def rounded(a, b):
+    """The rounding errors of a − b, by which it differs from the true difference (Knuth's TwoSum)."""
+    found = a - b
+    part = found - a
+    return (a - (found - part)) - (b + part)
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 @given(seed=seeds)
 def test_declared_sizes_hold(output, seed):
-    """magnitude, max_loss, least_loss and free_outputs are what the bounds rely on."""
+    """magnitude, max_loss, least_loss, free_outputs, terms and exact_features are what the bounds rely on."""
     problem, _ = tiny(output, seed)
     positive, free = [], False
     for i in range(problem.n_samples):
         outputs = problem.outputs(i)
         batch = np.full(len(outputs), i)
         loss = problem.loss(batch, outputs)
-        assert abs(problem.features(batch, outputs)).sum(axis=1).max() <= problem.magnitude[i] * (1 + 1e-12)
+        rows = problem.features(batch, outputs).toarray()
+        assert abs(rows).sum(axis=1).max() <= problem.magnitude[i] * (1 + 1e-12)
+        assert (rows != 0).sum(axis=1).max() <= problem.terms
+        assert not problem.exact_features or not rounded(rows, rows[:1]).any()
         assert loss.max() <= problem.max_loss[i] * (1 + 1e-12)
         positive += loss[loss > 0].tolist()
         free |= bool((loss[(outputs != problem.truth[i]).any(axis=1)] == 0).any())

@@ -1,4 +1,4 @@
-"""Sparse matrices of rationals, and linear systems solved exactly by floats.
+"""Sparse matrices of rationals; linear systems are factored in floats and their solutions refined to exact fractions.
 
 A `Matrix` is a list of entries (row, column, whole number) over one unit. Its products with `Ratios` are exact.
 

@@ -52,7 +52,7 @@ POINTS = 4  # besides the optimum
 
 
 class Finding(NamedTuple):
-    """The worst relative violation of one audit, what is allowed, and a sentence if that is less."""
+    """The worst relative violation of one audit, the allowed violation, and a sentence if the worst exceeds it."""
 
     name: str
     worst: float

@@ -6,10 +6,10 @@ further passes, and S the limit of seconds of all its runs,
     allowed = min(fits, MOST) − (spent − fits), at least LEAST    on problems of n·p ≥ LARGE
     allowed = S − spent, if that is less                          there, and on smaller ones, which are audited in full
 
-so on large problems the judge's own work takes at most as long as the fits, and MOST seconds: who waits, waits for the
-learners and not for the judge. There further passes (judging/patience.py) are made for a learner that its history
-accuses, or if a patience is asked for; `audit=True` asks for full audits. Where the learner is accused already, the
-search for the cause may take SEARCH seconds: a verdict without its cause helps nobody.
+so on large problems the judge's own work takes at most as long as the fits, and MOST seconds: the user waits
+for the learners rather than for the judge. There further passes (judging/patience.py) are made for a learner that its
+history accuses, or if a patience is asked for; `audit=True` asks for full audits. Where the learner is accused already,
+the search for the cause may take SEARCH seconds: a verdict without its cause helps nobody.
 
 Seconds are the processor's, so that a busy machine does not end an audit. Work asks `spend` between its steps, and
 `held` ends steps that are long themselves; `OutOfTime` ends the work, and the judge remarks what was left out.

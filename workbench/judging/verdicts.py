@@ -13,12 +13,12 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
                     clean run gets there with probability below 1 %
                     (ended) its weights are the same from half of its passes on: the learner has stopped, above
                     the proven optimum; `not converged` if such a rest was followed by motion before
-                    (settled) its history has settled above the optimum, or stands (judging/settling.py), its
-                    weights are not on their way, and no clean run excuses it (judging/controls.py)
+                    (settled) its excess has converged to a positive limit or stopped falling (judging/settling.py), its
+                    weights do not move towards θ*, and no fault-free run looks the same (judging/controls.py)
     not converged   otherwise
 
-`judge` adds to the last two what a history alone cannot: more passes (judging/patience.py), and the identity of
-another objective at whose optimum the weights are (judging/conventions/).
+For the last two, `judge` can do more: run further passes (judging/patience.py), and test whether the weights are
+optimal for another known objective (judging/conventions/).
 
 A flat history alone does not accuse, because correct methods can be flat on ill-conditioned problems, too: on badly
 scaled data the excess of block-coordinate Frank–Wolfe can fall slower than t^−0.05 over a hundred passes. On such
@@ -30,7 +30,7 @@ optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/s
 so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
 growing budgets, [(passes, θ), …]: with two to four answers, settled means that e changed by less than 1 % while the
 budget at least doubled, and the weights rest, too: a slow learner's first passes change e by as little. Of a long
-history, GRADED checkpoints are used (`chosen`).
+history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ Learned = Trace | Floats | Sequence[Any] | Exception  # the sequence: a user's (
 
 
 def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable, tolerance: float = 1e-4) -> Verdict:
-    """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception a learner died of.
+    """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception that a learner raised.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
     where its lower bound lies above its upper one, `BadInput` for a tolerance below 0 or not finite. For a cp.Problem
@@ -128,7 +128,7 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
 
 
 def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
-    """The verdict on a history that is known to stand: many more passes did not help, whatever its curve is like.
+    """The verdict on a learner whom many more passes did not bring closer, whatever curve fits its history.
 
     The weights must not be on their way, and no clean run may excuse; the limit is the least excess since a quarter
     of the passes.
@@ -145,7 +145,7 @@ def standing(learned: Learned, solution: Certified | Reference, tolerance: float
 
 
 def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference) -> Verdict | None:
-    """`failed` for weights that are none, `not comparable` for objectives that differ or an unproven reference."""
+    """`failed` for weights of a wrong shape, not finite or too large; `not comparable` for another objective."""
     if reference.missing:
         return Verdict(NOT_COMPARABLE, np.nan, reference.missing, rule="reference")
     dim = reference.bounds.oracle.dim
@@ -173,7 +173,8 @@ class Hearing:
         self.excesses = self.uppers - reference.lower
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
-        self.needed, self.settled = np.nan, False  # passes; whether its curve has a limit, or it only stands
+        self.needed = np.nan  # passes
+        self.settled = False  # whether a curve with a positive limit was fitted (else the excess just stopped falling)
         sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
         self.far = f"its objective is {sizes} above the proven optimum"
         self.evidence = {

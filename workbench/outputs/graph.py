@@ -1,4 +1,4 @@
-"""Graph: labels at the nodes of any graph, neighbours rather alike (the lecture's cliques; Taskar et al. 2004).
+"""Graph: labels at the nodes of any graph, with associative edge scores (the lecture's cliques; Taskar et al. 2004).
 
     ⟨w, φ(x, y)⟩ = Σ_v ⟨W_{y_v}, x_v⟩ + Σ_{e=(u,v)} ⟨w_e, f_e⟩ 1[y_u = y_v]        w = [W (K, p), w_e (q)],  f_e ≥ 0
 

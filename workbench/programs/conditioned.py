@@ -4,9 +4,9 @@ With J a largest set of independent columns and any invertible T,
 
     A x ≤ b for some x   ⟺   (A_J T) z ≤ b for some z, x_J = T z,          Aᵀy = 0   ⟺   (A_J T)ᵀ y = 0.
 
-Columns that depend on one another up to rounding differ by 1e-16 of their size, so that each basis is singular to
-floats. With R of the QR factorisation of A_J's floats and T = R⁻¹, the exact A_J T has columns that are better apart by
-a factor of about 1e15, however poor R is; so T is multiplied by such factors until floats can tell them apart (Rump
+If columns are linearly dependent up to rounding, every basis that holds them is numerically singular. With R of the QR
+factorisation of A_J's floats and T = R⁻¹, the exact A_J T has columns that are better apart by a factor of about 1e15,
+however poor R is; so T is multiplied by such factors until floats can tell them apart (Rump
 2009, Inversion of extremely ill-conditioned matrices in floating-point). Duplicated samples with contradictory labels
 make such rows.
 """

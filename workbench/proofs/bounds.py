@@ -15,7 +15,7 @@ o is the entropy of the model's own distribution (docs/mathematics.md §4). ∎
 (docs/mathematics.md §1). Weights are passed as μ_k = p_i α_i(z) ≥ 0, one per atom, and renormalised here so
 that Σ_{k∈i} μ_k = p_i holds for the numbers that enter the bound. Both bounds are evaluated in
 interval arithmetic, so `lower ≤ min F ≤ upper` holds for the real numbers, not just for floats.
-Nothing of a backend or of a learner enters but θ and μ.
+The only inputs from a backend or a learner are θ and μ.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returne
 
 
 class Evidence(NamedTuple):
-    """What a certificate proves its two bounds by: θ (p,), and for the lower one weighted cuts, or a tree, or nothing.
+    """The evidence in a certificate: θ (p,) for the upper bound; for the lower one cuts, a tree, slopes, or θ alone.
 
     samples (K,), witnesses (K, width) and weights μ (K,) ≥ 0 are the cuts; `tree` is that of a search; `slopes` (n, L)
     are those of dyads.
@@ -68,14 +68,14 @@ class Evidence(NamedTuple):
 
 
 class Both(ABC):
-    """What the bounds of both kinds share.
+    """The base class of `Bounds`, `SmoothBounds` and `DyadicBounds`.
 
     Attributes
     ----------
     oracle : the formulation's view of the problem, an `Oracle` or `Terms`
     prices, regularizer : as the formulation gives them
     samples : the samples with a positive price; the others are no part of F
-    arithmetic : in which both bounds are computed, and what that takes for granted
+    arithmetic : the arithmetic in which both bounds are computed, with its assumptions, in words
     """
 
     def __init__(self, formulation: CutForm | SmoothForm | Search, problem: Problem, oracle: Oracle | Terms):
@@ -89,7 +89,7 @@ class Both(ABC):
 
     @cached_property
     def scale(self) -> float:
-        """F at r's minimiser, the size against which a relative gap is floored; 0 if infinite."""
+        """F at r's minimiser; 1e-6 of it is the least denominator of a relative gap. 0 if F is infinite there."""
         at_start = self.at_start()
         return at_start if np.isfinite(at_start) else 0.0
 
@@ -98,7 +98,7 @@ class Both(ABC):
         return self.upper(self.start)
 
     def tried(self) -> float:
-        """`scale`, computed now: a user's code that fails does so here, before a run writes anything."""
+        """Compute `scale` now, so that an error in the user's code is raised before the run writes anything."""
         return self.scale
 
     @abstractmethod
@@ -163,9 +163,9 @@ class Bounds(Both):
 
     @cached_property
     def opening(self) -> Ints:
-        """Witnesses of `samples` at r's minimiser, which a run may set to those of other machines before it asks.
+        """The oracle's answers for `samples` at r's minimiser; a run with workers may set them to the workers' answers.
 
-        Lower ones make `scale` smaller, and so a relative gap larger; no bound rests on them.
+        Answers below the maximum make `scale` smaller, and so a relative gap larger; no final bound depends on them.
         """
         return self.highest(self.start, self.samples)
 
@@ -175,7 +175,7 @@ class Bounds(Both):
     def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: KnownRows = None) -> Interval:
         """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.
 
-        The oracle's own rounding is included, and by how much another witness may be higher at `point`.
+        The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
         missed, exact = self.oracle.rounding(theta), at.lo is theta and at.hi is theta
@@ -247,7 +247,9 @@ class Bounds(Both):
         return self.formulation.feasible_scale(self.problem, float(hinges.hi.max()))
 
     def keeps_free_outputs(self, theta: Floats) -> bool:
-        """Whether ⟨w, ψ⟩ ≥ 0 provably holds for outputs of zero loss, which no scaling repairs.
+        """Whether ⟨w, φ(x_i, y_i) − φ(x_i, y)⟩ ≥ 0 provably holds for all outputs y ≠ y_i of zero loss.
+
+        If it does not, scaling w cannot help.
 
         They are enumerated: an argmax that returns the truth does not tell by how much it won.
         """
@@ -272,7 +274,8 @@ class Bounds(Both):
         return theta * scale if np.isfinite(scale) else theta
 
     def balanced(self, cuts: Cuts, weights: Floats) -> Floats:
-        """Atom weights near μ (K,) ≥ 0 whose push vanishes where r leaves θ free, so that r* stays small there.
+        """Dual weights close to μ (K,) ≥ 0 for which Σ_k μ_k a_k vanishes in the entries that r does not penalise
+        (`regularizer.free`), so that r* stays small there.
 
         With L_k the free entries of slope k, the least Σ δ_k²/μ_k² subject to Σ_{k∈i} δ_k = 0 and
         Σ_k (μ_k + δ_k) L_k = 0 is δ_k = μ_k² ⟨L_k − L̄_i, y⟩, L̄_i the μ²-weighted mean of sample i. Any
@@ -299,7 +302,7 @@ class Bounds(Both):
         """The dual value of atom weights μ (K,) ≥ 0, rounded down; −∞ if a sample has no weight at all.
 
         Cuts of samples without a price are no part of F, and count for nothing. `upper` is a proven upper bound,
-        if one is known: it shrinks the room of what r leaves free.
+        if one is known: it bounds the range of the entries that r does not penalise.
         """
         found = self.dual(cuts, weights)
         if found is None:
@@ -321,7 +324,7 @@ class Bounds(Both):
         slopes, free = cuts.slopes if len(used) == len(cuts) else cuts.slopes[used], self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()
-        for entry, column in zip(free, columns, strict=True):  # dear: summed with one rounding
+        for entry, column in zip(free, columns, strict=True):  # one rounding a sum is slow, so only of the free entries
             exact = -(mu * column).sum()
             push.lo[entry], push.hi[entry] = exact.lo, exact.hi
         return (mu * self.enclosed(samples, cuts.offsets[used])).sum(), push

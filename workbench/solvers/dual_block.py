@@ -10,9 +10,9 @@ by δ = min(β_{r⁻}, μ (∇_{r⁺} − ∇_{r⁻})/‖a_{r⁺} − a_{r⁻}�
 Frank–Wolfe: Lacoste-Julien, Jaggi 2015, Algorithm 2), while ∇_{r⁺} − ∇_{r⁻} is above `settled` times its largest.
 In a pass over the oracle each visit first asks for the highest cut at the θ of that moment and keeps it if it is new.
 
-**Cached sweeps** visit the samples again without the oracle, in new random orders, while D rises as fast as
-since the pass began, if a pass takes as long as `worth` cached sweeps (as in Shah, Kolmogorov, Lampert 2015,
-who measure the time); at most `sweeps`.
+**Cached sweeps** visit the samples again in new random orders, without the oracle. At most `sweeps` follow a pass, and
+they go on while D rises per unit of time as fast as since the pass began; a pass counts as `worth` cached sweeps (Shah,
+Kolmogorov, Lampert 2015 measure the time instead).
 
 **The plane.** A sweep displaces β by u; the sweep before it, with its own plane step, by v. D is quadratic,
 so its maximum over β + a u + c v solves two equations in scalar products of θ's moves: O(K + p). As in

@@ -5,7 +5,8 @@
              ask the oracle for the highest cuts at θ; append those the master does not know
     until    (upper − lower) relative to their size ≤ gap
 
-Pruning: a row leaves after two consecutive rounds without weight, only when the lower bound rose, and only once.
+Pruning: a row with zero dual weight in two consecutive rounds is dropped, if the lower bound rose in the last round. A
+row that is generated again after that is never dropped again.
 Dropping a row at once can cycle, and so can dropping a row twice near the limits of floating point.
 
 Stopping: `optimal` on the certified gap and on nothing else. When the oracle finds no row that the master lacks, the
@@ -47,7 +48,7 @@ from workbench.solving.request import Request
 from workbench.system.journal import Journal
 
 TIGHTEST = 1e-13
-PATIENT = 5  # rounds in which the gap has to halve, where other steps can go on
+PATIENT = 5  # rounds that must halve the gap where an earlier phase of passes can go on; else the run ends as `crawls`
 SHARE = 0.1  # of the gap: the accuracy to which a master that can stop early is solved
 
 
@@ -66,8 +67,8 @@ def generate(
     held : rows that the master starts with, as the family's handles
     journal : takes each finished round; the rounds that the journal holds are not run again
     warm : multipliers of the rows in `held`, and the θ to ask the oracle at first
-    after : how far other steps have come, whose bounds and records the run continues; it then ends with the status
-        `crawls` when rounds bring less than these steps did
+    after : the progress of an earlier phase (passes of dual-block), whose bounds and history the run continues; the run
+        then ends with status `crawls` when PATIENT rounds have not halved the gap and took longer than that phase
     """
     run = Generation(family, master, request, journal, after)
     run.restore()
@@ -156,8 +157,8 @@ class Generation:
     def separate(self, query: Floats) -> bool:
         """Ask the oracle at `query`, update the upper bound, append new rows; whether there were new rows.
 
-        Where other machines find no new row, the driver's own oracle is asked for a few samples, and, before the run
-        gives up, for all; it tells whether they denied one.
+        If the workers report no new row, this process checks a few samples with its own oracle, and all samples before
+        the run ends as `stalled`. A row that the workers missed counts as new.
         """
         if self.asked(query) or self.reached:
             return True
@@ -167,7 +168,7 @@ class Generation:
         return denied
 
     def asked(self, query: Floats) -> bool:
-        """`separate`, by whomever the family asks."""
+        """One call of the family's oracle, in the workers or in this process; whether it found a new row."""
         with self.oracle:
             query = self.family.feasible(query)
             upper, atoms = self.family.separate(query, self.clock)
@@ -183,7 +184,7 @@ class Generation:
         return bool(new)
 
     def confirm(self) -> None:
-        """Where the bounds meet, let the upper one rest on no other machine."""
+        """When the gap is reached, compute the upper bound again in this process, whatever workers answered."""
         if self.state.lower >= self.state.upper or self.reached:
             self.state.upper = self.family.confirmed(self.state.theta, self.state.upper)
 
@@ -217,7 +218,7 @@ class Generation:
         return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
     def solve(self) -> bool:
-        """Solve the master and update the lower bound; False if the last heir of a master failed."""
+        """Solve the master and update the lower bound; False if the last fallback master (`heirs`) failed, too."""
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
         with self.mastering:
@@ -267,7 +268,10 @@ class Generation:
         self.record(int(active.sum()))
 
     def refine(self) -> bool:
-        """Gain accuracy where no row is missing: by the active-set finish, a tighter tolerance, a stronger master."""
+        """When the oracle finds no new row, increase accuracy; False if nothing is left that could.
+
+        First by the active-set finish (polish.py), then by a tighter tolerance, then by the next master in `heirs`.
+        """
         if not self.polished:
             self.polished = True
             if proposal := self.family.polish(self.held, self.multipliers) or self.master.finish():

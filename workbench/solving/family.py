@@ -82,9 +82,10 @@ class CutFamily(Protocol):
         ...
 
     def doubt(self, theta: Floats, wholly: bool, /) -> bool:
-        """Ask no other machine from now on, if one that found no new row at θ denied one; whether that may be.
+        """Whether a worker may have missed a new row at θ; if so, the oracle is evaluated in this process from now on.
 
-        It may be where the driver's oracle finds more for a few samples, or, `wholly`, unless it is asked for all.
+        This process checks a few samples with its own oracle. With `wholly` the answer is yes if there are workers, so
+        that the caller then evaluates all samples here.
         """
         ...
 

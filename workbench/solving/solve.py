@@ -6,8 +6,8 @@
     outcome      where the run ended, with the cuts or the tree found on the way  (solution.py)
     certificate  what the bounds prove of the outcome                             (solution.py)
 
-A formulation that is its CVXPY text alone has a loop of its own (text.py). An alternation as a whole has no bounds;
-`solve` certifies each of its convex programs instead (alternation.py).
+A formulation that is given only as a CVXPY program (`TextForm`) is solved by a separate loop (text.py). An alternation
+as a whole has no bounds; `solve` certifies each of its convex programs instead (alternation.py).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def solve(
     ----------
     gap : stop when (upper − lower)/size ≤ gap, both bounds recomputed from the data
     backend : a convex solver such as CLARABEL, ECOS, OSQP, PIQP or SCS; None picks one
-    groups : rows a round: "all" (n-slack), "one" (one-slack) or a number; None means all
+    groups : rows that each round adds: "all" (one per sample, n-slack), "one" (one-slack) or a number; None means all
     master : "dual-block", "ascent", "gram", "compiled" or None (by the rules of masters/choice.py)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
@@ -60,8 +60,8 @@ def solve(
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
     parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
-    threads : how many share sweeps of a compiled oracle, and passes over many samples; 1 to 4 a core; with the same
-        number the same result
+    threads : the number of threads for sweeps of a compiled oracle and for passes over many samples, from 1 to 4 per
+        core; the same number gives the same result
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises
@@ -93,7 +93,7 @@ def solve(
         return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
     with threaded(bounds, request.threads) if shares_sweeps(route) else nullcontext():
-        if request.parallel is None:  # workers sweep while the driver does
+        if request.parallel is None:  # with workers this is computed later, while they evaluate the oracle
             bounds.tried()
         with journalled(journal, formulation, problem, request) as record:
             outcome = route(request, record)

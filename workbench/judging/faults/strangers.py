@@ -1,9 +1,10 @@
-"""The second catalogue, judged: faults written without a look at the judge, in hosts that are somebody else's.
+"""Judges the second catalogue: learners of other authors ("hosts") with faults planted without a look at the judge.
 
 A run is a `Trial` of the words of judging/faults/trials.py. Each fault and each clean host is judged on the cases that
 it applies to, with a share of the passes that the host needs: the judge's patience has to do the rest. The catalogue
-says in its own words what a fault amounts to; NAMES says which of the detective's names are right about that. A cause
-that no name is about is one that the detective does not know: whatever is claimed with confidence is wrong then.
+says in its own words what a fault amounts to; NAMES lists, for each such effect, the explanations of the
+detective that count as right. An empty list means that the detective does not know the effect, so that any confident
+one is wrong.
 """
 
 from __future__ import annotations

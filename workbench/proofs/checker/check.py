@@ -2,9 +2,9 @@
 
     read → statement and structural conditions → both ends recomputed → the claim compared → verdict
 
-The verdict says `proven` only if nothing is left that the checker did not establish itself. A file that is no
+The verdict is `proven` only if the checker established every part of the claim itself. A file that is no
 certificate raises `Malformed` (`Unknown`, if it is about a structure or formulation that no definition covers); a
-certificate that is one, but false, has `faults`.
+well-formed certificate with a false claim gets a verdict with `faults`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Verdict:
     faults : why it is no proof, if it is none;  conditional_on : what it rests on besides, in sentences
     ends : both ends and F(θ);  gap : their relative gap;  optimum : where they meet
     statement, program, alternation : what is proven, and of what it is a part
-    rounded : whether the claim, of format 1, holds only but for rounding; then `ends` are proven and the claim is not
+    rounded : of format 1, whether the claim holds only within the allowance for rounding; then `ends` are proven, and
+        the claim is not
     """
 
     statement: Statement
@@ -71,7 +72,7 @@ class Verdict:
 
     @property
     def not_proven(self) -> list[str]:
-        """What nobody should read into the proof."""
+        """What the proof does not establish, in sentences."""
         found = list(self.statement.open)
         if self.rounded:
             claim = "{!r} … {!r}".format(*self.claimed)

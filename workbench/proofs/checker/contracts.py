@@ -1,4 +1,4 @@
-"""What a definition is, and where it registers: by name and version (docs/certificate-format.md §10).
+"""Base classes of the checker's definitions, which are found by name and version (docs/certificate-format.md §10).
 
     Structure      an output structure over its data: outputs, features, losses, exact maxima
     Formulation    settings, prices, regularizer, and its cuts or smooth terms, for one structure
@@ -255,7 +255,7 @@ class Formulation(Registered):
     formula : in words;  open : sentences about what is *not* proven
     weights Whole (n,), total : p_i = weights_i/total;  hard : p_i = ∞ where weights_i > 0
     dim : entries of θ;  regularizer : r (regularizers.py)
-    loose : whether format 1 left a rounding to the program that wrote it
+    loose : whether claims of format 1 may be off by rounding (`ALLOWANCE` in check.py)
     """
 
     what = "formulation"

@@ -38,9 +38,11 @@ def semidefinite(entries: Entries, unit: int, n: int, root: tuple[list[int], int
 
 def dominant(E: np.ndarray) -> bool:
     """d_i E_ii ≥ Σ_{j≠i} d_j |E_ij| with d_i a power of two near E_ii^(−1/2)."""
+    if not len(E):
+        return True
     diagonal = [int(value) for value in np.diag(E)]
     sizes = [value.bit_length() // 2 for value in diagonal]
-    top = max(sizes, default=0)
+    top = max(sizes)
     d = objects(1 << (top - size) for size in sizes)
     total = (abs(E) * d).sum(axis=1)
     return all(2 * value * each >= row for value, each, row in zip(diagonal, d, total, strict=True))
