@@ -317,6 +317,21 @@ def told(*words: str) -> tuple[dict, str]:
     return json.loads(done.stdout), done.stderr
 
 
+def test_a_column_that_looks_more_like_labels_is_named():
+    """Ages stood in the last column, stages 1 to 3 in the first but one; a zero counts as a value, too."""
+    rows = [f"{0.5 * i},{i % 3},{i % 2 + 0.5},{20 + i}" for i in range(12)]
+    written("stages.csv", "\n".join(["dose,stage,half,age", *rows, ""]))
+    says = told("solve", "stages.csv", "soft-margin", "--out", "ages")[1].splitlines()[0]
+    assert "labels from column age, the last: 20, 21" in says
+    assert "(12 classes) (choose others by --set label=stage)." in says
+    assert "Column stage has 3 different whole numbers: did you mean --set label=stage?" in says
+    says = told("solve", "stages.csv", "soft-margin", "--set", "label=age", "--out", "asked")[1]
+    assert "did you mean" not in says
+    written("halves.csv", "a,half,kind\n1,0.5,x\n1,1.5,y\n1,0.5,x\n")
+    says = told("solve", "halves.csv", "soft-margin", "--out", "halves")[1]
+    assert "(choose others by --set label=NAME)." in says
+
+
 def test_the_label_column_and_the_classes_are_said():
     """Species coded 0, 1, 2 were once learned by the last column without a word."""
     written("coded.csv", CODED)

@@ -84,8 +84,9 @@ def table_problem(path: Path, label: str | None, class_weight: str | None = None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
-    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label)}"
-    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found) + scales(found)
+    other = classed(found) if label is None else None
+    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
+    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found, other) + scales(found)
     return found
 
 
@@ -131,18 +132,35 @@ def listed(problem: Multiclass) -> str:
     return ", ".join(classes) + more
 
 
-def advice(path: Path, table: Table, label: str | None) -> str:
-    """How to choose other labels, if the user has not chosen."""
+def classed(problem: Multiclass) -> tuple[str, int] | None:
+    """The named input that looks most like labels, the one of fewest whole numbers, at least two; and how many."""
+    if not isinstance(problem.columns, list):
+        return None
+    columns = problem.X.tocsc()
+    parts = np.split(columns.data, columns.indptr[1:-1])
+    kinds = [np.unique(np.append(each, [0.0] * (len(each) < problem.n_samples))) for each in parts]
+    whole = [(name, len(each)) for name, each in zip(problem.columns, kinds, strict=True) if (each % 1 == 0).all()]
+    return min((each for each in whole if each[1] > 1), key=lambda each: each[1], default=None)
+
+
+def advice(path: Path, table: Table, label: str | None, other: tuple[str, int] | None) -> str:
+    """How to choose other labels, if the user has not chosen; `other` is the input that looks most like labels."""
     if label is not None or path.suffix.lower() != ".csv":
         return ""
     if isinstance(table.columns, list):
-        return f" (choose others by --set label={table.columns[0]})"
+        return f" (choose others by --set label={other[0] if other else 'NAME'})"
     return " (choose others by the column's number, e.g. --set label=1)"
 
 
-def warning(problem: Multiclass) -> str:
-    """A sentence if almost every sample is a class of its own, as where the column holds amounts and no classes."""
+def warning(problem: Multiclass, other: tuple[str, int] | None) -> str:
+    """A sentence if another column looks more like labels, or if almost every sample is a class of its own.
+
+    So it is where the column holds amounts and no classes.
+    """
     classes = len(problem.classes)
+    if other and other[1] <= SHOWN < classes:
+        name, few = other
+        return f" Column {name} has {few} different whole numbers: did you mean --set label={name}?"
     if classes <= SHOWN or classes < ALONE * problem.n_samples:
         return ""
     return f" Almost every sample is a class of its own ({classes} of {problem.n_samples}): is this the label column?"

@@ -247,13 +247,13 @@ class Walk:
             self.observe(entry)
         return found
 
-    def climbing(self, bounds: Bounds) -> Ascent | None:
-        """What makes passes at the λ of the bounds; None where rounds of cuts are faster.
+    def climbing(self, lam: float, bounds: Bounds) -> Ascent | None:
+        """What makes passes at λ, of the bounds; None where rounds of cuts are faster.
 
         The tables of Crammer and Singer's machine do not depend on λ: one ascent serves the whole path.
         """
         if isinstance(self.climb, CrammerSinger):
-            self.climb.restart(float(bounds.regularizer.lam))
+            self.climb.restart(lam)
             return self.climb
         if self.climb is None:
             kind = choose(bounds, len(bounds.samples), None, None)[0]
@@ -267,7 +267,7 @@ class Walk:
 
         None where rounds are faster, and where passes stand still; `guesses` then tell where.
         """
-        climb = self.climbing(bounds)
+        climb = self.climbing(lam, bounds)
         if climb is None:
             return None
         trusted, estimates = self.request.gap, list[tuple[int, float]]()

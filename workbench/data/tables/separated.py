@@ -170,7 +170,8 @@ def finite_cell(sheet: Sheet, asked: Asked, line: int, column: int, cell: str) -
     where, name = f"{sheet.path} line {line}: {sheet.called(column)}", sheet.word(column)
     if not cell or cell.lower() in MISSING:
         shown = f"{cell!r}, a missing value" if cell else "empty"
-        remedy = "fill it, e.g. with the column's mean (a scikit-learn SimpleImputer), or remove the line or the column"
+        filled = "pandas: table.fillna(table.mean(numeric_only=True))"
+        remedy = f"fill it, e.g. with the column's mean ({filled}), or remove the line or the column"
         raise BadInput(f"{where} is {shown}, and no method here guesses one; {remedy}.")
     if COMMA.fullmatch(cell) or THOUSANDS.fullmatch(cell):
         raise BadInput(
