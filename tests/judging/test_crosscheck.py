@@ -228,7 +228,7 @@ def test_what_is_said_of_clean_runs_is_so(share, excuses, monkeypatch):
 def test_searches_have_no_clean_runs():
     rng = np.random.default_rng(0)
     solution = solve(SelfPaced(C=100.0, K=2.0), Multiclass(rng.normal(size=(8, 2)), np.arange(8) % 2), gap=1e-6)
-    judged = crosscheck([(25, np.full(4, 1e-3)), (50, np.zeros(4))], solution)
+    judged = crosscheck([(25, np.full(4, 1e-3)), (50, np.full(4, 1.0001e-3))], solution)  # at rest, not the same
     assert judged.verdict == NOT_CONVERGED
     assert "no solver of ours fits" in judged.reason
 

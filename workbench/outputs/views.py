@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from workbench.arithmetic.arrays import (
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_views import ExactViews
+from workbench.outputs._parts import summed_exactly
 
 HIDDEN = -1
 
@@ -103,7 +105,7 @@ class Views:
 
     name = "views"
     oracle_kind = "exact"
-    exact_features, exact_loss = False, True  # differences of two views are rounded
+    exact_loss = True
     width = 2
     least_loss = 1.0
 
@@ -138,6 +140,11 @@ class Views:
     @property
     def free_outputs(self) -> bool:
         return self.hides
+
+    @cached_property
+    def exact_features(self) -> bool:
+        """Whether the difference of any two views is exact."""
+        return summed_exactly(self.X.data, float(self.magnitude.max()))
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
