@@ -120,10 +120,6 @@ class Grown:
         return self._store[: self._size]
 
     def extend(self, more: NDArray) -> None:
-        """`more` at the end; the first is kept as it is, and nobody may write to it afterwards."""
-        if not self._size and more.dtype == self._store.dtype:
-            self._store, self._size = more, len(more)
-            return
         size = self._size + len(more)
         if size > len(self._store):
             store = np.empty((2 * size, *self._store.shape[1:]), self._store.dtype)
@@ -144,7 +140,8 @@ class GrownRows:
     @classmethod
     def of(cls, rows: sparse.csr_array) -> GrownRows:
         """These rows, whose values are not copied."""
-        grown = cls(rows.shape[1])
+        dim = rows.shape[1]  # pyright: ignore[reportOptionalSubscript] (SciPy's own code types shape as possibly None)
+        grown = cls(dim)
         grown._ends, grown._columns = (Grown(each.astype(np.int64)) for each in (rows.indptr, rows.indices))
         grown._values = Grown(np.asarray(rows.data, float))
         return grown

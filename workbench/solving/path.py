@@ -18,13 +18,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arithmetic.arrays import summed
-from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Listed, Problem, SmoothForm
+from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
+from workbench.objectives.sweeps import listing_of
 from workbench.proofs.bounds import Bounds, SmoothBounds
 from workbench.proofs.door import bounds_for
 from workbench.proofs.dyadic import DyadicBounds
@@ -212,7 +214,7 @@ class Walk:
         assert not isinstance(bounds, DyadicBounds)  # which is refused: its r is no λ/2‖θ‖²
         self.bounds: Bounds | SmoothBounds = bounds
         self.pool: Cuts | None = None
-        self.climb: Ascent | str | None = None  # what makes passes, or "rounds"; None until the first λ
+        self.climb: Ascent | None = None  # what made the last passes
         self.guesses: dict[float, Guess] = {}
         self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
 
@@ -247,20 +249,27 @@ class Walk:
             self.observe(entry)
         return found
 
+    @cached_property
+    def has_passes(self) -> bool:
+        """Whether passes solve the problem at every λ, or rounds of cuts."""
+        bounds = self.bounds
+        if not isinstance(bounds, Bounds):
+            return False
+        kind = choose(bounds, len(bounds.samples), None, None)[0]
+        return kind == "dual-block" or (kind == "ascent" and self.request.gap >= COARSE and of_labels(bounds))
+
     def climbing(self, lam: float, bounds: Bounds) -> Ascent | None:
         """What makes passes at λ, of the bounds; None where rounds of cuts are faster.
 
         The tables of Crammer and Singer's machine do not depend on λ: one ascent serves the whole path.
         """
+        if not self.has_passes:
+            return None
         if isinstance(self.climb, CrammerSinger):
             self.climb.restart(lam)
-            return self.climb
-        if self.climb is None:
-            kind = choose(bounds, len(bounds.samples), None, None)[0]
-            coarse = kind == "ascent" and self.request.gap >= COARSE and of_labels(bounds)
-            self.climb = ascent(bounds) if coarse or kind == "dual-block" else "rounds"
-            return None if self.climb == "rounds" else self.climb
-        return None if self.climb == "rounds" else ascent(bounds)
+        else:
+            self.climb = ascent(bounds)
+        return self.climb
 
     def by_passes(self, lam: float, bounds: Bounds, guess: Guess | None) -> tuple[Knot, tuple[int, int]] | None:
         """The knot by passes of block dual ascent, with their number and that of its cuts.
@@ -277,14 +286,17 @@ class Walk:
         mean = climb.theta
         while not standing(estimates, climb.passes, patient):
             climb.advance(never)
-            mean, estimate = averaged(mean, climb), estimated(climb, bounds)
+            estimate, points = estimated(climb, bounds), [climb.theta]
+            if np.isinf(climb.known):
+                mean = averaged(mean, climb)
+                points.append(mean)
             estimates.append((climb.passes, estimate))
             if estimate > trusted and climb.passes < look:
                 continue
             look = max(look, LOOKS * climb.passes)
             samples, witnesses, weights = climb.duals()
             cuts = Cuts.distinct(samples, witnesses, *bounds.oracle.rows(samples, witnesses))
-            for theta in (climb.theta, mean):
+            for theta in points:
                 found = knot(bounds, theta, bounds.upper(theta), cuts, weights)
                 self.guesses[lam] = Guess.of(found, cuts, weights)
                 if (gap := bounds.gap(*found.ends[::-1])) <= self.request.gap:
@@ -344,7 +356,7 @@ class Walk:
 
 def of_labels(bounds: Bounds) -> bool:
     """Whether the problem is Crammer and Singer's machine, with passes of its own."""
-    listing = bounds.oracle.listing() if isinstance(bounds.oracle, Listed) and passable(bounds) else None
+    listing = listing_of(bounds.oracle) if passable(bounds) else None
     return listing is not None and fits(listing)
 
 

@@ -71,11 +71,6 @@ def route_for(bounds: AnyBounds, request: Request) -> Route:
     return partial(by_cuts, bounds)
 
 
-def shares_sweeps(route: Route) -> bool:
-    """Whether a route makes sweeps over cuts, which threads share."""
-    return isinstance(route, partial) and route.func is by_cuts
-
-
 def in_one_go(formulation: Formulation, outcome_of: Route) -> Route:
     """A route without rounds of cuts: the journal's lines hold the beginning and the end of the run."""
 

@@ -42,6 +42,7 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability, shorten
 from workbench.objectives.sweeps import Sweeps, listing_of, unfit
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
+from workbench.proofs.door import AnyBounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._lanes import misfit
 from workbench.solving import abroad
@@ -362,10 +363,9 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
 
 
 @contextmanager
-def threaded(bounds: Bounds, threads: int | None) -> Iterator[None]:
-    """Sweeps of the bounds' oracle in threads until the block ends, where threads help."""
-    listing = None if threads is None else listing_of(bounds.oracle)
-    if threads is None or unfit(bounds.oracle, listing):
+def threaded(bounds: AnyBounds, threads: int | None) -> Iterator[None]:
+    """Sweeps of the bounds' oracle in threads until the block ends, where there are sweeps and threads help."""
+    if threads is None or not isinstance(bounds, Bounds) or unfit(bounds.oracle, listing := listing_of(bounds.oracle)):
         yield
         return
     bounds.sweeps = Sweeps(bounds.oracle, threads, listing)

@@ -12,7 +12,6 @@ as a whole has no bounds; `solve` certifies each of its convex programs instead 
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
@@ -23,7 +22,7 @@ from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe
 from workbench.solving.recording import journalled
 from workbench.solving.request import Request, checked_formulation
-from workbench.solving.routes import route_for, shares_sweeps
+from workbench.solving.routes import route_for
 from workbench.solving.shards import threaded
 from workbench.solving.solution import Solution, certified, solution
 from workbench.system.journal import Journal
@@ -92,7 +91,7 @@ def solve(
 
         return solved_text(bounds, request, clock)
     route = route_for(bounds, request)
-    with threaded(bounds, request.threads) if shares_sweeps(route) else nullcontext():
+    with threaded(bounds, request.threads):
         if request.parallel is None:  # with workers this is computed later, while they evaluate the oracle
             bounds.tried()
         with journalled(journal, formulation, problem, request) as record:

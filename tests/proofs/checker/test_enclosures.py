@@ -20,7 +20,7 @@ from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.formulations.smooth import listed_sums
 from workbench.proofs.checker.kinds.tangent import Tangent, ends_at
 from workbench.proofs.checker.outputs import _forests
-from workbench.proofs.checker.outputs._sums import Ball
+from workbench.proofs.checker.outputs._sums import Ball, gradient_of
 from workbench.proofs.checker.program import structure_of
 from workbench.proofs.checker.whole import Whole, objects
 
@@ -212,34 +212,33 @@ def checked_sums(sums, heights, gradient, P, wide):
 
 
 def test_log_sums_hold_what_listing_all_outputs_finds():
-    rng = np.random.default_rng(3)
     with localcontext(FINE):
-        check_log_sums(rng)
+        for structure, name in structures():
+            check_log_sums(structure, name, np.random.default_rng([3, *name.encode()]))
 
 
-def check_log_sums(rng):
-    for structure, name in structures():
-        every = np.arange(structure.n)
-        for P, spare in ((96, 64), (14, 64), (20, 0)):
-            for scale, samples in ((1, every), (3, every[::-1][:2]), (0, every[1:2])):
-                w = Whole(objects(int(x) * scale for x in rng.integers(-4, 5, structure.dim)), 4)
-                masses = objects(rng.integers(1, 4, len(samples)).tolist())
-                heights, gradient = true_sums(structure, w, samples, masses.tolist())
-                with carrying(spare):
-                    if spare == 0 and structure.name in ("chain", "tree"):
-                        continue  # their products need room for the allowance of exp
-                    found = structure.log_sums(w, samples, masses, P) or listed_sums(structure, w, samples, masses, P)
-                    none = structure.log_sums(w, samples, None, P) or listed_sums(structure, w, samples, None, P)
-                width, _, radius = checked_sums(found, heights, gradient, P, (name, P))
-                most = 40 * structure.width * structure.n + 20
-                if spare:
-                    assert width <= most, name
-                    assert radius <= 60 * most * max(magnitudes(structure)), name
-                assert none.lo.fractions() == found.lo.fractions()
-                assert none.hi.fractions() == found.hi.fractions()
-                assert none.radius == 0
-                assert len(none.gradient) in (0, structure.dim)
-                assert not none.gradient.values.any()
+def check_log_sums(structure, name, rng):
+    every = np.arange(structure.n)
+    for P, spare in ((96, 64), (14, 64), (20, 0)):
+        for scale, samples in ((1, every), (3, every[::-1][:2]), (0, every[1:2])):
+            w = Whole(objects(int(x) * scale for x in rng.integers(-4, 5, structure.dim)), 4)
+            masses = objects(rng.integers(1, 4, len(samples)).tolist())
+            heights, gradient = true_sums(structure, w, samples, masses.tolist())
+            with carrying(spare):
+                if spare == 0 and structure.name in ("chain", "tree"):
+                    continue  # their products need room for the allowance of exp
+                found = structure.log_sums(w, samples, masses, P) or listed_sums(structure, w, samples, masses, P)
+                none = structure.log_sums(w, samples, None, P) or listed_sums(structure, w, samples, None, P)
+            width, _, radius = checked_sums(found, heights, gradient, P, (name, P))
+            most = 40 * structure.width * structure.n + 20
+            if spare:
+                assert width <= most, name
+                assert radius <= 60 * most * max(magnitudes(structure)), name
+            assert none.lo.fractions() == found.lo.fractions()
+            assert none.hi.fractions() == found.hi.fractions()
+            assert none.radius == 0
+            assert len(none.gradient) in (0, structure.dim)
+            assert not none.gradient.values.any()
 
 
 def test_the_radius_of_listed_outputs_is_that_of_its_proof():
@@ -259,6 +258,37 @@ def test_the_radius_of_listed_outputs_is_that_of_its_proof():
             wide = sum(tops) - sum(each // int(high.sum()) for each in ends) + len(outputs)
             expected += wide * Fraction(int(structure.magnitudes()[i]), structure.unit) * int(mass)
         assert found.radius == expected / 2**P, name
+
+
+def test_the_gradient_of_a_chain_is_of_the_middles_of_its_shares():
+    """Entry by entry, and its radius: Σ mass · Σ|x| · (widths of q + K), and of each pair its width and one."""
+    chains = [each for each, _ in structures() if each.name == "chain" and each.path is None]
+    assert chains
+    for chain in chains:
+        rng, P, masses, X = np.random.default_rng(9), 5, objects(range(1, chain.n + 1)), chain.X
+        s = chain.scores(Whole(objects([0] * chain.dim), 1), np.arange(chain.n))
+        k, start = chain.k, chain.k * X.columns
+        q = [objects(rng.integers(0, most, s.unary.size).tolist()).reshape(-1, k) for most in (32, 8)]
+        z = [objects(rng.integers(0, most, k * k).tolist()).reshape(k, k) for most in (1 << 15, 5000)]
+        expected, error = [Fraction(0)] * chain.dim, Fraction(0)
+        for i, mass in enumerate(masses.tolist()):
+            for t in range(s.starts[i], s.starts[i + 1]):
+                label, entries = s.labels[t], range(X.indptr[s.at[t]], X.indptr[s.at[t] + 1])
+                for b in range(k):
+                    middle = Fraction(int(2 * q[0][t, b] + q[1][t, b]) // 2, 2**P) - int(b == label)
+                    for e in entries:
+                        expected[b * X.columns + X.indices[e]] += middle * mass * Fraction(int(X.values[e]), X.unit)
+                for e in entries:
+                    error += Fraction(abs(int(X.values[e])) * mass, X.unit) * (int(q[1][t].sum()) + k)
+                if t > s.starts[i]:
+                    expected[start + s.labels[t - 1] * k + label] -= mass
+        for place, (low, wide) in enumerate(zip(z[0].ravel().tolist(), z[1].ravel().tolist(), strict=True)):
+            low, high = low // 4**P, -(-(low + wide) // 4**P)
+            expected[start + place] += Fraction((low + high) // 2, 2**P)
+            error += high - low + 1
+        found, radius = gradient_of(chain, s, masses, P, *(Ball(low, low + wide) for low, wide in (q, z)))
+        assert found.fractions() == expected
+        assert radius == error / 2**P
 
 
 def magnitudes(structure):

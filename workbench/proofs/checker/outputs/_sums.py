@@ -141,7 +141,7 @@ def gradient_of(chain: Chain, s: Chained, masses: Array, P: int, q: Ball, pairs:
     middle[np.arange(len(middle)), s.labels] -= 1 << P
     rows, blocks = np.divmod(np.arange(middle.size), k)
     unary = chain.X.spread(s.at[rows], blocks, (middle * mass[:, None]).ravel(), k)
-    later = np.setdiff1d(np.arange(1, len(s.at)), s.starts)
+    later = np.setdiff1d(np.arange(len(s.at)), s.starts)
     seen = grouped(mass[later], s.labels[later - 1] * k + s.labels[later], k * k)
     low, high = pairs.lo.ravel() >> 2 * P, -((-pairs.hi.ravel()) >> 2 * P)
     counted = (((low + high) >> 1) - (seen << P)) * unit
