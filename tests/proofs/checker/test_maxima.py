@@ -218,6 +218,14 @@ def score(unary, pairs, y):
     return sum(unary[t, b] for t, b in enumerate(y)) + sum(table[ends] for table, ends in gaps)
 
 
+def test_the_floor_of_equal_scores_is_below_them():
+    """Else a total cost that no labelling has would count as one that a labelling has."""
+    nothing = objects([0, 0, 0, 0]).reshape(2, 2)
+    assert floor_of(nothing, nothing[None]) < 0
+    costs = np.array([[0, 2], [2, 0]])
+    assert by_total_cost(nothing, nothing[None], costs, floor_of(nothing, nothing[None]))[1] < 0
+
+
 def test_labellings_are_listed_or_too_many():
     for name, module in (("chain", chain), ("tree", _pairwise), ("graph of three labels", _pairwise)):
         found = structure(name)
