@@ -23,6 +23,7 @@ so that the same text runs interpreted and compiled (arithmetic/compiled.py); `m
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import exp, expm1, inf, isfinite, log, log1p, nan, sqrt, tanh
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -341,6 +342,7 @@ def machine(fast: bool | None = None) -> SimpleNamespace:
     return SimpleNamespace(**{name: compiled.compiled(each, signature(name)) for name, each in plain.items()})
 
 
+@cache
 def signature(name: str) -> Any:
     """The machine's type of a function of this file."""
     slope, inverse, six = compiled.signed(0.0, 0.0, 0.0), compiled.signed(0.0, *[0.0] * 5), [0.0] * 6
