@@ -168,6 +168,7 @@ def header(record):
         part = record["alternation"]
         need(isinstance(part, dict) and set(part) == {"formulation", "status"}, "alternation has other keys")
         _text(part, *part)
+        need(all(word.isprintable() for word in part.values()), "alternation holds what is not printed")
     if "optimum" in record:
         _text(record, "optimum")
         need(len(record["optimum"]) <= 100_000, "optimum is too long")
@@ -241,6 +242,7 @@ def _array(name, data):
     start = 10 if version == (1, 0) else 12
     length = struct.unpack("<H" if start == 10 else "<I", data[8:start])[0]
     need(length <= HEADER_BYTES and start + length <= len(data), f"{name} has a header of {length} bytes")
+    need(b"\\" not in data[start : start + length], f"{name} has a backslash in its header")
     try:
         text = data[start : start + length].decode("utf-8" if version == (3, 0) else "latin1")
         found = ast.literal_eval(text.strip())
@@ -249,7 +251,7 @@ def _array(name, data):
     need(isinstance(found, dict) and set(found) == {"descr", "fortran_order", "shape"}, f"{name} has a wrong header")
     shape, fortran = found["shape"], found["fortran_order"]
     need(isinstance(shape, tuple) and len(shape) <= 2, f"{name} has more than two dimensions")
-    need(all(type(size) is int and size >= 0 for size in shape), f"{name} has a wrong shape")
+    need(all(type(size) is int and 0 <= size <= 1 << 40 for size in shape), f"{name} has a wrong shape")
     need(type(fortran) is bool, f"{name} has a wrong order")
     dtype = _dtype(name, found["descr"])
     need(math.prod(shape) * dtype.itemsize == len(data) - start - length, f"the bytes of {name} are not its shape's")

@@ -50,6 +50,7 @@ class CostProgram(Program):
         self.m = sizes[settings["factoring"]]
         self.fixed = name == "fixed-cost"
         self.size = self.d + k + (0 if self.fixed else self.m)
+        need("theta" not in arrays or arrays["theta"].shape == (self.size,), "theta has another length")
         self.classes = [[self.error_classes(*place) for place in places] for places in data.places]
         held = {label for w, places in zip(data.weights, data.places, strict=True) if w for _, label in places}
         self.reachable = {

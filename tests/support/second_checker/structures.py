@@ -278,7 +278,7 @@ class Multilabel(Structure):
 class Matching(Structure):
     def __init__(self, read):
         self.dim, rows = read.rows("n_inputs")
-        self.shapes = read.whole("shapes", (None, 2), 1)
+        self.shapes = read.whole("shapes", (None, 2), 1, 1 << 15)
         self.n = len(self.shapes)
         need(self.n >= 1 and sum(J * K for J, K in self.shapes) == len(rows), "shapes do not fit the rows of X")
         self.width = max(J for J, _ in self.shapes)

@@ -25,10 +25,11 @@ MOST_BYTES = 1 << 30  # of all arrays together
 MOST_HEADER = MOST_ENTRY = 4096
 MOST_DEPTH = 20
 MOST_MEMBERS = 64
+MOST_SIDE = 1 << 40  # of a shape
 LAST_POINT, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 TYPES = ("<f8", "<i8", "|u1", "|b1", "<f4", "|i1", "<i2", "<i4", "<u2", "<u4", "<u8")
 TEXT = re.compile(r"<U[1-9][0-9]{0,3}|\|S[1-9][0-9]{0,3}")
-QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)  # a text without end is passed over once
 INFINITE_KEYS = ("lower", "upper", "gap")
 VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
 DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError)
@@ -47,6 +48,11 @@ def files_of(name: str | Path) -> tuple[Path, Path]:
     return path.with_name(f"{stem}.json"), path.with_name(f"{stem}.npz")
 
 
+def check_regular(path: Path) -> None:
+    """`Malformed` for a folder, and for a pipe, which might never end."""
+    demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
+
+
 def read(name: str | Path, most_bytes: int | None = None) -> tuple[Header, dict[str, Array]]:
     """Header and arrays of a certificate, of `MOST_BYTES` unless told otherwise."""
     text, archive = files_of(name)
@@ -57,6 +63,7 @@ def read(name: str | Path, most_bytes: int | None = None) -> tuple[Header, dict[
 
 
 def read_json(path: Path) -> Header:
+    check_regular(path)
     with open(path, "rb") as file:
         raw = file.read(MOST_JSON + 1)
     demand(len(raw) <= MOST_JSON, f"its JSON is longer than {MOST_JSON} bytes")
@@ -120,7 +127,7 @@ def finite(value: object) -> bool:
 
 def read_archive(path: Path, most_bytes: int) -> dict[str, Array]:
     """All arrays of an npz file."""
-    demand(not path.exists() or path.is_file(), f"{path.name} is no regular file")
+    check_regular(path)
     try:
         archive = zipfile.ZipFile(path)
     except DAMAGE:
@@ -158,10 +165,13 @@ def array_of(raw: bytes, name: str) -> Array:
         refuse("is no npy file")
     start = 10 if raw[6] == 1 else 12
     length = int.from_bytes(raw[8:start], "little")
-    if length > MOST_HEADER or start + length > len(raw):
+    end = start + length
+    if length > MOST_HEADER or end > len(raw):
         refuse(f"has a header of {length} bytes")
+    if b"\\" in raw[start:end]:  # of which Python may warn, and stop or go on
+        refuse("has a header that makes no sense")
     try:
-        header = ast.literal_eval(raw[start : start + length].decode("utf-8" if raw[6] == 3 else "latin1").strip())
+        header = ast.literal_eval(raw[start:end].decode("utf-8" if raw[6] == 3 else "latin1").strip())
         kind, shape, turned = header["descr"], header["shape"], header["fortran_order"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError, UnicodeDecodeError):
         refuse("has a header that makes no sense")
@@ -170,16 +180,17 @@ def array_of(raw: bytes, name: str) -> Array:
     if not (kind in TYPES or TEXT.fullmatch(kind)) or np.dtype(kind).itemsize > MOST_ENTRY:
         refuse(f"is of a type that is not read, {str(kind)[:40]}")
     dtype = np.dtype(kind)
-    if not (isinstance(shape, tuple) and len(shape) <= 2 and all(type(side) is int and side >= 0 for side in shape)):
+    fits = isinstance(shape, tuple) and all(type(side) is int and 0 <= side <= MOST_SIDE for side in shape)
+    if not fits or len(shape) > 2:
         refuse("has no shape of at most two dimensions")
     count = 1
     for side in shape:
         count *= side
-    if start + length + count * dtype.itemsize != len(raw):
+    if end + count * dtype.itemsize != len(raw):
         refuse(f"has the shape {shape}, which does not fit its bytes")
-    flat = np.frombuffer(raw[start + length :], dtype) if count else np.empty(0, dtype)
+    flat = np.frombuffer(raw[end:], dtype) if count else np.empty(0, dtype)
     if dtype.kind == "U":
-        points = np.frombuffer(raw[start + length :], "<u4")
+        points = np.frombuffer(raw[end:], "<u4")
         if ((points > LAST_POINT) | ((points >= SURROGATES[0]) & (points <= SURROGATES[1]))).any():
             refuse("holds text that is none")
     return flat.reshape(shape[::-1]).T if turned else flat.reshape(shape)

@@ -145,8 +145,8 @@ def normal(header: Header) -> tuple[Header, bool]:
     told, program = header.get("alternation"), header["program"]
     demand(program in (WHOLE, LAST), f"its program is {str(program)[:60]!r}, neither {WHOLE!r} nor {LAST!r}")
     demand((program == LAST) == ("alternation" in header), "program and alternation do not fit together")
-    fits = texts(told) and set(told) == {"formulation", "status"}
-    demand("alternation" not in header or fits, "its alternation is not a formulation and a status")
+    fits = texts(told) and set(told) == {"formulation", "status"} and all(map(str.isprintable, told.values()))
+    demand("alternation" not in header or fits, "its alternation is not a formulation and a status, printable both")
     return header, old
 
 

@@ -31,7 +31,6 @@ class FixedCosts(Costs):
         super().__init__(structure, given)
         m, parts, left_out = self.errors.m, given["parts"], given["left_out"]
         demand(given["v"] is None or len(given["v"]) == m, f"there are not {m} costs, one for each error class")
-        self.v = common([Fraction(each) for each in (given["v"] or [1] * m)])
         demand(parts == left_out == 0 or (parts > 1 and left_out < parts), f"part {left_out} of {parts} does not exist")
         if parts:
             folds = np.random.default_rng(parts).permutation(np.arange(structure.n) % parts)
@@ -41,6 +40,11 @@ class FixedCosts(Costs):
         demand(self.weights.values.any(), "no sample with weight is left")
         self.sizes = self.sizes[:2]
         self.dim = sum(self.sizes)
+
+    @cached_property
+    def v(self) -> Whole:
+        """The costs (m,), 1 each if none are given; written out only after θ was found to be as long."""
+        return common([Fraction(each) for each in (self.given["v"] or [1] * self.errors.m)])
 
     @cached_property
     def regularizer(self) -> Stacked:
