@@ -23,8 +23,8 @@ from workbench.contracts import Cuts, Prices
 from workbench.errors import Contradiction, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import ExactBounds
 
 LAM = 0.25

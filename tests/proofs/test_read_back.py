@@ -19,8 +19,8 @@ import workbench as wb
 from workbench.dyads.pairs import Dyads
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.proofs import certificate as writing
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.checker.check import FORMATS
-from workbench.proofs.door import bounds_for
 
 
 def small() -> Any:

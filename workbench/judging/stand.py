@@ -32,8 +32,8 @@ from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
-from workbench.solving.abroad import rebuilt
 from workbench.solving.stochastic import run
+from workbench.solving.transfer import rebuilt
 from workbench.system.processes import OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …

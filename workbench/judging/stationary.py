@@ -23,7 +23,7 @@ from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import ended
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.solve import solve
 
 MOST = 100  # completions that are enumerated

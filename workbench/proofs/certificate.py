@@ -47,12 +47,12 @@ from workbench.contracts import (
     TextForm,
 )
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Evidence, checked_theta
 from workbench.proofs.checker import archive
 from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from workbench.contracts import CutForm, Majorized, Numbers, Problem
 from workbench.errors import BadInput
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.certificate import Certificate, checked_arrays
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import sharpened
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request

@@ -42,8 +42,8 @@ from workbench.contracts import (
     Trace,
 )
 from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.progress import Stopwatch
 

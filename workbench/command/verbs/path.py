@@ -132,7 +132,7 @@ def errors(found: Any, points: list[Any]) -> list[float]:
     """The mean training loss at each point."""
     import numpy as np
 
-    from workbench.proofs.door import bounds_for
+    from workbench.proofs.any_bounds import bounds_for
 
     problem, everyone = found.problem, np.arange(found.problem.n_samples)
     oracle = bounds_for(found.formulation, problem).oracle

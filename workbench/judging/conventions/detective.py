@@ -43,7 +43,7 @@ from workbench.judging.conventions.table import CONVENTIONS
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.share import Allowance
 from workbench.objectives.regularizers import SquaredNorm
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.solve import solve
 from workbench.system.processes import OutOfTime
 
