@@ -146,8 +146,8 @@ def squares(entries: NDArray[np.float64]) -> Interval:
     """
     product = entries * entries
     blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
-    found, slack, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
-    return Interval(min(found, LARGE), found) * Interval(1 - slack, 1 + slack) + Interval(-least, least)
+    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
 
 
 def total(entries: NDArray[np.float64], beyond: float) -> float:

@@ -427,9 +427,9 @@ class SmoothBounds(Both):
 
 def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    slack = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
+    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
     return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
-        1 - slack, 1 + slack
+        1 - rounding, 1 + rounding
     )
 
 
