@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from declared import proven_structures
+from declared import proven_formulations, proven_structures
 
 import workbench as wb
 from workbench.arithmetic import compiled as machine
@@ -40,6 +40,7 @@ PAIRS = [
 ]
 SOLVERS = [solver() for _, solver in registry("solver").items()]
 TAKING = [s for s in SOLVERS if s.misfit(wb.CRF(), wb.Multiclass.tiny(np.random.default_rng(0))) is None]
+NEAR = ("crf-stochastic", "subgradient")  # end near the optimum after 60 passes; another solver may be sound and slow
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
 
 
@@ -141,6 +142,7 @@ def test_ridge_regression_is_solved_to_its_closed_form(seed):
 def test_the_folder_has_smooth_formulations():
     assert "crf" in SMOOTH
     assert {output for output, _ in PAIRS} >= {"chain", "multiclass"}
+    assert {solver.name for solver in TAKING} >= {*NEAR}
 
 
 @pytest.mark.parametrize(("output", "name"), PAIRS)
@@ -156,7 +158,7 @@ def test_descent_reaches_the_declared_optimum_and_its_certificate_is_proven(outp
     assert program.value == pytest.approx(solution.upper, rel=1e-7)
     assert variable.size == formulation.blocks(problem).dim == len(solution.theta_flat)
     proof = verify(solution.certificate.save(tmp_path / "c"))
-    if output in proven_structures():
+    if output in proven_structures() and name in proven_formulations():
         assert proof["proven"]
         assert proof["arithmetic"].startswith("ball (")
         assert "assumed" not in proof["arithmetic"]
@@ -302,7 +304,7 @@ def test_every_checkpoint_encloses_the_optimum(solver, iris):
     assert (trace.lower <= best.upper).all()
     assert (trace.upper >= best.lower).all()
     assert (trace.upper - best.lower <= trace.bound).all()
-    assert trace.upper[-1] - best.lower < 1e-3
+    assert trace.upper[-1] - best.lower < 1e-3 or solver.name not in NEAR
 
 
 @pytest.mark.parametrize("problem", ["iris", "chains"])

@@ -1,4 +1,4 @@
-"""One learner at work on the problem of a reference: fits, audits, further passes, and the verdict on one run.
+"""A stand, as for an engine under test: one learner on one problem, fits, audits, further passes, and the verdict.
 
     Stand        other people's learners: each fit gets a copy of the data, its answers become reports
     OwnStand     solvers of ours, by `run`

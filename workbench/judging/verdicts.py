@@ -164,7 +164,7 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
 
 
 class Hearing:
-    """Weights that can be judged: their numbers, and the rules of the module's docstring, one method each."""
+    """A hearing: one run's weights, their numbers, and the rules of the module's docstring, one method each."""
 
     def __init__(self, reports: list[Report], trace: Trace | None, reference: Reference, tolerance: float):
         self.reports, self.trace, self.reference, self.tolerance = reports, trace, reference, tolerance
