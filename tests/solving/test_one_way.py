@@ -1,4 +1,4 @@
-"""The formulation, followed through one solve to its certificate: which wings it enters as an argument, and how often."""
+"""The formulation, followed through one solve to its certificate: which wings it enters as an argument, how often."""
 
 from __future__ import annotations
 
