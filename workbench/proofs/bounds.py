@@ -178,8 +178,7 @@ class Bounds(Both):
         The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        missed, exact = self.oracle.rounding(theta), at.lo is theta and at.hi is theta
-        away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        missed, away = self.oracle.rounding(theta), float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         errors, size = self.oracle.slope_error(self.samples), 0.0
         if errors.any():
             size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)

@@ -343,7 +343,7 @@ def written_fractions(fractions: list[Fraction]) -> NDArray:
 
 def parsed_fractions(array: NDArray) -> list[Fraction]:
     lines = array.astype(np.uint8).tobytes().decode("ascii").split("\n")
-    if not all(re.fullmatch(r"-?[0-9a-f]+/[0-9a-f]+", line) for line in lines):
+    if not all(re.fullmatch(r"-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines):
         raise BadInput("fractions are not written as p/q")
     return [Fraction(*(int(part, 16) for part in line.split("/"))) for line in lines]
 
