@@ -410,8 +410,11 @@ def tested(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -
         if not target.plain:
             SESSION[0].forget()
         return int(SESSION[0].failed(tests))
-    for other in list(sys.modules):
-        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
+    inside = str(Path("tests").resolve())
+    for other, each in list(sys.modules.items()):  # tests hold names of the sound package, and are imported anew, too
+        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")) or (
+            not target.plain and (getattr(each, "__file__", None) or "").startswith(inside)
+        ):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:
