@@ -174,7 +174,7 @@ def grafted(module: ModuleType, code: CodeType) -> bool:
 
 
 def same(old: Any, new: Any) -> bool:
-    """Whether two values are alike; of those that hold functions, which are made anew each time, nothing else is seen."""
+    """Whether two values are alike; those that hold functions, which are made anew each time, count as alike."""
     if type(new) is not type(old):
         return False
     if isinstance(new, np.ndarray):

@@ -227,11 +227,11 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "mistakes": ("without_optimum",),
     "judge": ("judge", "share"),
     "stand": ("stand", "share"),
-    "relations": ("relations",),
+    "relations": ("relation_parts", "relations"),
     "audits": ("judges_numbers", "audits", "flow_audit"),
     "conventions/detective": ("judges_numbers", "conventions"),
 }
-TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in tests)) for name, tests in OF_JUDGE.items()}
+TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}
 
 
 # ── mutants ───────────────────────────────────────────────────────────────────────────────────────
