@@ -122,6 +122,13 @@ def test_a_lower_bound_beside_what_the_last_dual_weights_prove(lower, proven, en
     assert contradicted([history[-1], history[0]], np.zeros(2), size)[1].keys() <= {"reported_lower"}
 
 
+def test_a_large_optimum_below_0_counts_by_its_size(monkeypatch):
+    """Of weights that are so far from it that the claim itself is no contradiction."""
+    monkeypatch.setattr(claims, "dual_fault", lambda report, bounds: ("", {"dual": 0.5}))
+    said, _ = contradicted(told([1.0, 1.0], dual=(), lower=1.0), np.array([1e13]), made(upper=-SIZE))
+    assert said == ""
+
+
 def priced(mu, prices, hard=False):
     """The fault of dual weights μ, one a sample, whose samples have such prices; what is sound has no rows here."""
 

@@ -111,7 +111,7 @@ def test_without_time_nothing_is_solved_for(monkeypatch):
         list(found.tried(suspect))
     clock = iter([0.0, 0.0, 2.0])
     found.allowance = Allowance(1.0, lambda: next(clock))
-    monkeypatch.setattr(detective, "CONVENTIONS", [lambda suspect: iter([neighbour()])])
+    monkeypatch.setattr(detective, "CONVENTIONS", [lambda suspect: iter([Fit(neighbour(), 1.0, 1.0)])])
     with pytest.raises(OutOfTime):
         list(found.tried(suspect))
     assert not asked
@@ -211,10 +211,22 @@ def test_who_is_better_by_far_ends_the_search(monkeypatch):
         assert (at.most == np.inf) == ends
         assert at.least == pytest.approx((10 - upper) / 10)
         assert asked
+    found, suspect, _ = known(monkeypatch, Plain(9.0), lower=6.0, upper=6.875)
+    assert found.examined(neighbour(), suspect, close=0.03125).most == 0.4  # by ten times exactly that it is not
     found, suspect, asked = known(monkeypatch, Plain(9.0), lower=9.0, upper=9.99)
     found.examined(neighbour(), suspect)
     again = found.examined(neighbour(), suspect)  # the optimum is known
     assert (len(asked), again.most) == (1, pytest.approx(0.1))
+
+
+def test_the_reference_and_the_end_of_a_search_are_points_too(monkeypatch):
+    found, suspect, asked = known(monkeypatch, Plain(9.0), lower=9.0)
+    assert found.examined(neighbour([9.0, 0.0]), suspect).most == np.inf
+    assert not asked  # the reference is better by 5 of 18
+    found, suspect, _ = known(monkeypatch, Plain(9.0))
+    best = SimpleNamespace(lower=9.0, upper=9.5, theta_flat=np.zeros(2), status="optimal")
+    monkeypatch.setattr(detective, "solve", lambda *those, **limits: best)  # which tells nothing on its way
+    assert found.examined(neighbour(), suspect).most == np.inf
 
 
 def test_multiples_of_the_weights_are_points_too(monkeypatch):
@@ -279,7 +291,7 @@ def test_the_ball_of_identity_is_relative_to_the_weights(moved, bound, far, cert
     told = Explanation("another", "", {"distance_bound": bound * length}, True)
     found.explain = lambda theta, history: told if theta is history[-1][1] else None
     monkeypatch.setattr(detective, "since_half", lambda history: moved * length)
-    assert found.identity([(1.0, -last), (2.0, last)]) is (told if certain else None)
+    assert found.identity([(1.0, -last), (2.0, -last), (4.0, last)]) is (told if certain else None)
 
 
 def test_a_guess_or_no_distance_is_no_identity():
@@ -339,6 +351,7 @@ def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
     assert verdict(1.0, [fit(0.9 * CLOSE, 0.0, "λ"), far]).name == "λ twice"
     assert verdict(1.0, [fit(0.9 * CLOSE, 0.0, "λ"), far._replace(most=1.001 * CLOSE)]).name == "λ"
     assert verdict(1.0, [free, fit(2e-4, 0.0, "λ twice")]).name == "λ"  # what is no multiple
+    assert verdict(1.0, [free, meant._replace(most=3e-4), fit(1e-3, 0.0, "λ")]).name == "λ"
 
 
 def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):

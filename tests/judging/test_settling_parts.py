@@ -16,6 +16,7 @@ from workbench.judging.settling import (
     doubling,
     ended,
     fitted,
+    least,
     moving,
     needed,
     on_its_way,
@@ -229,6 +230,16 @@ def test_what_comes_after_the_eighth_counts_and_the_eighth_itself_does_not():
     assert not stands(np.array([3.0, 16.0]), np.array([1.2, 1.0]))  # a quarter: 1.15 times smaller
 
 
+def test_what_was_before_the_eighth_does_not_count_nor_an_excess_of_0_there():
+    assert stands(np.array([0.5, 1.0, 2.0, 16.0]), np.array([9.0, 0.1, 1.0, 1.0]))
+    assert stands(np.array([1.0, 16.0]), np.array([0.0, 1.0]))
+
+
+def test_a_quarter_of_the_passes_and_no_fifth():
+    assert least(np.array([22.0, 50.0, 100.0]), np.array([0.1, 2.0, 3.0])) == 2.0
+    assert least(np.array([25.0, 50.0, 100.0]), np.array([0.1, 2.0, 3.0])) == 0.1
+
+
 def test_the_last_checkpoint_alone_may_have_fallen():
     passes = np.array([1.0, 2.0, 3.9, 5.0, 16.0])
     assert not stands(passes, np.array([2.0, 2.0, 2.0, 2.0, 1.0]))
@@ -297,6 +308,8 @@ def test_gains_are_measured_by_the_way_that_is_left():
 def test_the_places_are_those_at_the_parts_of_the_passes():
     """At 8, 4, 2 and 1 of 8 passes; what is between, and a checkpoint a rounding late, changes nothing."""
     assert way([0.3, 0.3, 0.3], passes=(1.0 + 1e-12, 2.0, 4.0 + 1e-12, 8.0))
+    assert way([0.3, 0.3, 0.3], passes=(1.0 + 0.9e-9, 2.0, 4.0, 8.0))
+    assert not way([0.3, 0.3, 0.3], passes=(1.0 + 1.5e-9, 2.0, 4.0, 8.0))
     thetas = [[-0.9], [-0.1], [-0.6], [-0.1], [-0.3], [0.0]]
     passes = np.array([1.0, 1.1, 2.0, 2.1, 4.0, 8.0])
     assert on_its_way(passes, [np.array(each) for each in thetas], np.array([1.0]))

@@ -79,9 +79,9 @@ def test_without_separating_weights_the_least_of_three_soft_margins_bounds_the_m
         return SimpleNamespace(theta_flat=np.array([10 * form.lam, 0.0]))
 
     monkeypatch.setattr(mistakes, "solve", solved)
-    found = counted([[-1.0, 0.0]], [1], ray="a ray")
+    found = counted([[-1.0, 0.0]], [4], ray="a ray")
     assert asked == [(wb.SoftMargin, lam, 1e-3) for lam in (1e-1, 1e-2, 1e-3)]
-    assert found.evidence["bound"] == pytest.approx(min((1 - u) + u for u in (1.0, 0.1, 0.01)))
+    assert found.evidence["bound"] == pytest.approx(min(4 * (1 - u) + 2 * u for u in (1.0, 0.1, 0.01)))
 
 
 def test_mistakes_of_another_formulation_are_not_compared():
@@ -148,6 +148,7 @@ def test_both_residuals_must_be_within_the_tolerance(excess, moved, agrees, monk
     ("costs", "verdict"),
     [
         ([-0.99e-6, 1.0], AGREES),
+        ([-1e-6, 1.0 + 1e-6], AGREES),
         ([-1.01e-6, 1.0 + 1.01e-6], DISAGREES),
         ([0.5, 0.5 + 0.99e-6], AGREES),
         ([0.5, 0.5 + 1.01e-6], DISAGREES),
@@ -275,6 +276,9 @@ def test_a_hundred_completions_are_enumerated(counts, weights, asked, monkeypatc
     assert ("beyond_optimum" in found.evidence) == asked
     found, solves, _ = hidden(monkeypatch, AWAY, counts=counts[::-1], weights=(1.0, 0.0))
     assert "beyond_optimum" in found.evidence  # the states of a sample that does not count do not
+    for count in (100, 101):
+        found, _, _ = hidden(monkeypatch, AWAY, counts=(count, 2), weights=(1.0, 0.0))
+        assert ("beyond_optimum" in found.evidence) == (count == 100)
 
 
 def test_above_and_below():
