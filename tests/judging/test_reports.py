@@ -115,18 +115,23 @@ def test_iterates_that_are_replayed_are_all_kept():
     assert len(found) == 1200
     assert found[0].claims["iterate"].tolist() == [1.0, 2.0]
     assert found[0].claims["share"] == 1.0
+    late = ({"weights": W, "iterate": W} if k == 999 else W for k in range(1200))
+    assert len(reports_of(late, 8)) == 1200
 
 
 def test_what_does_not_end_is_stopped(monkeypatch):
     monkeypatch.setattr(reports, "ENDLESS", 3)
     assert reports.ENDLESS != ENDLESS
-    found = reports_of(((1 + 0.001 * k, W) for k in range(100)), 8)
+    found = reports_of(((1 + 0.001 * k, k * W) for k in range(100)), 8)
+    assert [each.theta.tolist() for each in found] == [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
     assert [each.passes for each in found] == [1.0, 1.001, 1.002]
     assert [len(each.remarks) for each in found] == [0, 0, 1]
     assert "and 3 checkpoints, at pass 1.002 of 8." in found[-1].remarks[0]
     assert found[-1].remarks[0].startswith("It was stopped after ")
     with pytest.raises(BadAnswer, match="yielded 3 checkpoints and no end, without their passes; tell those"):
         reports_of((W for _ in range(100)), 8)
+    with pytest.raises(BadAnswer, match="without their passes"):
+        reports_of(((1, W) if k != 1 else W for k in range(100)), 8)
     beyond = reports_of(((4 * k, W) for k in range(1, 100)), 8)
     assert (len(beyond), beyond[-1].remarks) == (3, ())  # it was beyond its budget by then
 

@@ -96,13 +96,15 @@ class Covering:
     def covers(self, file: Path, line: int, first: int, last: int, own: str) -> list[str]:
         """The tests that run the line, or any line of its function from `first` to `last`.
 
+        For lines outside of functions also those of the file `own` that run none, as they may look at numbers alone.
         The fastest come first, and the sooner the more mutants they have found. Those of the file `own` count a tenth.
         """
         at, inside, around = str(file.resolve()), [], []
         for name, functions in self.lines.items():
             seen = set().union(*(lines for (path, _), lines in functions.items() if path == at))
             inside += [name] * (line in seen)
-            around += [name] * any(first <= each <= last for each in seen)
+            looking = first == 1 and not seen and name.startswith(own)
+            around += [name] * (looking or any(first <= each <= last for each in seen))
 
         def price(name: str) -> float:
             return self.seconds[name] / (1 + self.kills[name]) / (10 if name.startswith(own) else 1)
