@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.judging import audits
 from workbench.judging.audits import (
     Hooks,
@@ -55,6 +57,17 @@ def test_ten_samples_are_the_same_ten_each_time():
     assert len(set(chosen(samples))) == SAMPLES
     assert set(chosen(samples)) <= set(samples.tolist())
     assert sorted(chosen(np.arange(3))) == [0, 1, 2]
+
+
+def test_audits_without_time_are_named(monkeypatch):
+    def spent(hooks, reference):
+        raise OutOfTime
+
+    found = audits.Finding("fine", 0.0, 1.0, "")
+    monkeypatch.setattr(audits, "AUDITS", {"long": spent, "fine": lambda *those: [found], "longer": spent})
+    hooks = Hooks()
+    assert audits.audit(hooks, SimpleNamespace(formulation=None)) == [found]
+    assert hooks.allowance.skipped == ["long", "longer"]
 
 
 # ── argmax ────────────────────────────────────────────────────────────────────────────────────────
@@ -146,6 +159,7 @@ def inequality(slope, here, there, errors=(0.0, 0.0), seconds=None, monkeypatch=
     [
         (3.0, 1.0, 2.0, (0.0, 0.0), 2.0 / 6.0),  # 1 + 3 − 2 of 1 + 2 + 3
         (3.0, -1.0, 1.0, (0.0, 0.0), 1.0 / 5.0),
+        (0.0, 1e-301, 0.0, (0.0, 0.0), 0.1),
         (3.0, 1.0, -1.0, (0.0, 0.0), 5.0 / 5.0),
         (-3.0, 1.0, -1.0, (0.0, 0.0), 1.0 / 5.0),  # from 1 to 0: −1 + 3 − 1
         (3.0, 1.0, 2.0, (0.5, 0.25), 0.75 / 6.0),  # both heights and the slope are unsure
@@ -160,6 +174,18 @@ def test_the_inequality_of_subgradients(slope, here, there, errors, worst, monke
         found = only(inequality([slope], here, there, errors, monkeypatch=monkeypatch))
     assert (found.name, found.worst) == ("subgradient", pytest.approx(worst))
     assert bool(found.sentence) == (worst > 0)
+
+
+def test_the_inequality_sums_sizes_over_all_weights(monkeypatch):
+    """From (1, 2) to (2, 0) with g = (3, 1/2): 1 + 2 − 2, of 1 + 2 + 4, less 0.2 and 0.1 for each of three steps."""
+    bounds = SimpleNamespace(oracle="oracle", samples=np.array([2, 3]))
+    monkeypatch.setattr(audits, "points", lambda reference, bounds: [np.array([1.0, 2.0]), np.array([2.0, 0.0])])
+    monkeypatch.setattr(audits, "height", lambda oracle, theta, i: float(theta[0]))
+    monkeypatch.setattr(audits, "rounding", lambda oracle, theta, i: (0.1, 0.1))
+    hooks = Hooks(subgradient=lambda theta, i: np.array([3.0, 0.5]))
+    found = only(audit_subgradient(hooks, SimpleNamespace(bounds=bounds, theta=np.zeros(2))))
+    assert found.worst == pytest.approx(0.5 / 7)
+    assert f"at sample {chosen(bounds.samples)[0]} is" in found.sentence  # of those that are as bad, the first
 
 
 def test_what_is_no_subgradient_in_words(monkeypatch):
@@ -308,6 +334,32 @@ def test_reports_of_iterates_are_replayed():
     assert only(audit_reports([told(one), told(far)])).sentence
 
 
+@dataclass(frozen=True)
+class Averaging:
+    average: str = "uniform"
+
+
+@pytest.mark.parametrize(("n", "end", "within"), [(100, 59, True), (100, 58, False), (100, 0, False), (20, 59, False)])
+def test_before_a_pass_is_over_the_last_iterate_is_an_average(n, end, within, monkeypatch):
+    """Sixty visits of n samples; after full passes, the iterates at their ends are averaged."""
+    twin = np.random.default_rng(1).normal(size=(VISITS, 3))
+    told = {"last": twin, "uniform": np.array([twin[end]])}
+    monkeypatch.setattr(audits, "iterates", lambda solver, *others: told[solver.average])
+    monkeypatch.setattr(audits, "bounds_for", lambda form, problem: SimpleNamespace(samples=np.arange(n)))
+    prices = SimpleNamespace(weights=np.append(np.ones(n), 0.0))
+    reference = SimpleNamespace(formulation=SimpleNamespace(prices=lambda problem: prices), problem=None)
+    found = only(audits.audit_average(Hooks(solver=Averaging()), reference))
+    assert (found.sentence == "") == within
+    assert not within or found.worst == 0.0
+    assert not list(audits.audit_average(Hooks(solver=Averaging("last")), reference))
+    for shares, rows in ((np.ones(60), twin), (np.arange(1.0, 61.0), twin), (np.arange(2.0, 62.0), twin)):
+        told["uniform"] = np.array([shares @ rows / shares.sum()])
+        assert only(audits.audit_average(Hooks(solver=Averaging()), reference)).sentence == ""
+    if n == 20:
+        told["uniform"] = np.array([np.array([1.0, 2.0, 3.0]) @ twin[[19, 39, 59]] / 6.0])
+        assert only(audits.audit_average(Hooks(solver=Averaging()), reference)).sentence == ""
+
+
 # ── fixed points ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -361,6 +413,36 @@ def test_a_pass_is_of_sixty_visits_in_one_order(monkeypatch):
 
 
 # ── flows ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def flowing(monkeypatch, off, seconds=None):
+    """What is found about updates that are off by `off` of the way, and where they are asked for."""
+    asked, reference = (
+        [],
+        SimpleNamespace(formulation=wb.NuclearDyadic(), problem=SimpleNamespace(n_samples=12), theta=np.arange(4.0)),
+    )
+    monkeypatch.setattr(audits, "integrated", lambda form, problem, theta, i, h: theta + h)
+    hooks = Hooks(
+        flow=lambda theta, i, h: asked.append((i, h, theta)) or theta + h * (1 + off), allowance=seconds or Allowance()
+    )
+    return only(audits.audit_flow(hooks, reference)), asked
+
+
+def test_flows_of_ten_pairs_and_three_importances(monkeypatch):
+    found, asked = flowing(monkeypatch, 0.0)
+    assert (found.name, found.sentence) == ("flow", "")
+    rng, wanted = np.random.default_rng(0), []
+    for i in chosen(np.arange(12)):
+        theta = np.arange(4.0) + 0.3 * rng.normal(size=4)
+        wanted += [(i, h, theta) for h in (0.03, 0.3, 3.0)]
+    assert [each[:2] for each in asked] == [each[:2] for each in wanted]
+    np.testing.assert_array_equal([each[2] for each in asked], [each[2] for each in wanted])
+    found, asked = flowing(monkeypatch, 0.5)
+    assert found.worst == pytest.approx(0.5)
+    assert found.sentence.endswith("5.0e-01 (relative) away from the flow.")
+    assert flowing(monkeypatch, np.nan)[0].worst == np.inf
+    with pytest.raises(OutOfTime):
+        flowing(monkeypatch, 0.0, Allowance(0.0))
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
