@@ -148,6 +148,9 @@ def test_the_judge_has_its_share_on_large_problems(monkeypatch):
     assert within(asked) == {"audited": 0.5, "searched": 120.0}
     _, asked = judged(monkeypatch, [said()], audit=True)
     assert within(asked) == dict.fromkeys(("audited", "searched", "related"), np.inf)
+    monkeypatch.setattr("workbench.judging.share.LARGE", 1)
+    _, asked = judged(monkeypatch, [said()], audit=True)
+    assert within(asked)["audited"] == np.inf
     monkeypatch.setattr("workbench.judging.share.LARGE", 28)
     _, asked = judged(monkeypatch, [said()])
     assert within(asked) == dict.fromkeys(("audited", "searched", "related"), np.inf)
@@ -266,6 +269,8 @@ def test_who_is_accused_is_explained():
     assert (found.reason, found.evidence) == ("It disagrees. It is λ.", {"own": 1.0, "multiple": 2.0})
     assert why == [Cause("convention", "λ twice", "It is λ.", True)]
     assert sleuth.asked == [("explain", [0.0] * 9, 2)]
+    causes(said(DISAGREES, "settled"), sleuth, [*HISTORY, HISTORY[0]])
+    assert sleuth.asked[1] == ("explain", [1.0] * 9, 3)
 
 
 def test_who_is_on_his_way_is_accused_by_identity_only():
@@ -283,9 +288,10 @@ def test_what_cannot_be_explained():
     sleuth = Sleuth(TOLD, TOLD)
     assert causes(verdict, sleuth, []) == (verdict, [])
     assert causes(verdict, sleuth, missing="no optimum") == (verdict, [])
-    text = replace(known(), formulation=SimpleNamespace(oracle=None))
+    bilinear = replace(known(), formulation=wb.NuclearDyadic())
+    bilinear.known["detective"] = sleuth
+    assert explained(verdict, HISTORY, bilinear) == (verdict, [])
     assert not sleuth.asked
-    assert text.missing == ""
     assert causes(verdict, Sleuth()) == (verdict, [])
 
 

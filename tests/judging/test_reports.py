@@ -128,6 +128,8 @@ def test_what_does_not_end_is_stopped(monkeypatch):
     assert [len(each.remarks) for each in found] == [0, 0, 1]
     assert "and 3 checkpoints, at pass 1.002 of 8." in found[-1].remarks[0]
     assert found[-1].remarks[0].startswith("It was stopped after ")
+    odd = reports_of(({"weights": W, "passes": k, **({"odd": 1} if k == 3 else {})} for k in range(1, 9)), 8)
+    assert [len(each.remarks) for each in odd] == [0, 0, 2]
     with pytest.raises(BadAnswer, match="yielded 3 checkpoints and no end, without their passes; tell those"):
         reports_of((W for _ in range(100)), 8)
     with pytest.raises(BadAnswer, match="without their passes"):

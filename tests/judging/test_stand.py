@@ -44,10 +44,11 @@ class Fitted(Stand):
 
     def __init__(self, checks=(1,), patience=None, learner=None, reference=None):
         super().__init__(learner or Learner("mine", fit), reference or known(), None, patience)
-        self.checks, self.asked = checks, []
+        self.checks, self.asked, self.starts = checks, [], []
 
     def fitted(self, budget, seed, start=False, within=None):
         self.asked.append((budget, seed, within))
+        self.starts.append(start)
         return at(*(budget * each for each in self.checks)), 0.25
 
 
@@ -76,6 +77,15 @@ def test_one_answer_above_the_optimum_is_followed_by_fits_of_smaller_budgets(mon
     assert (verdict.verdict, took) == (AGREES, 0.25)
     assert [each.passes for each in stand.reports] == heard[1]
     assert [each.passes for each in stand.yielded] == [100.0]
+
+
+def test_of_fits_of_smaller_budgets_the_end_counts(monkeypatch):
+    heard = hearing(monkeypatch, said(), said(AGREES))
+    stand = Fitted()
+    monkeypatch.setattr(stand, "fitted", lambda budget, seed: (at(budget) if budget == 8 else at(0.5, budget), 0.25))
+    stand.judged(8, 3, 1e-4)
+    assert heard[1] == [1.0, 2.0, 4.0, 8.0]
+    assert module.GRACE == 1.0  # seconds for an answer to come through
 
 
 @pytest.mark.parametrize(("passes", "budgets"), [(1, [1]), (2, [2, 1]), (5, [5, 2, 1]), (40, [40, 20, 10, 5, 2])])
@@ -168,6 +178,8 @@ def test_without_patience_the_first_verdict_stays(monkeypatch):
         found, stand, _ = waiting(monkeypatch, first, patience=patience)
         assert found is first
         assert not stand.asked
+    _, stand, _ = waiting(monkeypatch, first, said(DISAGREES, "settled", passes=32.0), patience=0.5)
+    assert stand.asked
 
 
 def test_four_times_the_passes_may_be_enough(monkeypatch):
@@ -250,9 +262,14 @@ def test_who_is_cut_short_before_half_of_the_budget_is_out_of_time(monkeypatch):
     alone = [Report(4.0, np.zeros(9), {}, ("odd",))]  # one answer was not cut short
     monkeypatch.setattr(stand, "fitted", lambda *asked, **told: (alone, 1.0))
     assert stand.further(at(1), 32, 3, 9.0)
+    cut = [*at(4), Report(8.0, np.zeros(9), {}, ("cut",))]
+    monkeypatch.setattr(stand, "fitted", lambda *asked, **told: (cut, 1.0))
+    with pytest.raises(OutOfTime):
+        stand.further(at(1), 32, 3, 9.0)
     for within in (0.0, -1.0):
         with pytest.raises(OutOfTime):
             Fitted().further(at(1), 32, 3, within)
+    assert Fitted().further(at(1), 32, 3, 0.5)
 
 
 # ── fits ──────────────────────────────────────────────────────────────────────────────────────────
@@ -266,7 +283,7 @@ def test_a_fit_is_read_until_its_limit():
     stand = Stand(Learner("mine", yields), known(), limit=1e-9)
     reports, took = stand.fitted(9, 0)
     assert (len(reports), len(reports[-1].remarks)) == (1, 1)
-    assert took >= 0
+    assert 0 <= took < 60
     assert len(stand.fitted(9, 0, within=100.0)[0]) == 9
     assert len(Stand(Learner("mine", yields), known()).fitted(9, 0)[0]) == 9
 
@@ -317,7 +334,7 @@ def test_whatever_is_raised_is_a_verdict(error, verdict, rule, words, monkeypatc
     found, took = stand.tried(8, 0, 1e-4)
     assert (found.verdict, found.rule) == (verdict, rule)
     assert words in found.reason
-    assert 0 <= took < 5
+    assert took == 0 if verdict == NOT_COMPARABLE else 0 <= took < 60
 
 
 @pytest.mark.parametrize("error", [MemoryError("much"), OutOfMemory("much")])
@@ -442,8 +459,14 @@ def test_who_takes_a_start_is_started_at_the_optimum(monkeypatch):
     found, against, stand = audited(monkeypatch, said(AGREES), learner=Learner("mine", starts))
     assert (found.verdict, against, asked) == (DISAGREES, [BAD], [1e-4])
     assert stand.asked[1] == (1, 0, None)
+    assert stand.starts == [True]
     audited(monkeypatch, said(AGREES))
     assert len(asked) == 1
+    places = [Report(1.0, np.full(9, 1.0)), Report(2.0, np.full(9, 2.0))]
+    monkeypatch.setattr(Fitted, "fitted", lambda *those, **told: (places, 0.0))
+    monkeypatch.setattr(module, "stayed", lambda theta, *others: asked.append(theta[0]) or BAD)
+    audited(monkeypatch, said(AGREES), learner=Learner("mine", starts))
+    assert asked[1] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -464,7 +487,12 @@ def test_staying_is_within_the_tolerance_or_three_gaps(excess, gap, away):
 def test_our_own_are_run_and_asked_for_more(monkeypatch):
     reference = reference_of(wb.solve(wb.SoftMargin(0.1), wb.Multiclass(np.eye(3), np.arange(3)), gap=1e-9))
     stand = OwnStand(Learner("subgradient", wb.Subgradient()), reference, None, 5.0)
+    traces, graded, run = [], [], module.run
+    monkeypatch.setattr(module, "run", lambda *those, **told: traces.append(run(*those, **told)) or traces[-1])
+    monkeypatch.setattr(Reference, "graded", lambda self, thetas, uppers: graded.append(len(thetas)))
     found, took = stand.judged(8, 3, 1e-9)
+    assert took == traces[0].seconds[-1]
+    assert graded == [len(traces[0].thetas)]
     assert [each.passes for each in stand.reports][-1] == 8.0
     assert found.evidence["passes"] == 8.0
     assert "further_passes" in found.evidence

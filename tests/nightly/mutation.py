@@ -228,7 +228,7 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "judge": ("judge", "share"),
     "stand": ("stand", "share"),
     "relations": ("relation_parts", "relations"),
-    "audits": ("judges_numbers", "audits", "flow_audit"),
+    "audits": ("audit_parts", "judges_numbers", "audits", "flow_audit"),
     "conventions/detective": ("detective", "judges_numbers"),
 }
 TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}
