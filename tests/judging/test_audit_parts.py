@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import workbench as wb
 from workbench.judging import audits
@@ -45,6 +46,8 @@ def test_points_are_the_optimum_0_and_others_as_far():
     bounds = SimpleNamespace(regularizer=SimpleNamespace(feasible=lambda theta: theta + 1.0))
     found = np.array(points(SimpleNamespace(theta=np.full(400, 2.0)), bounds)) - 1.0
     assert found.shape == (5, 400)
+    rng = np.random.default_rng(0)
+    np.testing.assert_allclose(found[2:], 2.0 + 2.0 * rng.normal(size=(3, 400)), rtol=1e-12)
     np.testing.assert_array_equal(found[:2], [np.full(400, 2.0), np.zeros(400)])
     assert np.linalg.norm(found[2:] - 2.0, axis=1) == pytest.approx([40.0] * 3, rel=0.15)
     near = np.array(points(SimpleNamespace(theta=np.zeros(400)), bounds)) - 1.0
@@ -53,7 +56,7 @@ def test_points_are_the_optimum_0_and_others_as_far():
 
 def test_ten_samples_are_the_same_ten_each_time():
     samples = np.arange(5, 40)
-    assert chosen(samples) == chosen(samples)
+    assert chosen(samples) == np.random.default_rng(1).permutation(samples)[:SAMPLES].tolist()
     assert len(set(chosen(samples))) == SAMPLES
     assert set(chosen(samples)) <= set(samples.tolist())
     assert sorted(chosen(np.arange(3))) == [0, 1, 2]
@@ -105,6 +108,18 @@ def lent(oracle, answer, samples=(2,), seconds=None):
     return audit_oracle(hooks, reference)
 
 
+def test_the_height_of_a_cut_and_the_numbers_in_it():
+    cuts = sparse.csr_array([[1.0, -2.0], [9.0, 9.0]]), np.array([-3.0, 9.0])
+    oracle = SimpleNamespace(rows=lambda samples, witnesses: cuts)
+    assert audits.score(oracle, np.array([-1.0, 2.0]), None, None) == (-8.0, 8.0)
+    errors = SimpleNamespace(
+        rounding=lambda theta: np.array([9.0, 0.5]),
+        offset_error=lambda samples: np.array([0.25, 9.0]),
+        slope_error=lambda samples: np.array([0.125, 9.0]),
+    )
+    assert audits.rounding(errors, THETA, 1) == (0.75, 0.125)
+
+
 @pytest.fixture
 def heights(monkeypatch):
     def score(oracle, theta, sample, witness):
@@ -129,6 +144,11 @@ def test_a_maximum_that_is_missed(step, error, size, worst, heights):
     assert (found.name, found.worst, found.allowed) == ("oracle", pytest.approx(worst, rel=1e-9), SLACK)
     told = f"Its oracle misses the maximum of sample 2 by {step:.3g}, with output [0] of 2."
     assert found.sentence == (told if worst > SLACK else "")
+
+
+def test_of_maxima_that_are_missed_by_as_much_the_first_is_told(heights):
+    found = only(lent(Scores(1.0), [0], samples=(1, 2)))
+    assert found.sentence.endswith(f"with output [0] of {chosen(np.array([1, 2]))[0]}.")
 
 
 def test_an_answer_of_another_width_and_a_search_without_time(heights):
@@ -308,6 +328,15 @@ def test_proximal_steps_that_are_none(x, words):
     assert words in found.sentence
 
 
+def test_a_step_outside_is_measured_by_its_length_or_by_1():
+    """Of values so large that they hardly differ."""
+    form = SimpleNamespace(regularizer=lambda problem: Cone(-1e12))
+    for x, outside in (([0.0, 0.5], 0.5), ([0.0, 1.5], 1.0), ([3.0, 4.0], 0.8)):
+        reference = SimpleNamespace(formulation=form, problem=None, theta=THETA)
+        found = only(audit_prox(Hooks(prox=lambda *asked, x=x: np.array(x)), reference))
+        assert found.worst == pytest.approx(outside, rel=1e-6)
+
+
 # ── averages ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -323,6 +352,13 @@ def test_averages_are_replayed():
     assert "after 2 checkpoints" in found.sentence
 
 
+def test_an_average_at_the_boundary_and_the_first_of_those_as_far_off():
+    assert replayed([(np.array([1e6 + 1.0]), [1e6], 1.0)]).sentence == ""
+    assert replayed([(np.array([1e6 + 1.001]), [1e6], 1.0)]).sentence
+    found = replayed([(np.array([2.0]), [1.0], 1.0), (np.array([2.0]), [1.0], 1.0)])
+    assert (found.worst, "after 1 checkpoints" in found.sentence) == (1.0, True)
+
+
 def test_reports_of_iterates_are_replayed():
     def told(claims):
         return Report(1.0, np.ones(1), claims)
@@ -330,6 +366,9 @@ def test_reports_of_iterates_are_replayed():
     one = {"iterate": np.ones(1)}
     assert audit_reports([told(one)]) == audit_reports([told(one), told({})]) == []
     assert only(audit_reports([told(one), told(one)])).sentence == ""
+    half = Report(1.0, np.ones(1), one | {"share": 0.5})
+    whole = Report(2.0, np.full(1, 3.5 / 1.5), {"iterate": np.full(1, 3.0)})  # its share is 1
+    assert only(audit_reports([half, whole])).sentence == ""
     far = {"iterate": np.full(1, 3.0), "share": 0.5}
     assert only(audit_reports([told(one), told(far)])).sentence
 
@@ -375,7 +414,12 @@ def started(monkeypatch, end, ends=(2.0, 2.0), mu=0.5, samples=70, seconds=None)
     )
     monkeypatch.setattr(audits, "bounds_for", lambda form, problem: bounds)
     monkeypatch.setattr(audits, "slope_norms", lambda bounds: np.array([8.0, 16.0]))
-    monkeypatch.setattr(audits, "visitor", lambda *asked: lambda order, *others: orders.append(order))
+
+    def visit(order, witnesses, steps):
+        assert (witnesses.shape, steps.shape) == ((len(order), 1), (len(order), 2))
+        orders.append(order)
+
+    monkeypatch.setattr(audits, "visitor", lambda *asked: visit)
     certificate = SimpleNamespace(samples=None, witnesses=None, weights=None)
     reference = SimpleNamespace(formulation=None, problem=None, certificate=certificate, upper=ends[0], lower=ends[1])
 
@@ -401,6 +445,11 @@ def test_who_starts_at_the_optimum_stays_within_what_the_gap_explains(mu, ends, 
         assert (found.name, found.allowed) == ("fixed point", pytest.approx(allowed, rel=1e-12))
         assert found.worst == pytest.approx(away, rel=1e-6)
         assert bool(found.sentence) == fault
+
+
+def test_what_the_gap_just_explains_is_no_move(monkeypatch):
+    assert started(monkeypatch, 1e6 + 1.0, (1e6, 1e6))[0].sentence == ""
+    assert started(monkeypatch, 1e6 + 1.001, (1e6, 1e6))[0].sentence
 
 
 def test_a_pass_is_of_sixty_visits_in_one_order(monkeypatch):

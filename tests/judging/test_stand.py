@@ -489,10 +489,11 @@ def test_our_own_are_run_and_asked_for_more(monkeypatch):
     stand = OwnStand(Learner("subgradient", wb.Subgradient()), reference, None, 5.0)
     traces, graded, run = [], [], module.run
     monkeypatch.setattr(module, "run", lambda *those, **told: traces.append(run(*those, **told)) or traces[-1])
-    monkeypatch.setattr(Reference, "graded", lambda self, thetas, uppers: graded.append(len(thetas)))
+    monkeypatch.setattr(Reference, "graded", lambda self, *those: graded.append(those))
     found, took = stand.judged(8, 3, 1e-9)
     assert took == traces[0].seconds[-1]
-    assert graded == [len(traces[0].thetas)]
+    assert graded[0][0] is traces[0].thetas
+    assert graded[0][1] is traces[0].upper
     assert [each.passes for each in stand.reports][-1] == 8.0
     assert found.evidence["passes"] == 8.0
     assert "further_passes" in found.evidence
