@@ -11,7 +11,7 @@ from scipy import sparse
 
 from workbench.command.cli import cli
 from workbench.data.readers import data_problem, read
-from workbench.errors import BadInput
+from workbench.errors import BadInput, UnknownName
 from workbench.outputs.linear import Linear
 
 
@@ -91,7 +91,7 @@ def test_a_column_is_said_to_number_samples_by_its_name_or_by_counting(file):
 
 def test_what_cannot_be_left_out_is_refused(file):
     problem = data_problem(file("own.csv", NUMBERED))
-    with pytest.raises(BadInput, match=r"There is no column of .*own\.csv called 'zz'"):
+    with pytest.raises(UnknownName, match=r"There is no column of .*own\.csv called 'zz'"):
         problem(drop="age, zz")
     with pytest.raises(BadInput, match="drop leaves 1 of 3 columns; leave labels and an input"):
         problem(drop="age,patient_id")

@@ -24,7 +24,7 @@ from workbench.errors import BadInput, UnknownName
 
 MISSING = ("nan", "na", "n/a", "null", "none", "?", "-")  # what files write for a cell without a value
 COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # 36,42
-NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|.*[a-z]I[Dd]|unnamed: 0", re.IGNORECASE)
+NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
 FEW = 5  # samples, below which different numbers say nothing
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)  # 1,234 may be 1234
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
