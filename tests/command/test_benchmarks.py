@@ -54,7 +54,7 @@ SMALL = {
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
-    "alignment": {"n": 6, "folds": 2, "gap": 0.1},
+    "alignment": {"n": 6, "folds": 3, "gap": 0.1},
     "instances": {"n": 3, "pair": "multiclass:soft-margin"},
     "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
