@@ -45,7 +45,7 @@ from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.learners.adagrad_alternating import AdaGradAlternating
 from workbench.objectives.factorings import classes_of, reachable
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.door import Bounds
+from workbench.proofs.any_bounds import Bounds
 from workbench.registries import load_file
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request

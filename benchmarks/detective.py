@@ -38,7 +38,7 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.conventions.detective import explain
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import load_file
 from workbench.solvers.bcfw import BCFW
 from workbench.solvers.subgradient import Subgradient

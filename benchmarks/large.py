@@ -119,8 +119,8 @@ def formulation(name: str, problem: Any, route: str = "own") -> Any:
 
 def fits(form: Any, problem: Any, route: str) -> bool:
     """Whether the route is one of the formulation's."""
+    from workbench.proofs.any_bounds import bounds_for
     from workbench.proofs.bounds import Bounds
-    from workbench.proofs.door import bounds_for
 
     try:
         bounds = bounds_for(form, problem)

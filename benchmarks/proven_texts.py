@@ -26,7 +26,7 @@ import numpy as np
 from workbench.contracts import CutForm, Enumerable, Majorized, Search, SmoothForm
 from workbench.errors import MissingCapability, NotSeparable, checked_whole
 from workbench.programs.prove import Proof, prove
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import load_file, misfit, registry
 from workbench.solving.solve import solve
 

@@ -5,7 +5,7 @@
     input          bad and extreme files, arrays and settings
     entries        damaged files and bad options at every entry of the command line
     limits         commands and backends under limits of time and memory
-    oracles        oracles with a fault, through the door of three functions
+    oracles        oracles with a fault, of problems given as three functions
     backends       backends that lie, crash or hang
     hostile files  files that want to be executed, to fill the memory or to write elsewhere
     soak           long work in one process                                                     soak=SHARE

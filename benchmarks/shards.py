@@ -30,13 +30,13 @@ from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability, checked_whole
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.verify import verify
 from workbench.registries import load_file
 from workbench.solving import shards as many
 from workbench.solving.shards import ShardAscent, Shards
 from workbench.solving.solve import solve
-from workbench.system.crew import DaskCrew, packed
+from workbench.system.workers import DaskWorkers, packed
 
 settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
@@ -68,11 +68,12 @@ def shards_table(
     gaps: str = "1e-4,1e-6",
     kills: int = 20,
     lies: int = 10,
-    crew: str = "local",
+    workers: str = "local",
+    crew: str | None = None,
 ) -> dict[str, Any]:
     """`most` turns at most; latency in seconds, rate in bytes a second; `slow` samples of the dear oracle, to `gaps`.
 
-    `crew` is dask or local: whose workers are killed, and lie.
+    `workers` is dask or local: whose workers are killed, and lie. `crew` is the old name of `workers`.
     """
     checked_whole(1, n=n, most=most)
     checked_whole(0, slow=slow, kills=kills, lies=lies)
@@ -87,9 +88,9 @@ def shards_table(
         plain = load_problem("synthetic-chain")(n=slow)
         found["dear"] = [dear(plain, each) for each in settings.numbers(gaps, "gaps")]
     if kills:
-        found |= prefixed("kills", troubled(kills, crew, Killed))
+        found |= prefixed("kills", troubled(kills, crew or workers, Killed))
     if lies:
-        found |= prefixed("lies", troubled(lies, crew, Lying))
+        found |= prefixed("lies", troubled(lies, crew or workers, Lying))
     return found
 
 
@@ -124,11 +125,11 @@ def dear(plain: Chain, gap: float) -> dict[str, Any]:
     solutions, seconds, paths, sweeps = [], [], [], []
     for parallel in (None, "local:2"):
         Slow.asked, began, spent = 0, time.perf_counter(), time.process_time()
-        with Counted(0, 1) as crew:
+        with Counted(0, 1) as workers:
             solutions.append(solve(form, problem, gap=gap, parallel=parallel))
         seconds.append(time.perf_counter() - began)
-        paths.append(time.process_time() - spent + Slow.PAUSE * (Slow.asked + crew.longest))
-        sweeps.append((Slow.asked / count, crew.longest / count))
+        paths.append(time.process_time() - spent + Slow.PAUSE * (Slow.asked + workers.longest))
+        sweeps.append((Slow.asked / count, workers.longest / count))
     alone, shared = solutions
     same = alone.lower <= shared.upper and shared.lower <= alone.upper
     return {
@@ -138,11 +139,11 @@ def dear(plain: Chain, gap: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def troubled(count: int, crew: str, trouble: type[Trouble]) -> dict[str, Any]:
+def troubled(count: int, workers: str, trouble: type[Trouble]) -> dict[str, Any]:
     """How many of `count` runs with two workers in trouble end at the same, proven optimum; how often there was any."""
     problem, form = load_problem("synthetic-chain")(n=24), SoftMargin(lam=0.05)
     reference, same, times = solve(form, problem, gap=1e-7), 0, 0
-    with without_break_even(), hired(crew) as spec, TemporaryDirectory() as folder:
+    with without_break_even(), hired(workers) as spec, TemporaryDirectory() as folder:
         for seed in range(count):
             with trouble(seed, reference.rounds) as each:
                 found = solve(form, problem, gap=1e-7, parallel=spec)
@@ -154,15 +155,17 @@ def troubled(count: int, crew: str, trouble: type[Trouble]) -> dict[str, Any]:
 
 
 @contextmanager
-def hired(crew: str) -> Iterator[str]:
+def hired(workers: str) -> Iterator[str]:
     """Where two workers are found: `local` processes, or those of a `dask` cluster that begins and ends here."""
-    if crew not in ("dask", "local"):
-        raise BadInput(f"crew is {crew!r}; write dask or local.")
-    if crew == "local":
+    if workers not in ("dask", "local"):
+        raise BadInput(f"workers is {workers!r}; write dask or local.")
+    if workers == "local":
         yield "local:2"
         return
     if find_spec("distributed") is None:
-        raise MissingCapability("crew=dask needs distributed; pip install 'cutbench[cluster]', or set crew=local.")
+        raise MissingCapability(
+            "workers=dask needs distributed; pip install 'cutbench[cluster]', or set workers=local."
+        )
     from distributed import LocalCluster
 
     with LocalCluster(
@@ -184,7 +187,7 @@ def without_break_even() -> Iterator[None]:
 
 
 class Trouble:
-    """Stands between the driver and its crew, and makes trouble from a random question on."""
+    """Stands between the driver and its workers, and makes trouble from a random question on."""
 
     def __init__(self, seed: int, rounds: int):
         self.rng, self.times, self.asked = np.random.default_rng(seed), 0, 0
@@ -199,19 +202,19 @@ class Trouble:
         many.assembled = self.true
 
     def assembled(self, *arguments: Any) -> Any:
-        """A crew whose questions and answers pass through `between`."""
-        crew = self.true(*arguments)
-        ask = crew.ask
-        self.prepare(crew)
+        """Workers whose questions and answers pass through `between`."""
+        workers = self.true(*arguments)
+        ask = workers.ask
+        self.prepare(workers)
 
         def between(questions: Any, limit: float | None = None) -> Any:
             self.asked += 1
-            return self.between(crew, lambda: ask(questions, limit), questions)
+            return self.between(workers, lambda: ask(questions, limit), questions)
 
-        crew.ask = between
-        return crew
+        workers.ask = between
+        return workers
 
-    def prepare(self, crew: Any) -> None:
+    def prepare(self, workers: Any) -> None:
         """Wait for what the trouble needs."""
 
 
@@ -220,7 +223,7 @@ class Counted(Trouble):
 
     longest = 0
 
-    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+    def between(self, workers: Any, ask: Any, questions: Any) -> Any:
         self.longest += max(len(arrays.get("samples", ())) for _, arrays in questions)
         return ask()
 
@@ -228,16 +231,16 @@ class Counted(Trouble):
 class Killed(Trouble):
     """One of two workers is killed by SIGKILL within 20 ms after a question."""
 
-    def prepare(self, crew: Any) -> None:
-        if isinstance(crew, DaskCrew):  # the one of the run before must be back
-            crew.client.wait_for_workers(2)
-            self.pids = list(crew.client.run(os.getpid).values())
-            crew.size = 2
+    def prepare(self, workers: Any) -> None:
+        if isinstance(workers, DaskWorkers):  # the one of the run before must be back
+            workers.client.wait_for_workers(2)
+            self.pids = list(workers.client.run(os.getpid).values())
+            workers.size = 2
 
-    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+    def between(self, workers: Any, ask: Any, questions: Any) -> Any:
         if self.asked != self.when + 1:  # processes of this machine begin at the first question
             return ask()
-        pids = self.pids if isinstance(crew, DaskCrew) else [each.process.pid for each in crew.members]
+        pids = self.pids if isinstance(workers, DaskWorkers) else [each.process.pid for each in workers.members]
         timer = threading.Timer(float(self.rng.uniform(0, 0.02)), os.kill, (pids[self.victim], signal.SIGKILL))
         timer.start()
         answers = ask()
@@ -249,7 +252,7 @@ class Killed(Trouble):
 class Lying(Trouble):
     """One of two workers answers the truth in place of the highest output, in half of its answers."""
 
-    def between(self, crew: Any, ask: Any, questions: Any) -> Any:
+    def between(self, workers: Any, ask: Any, questions: Any) -> Any:
         answers = ask()
         words, arrays = questions[self.victim]
         if words["do"] == "argmax" and answers[self.victim] is not None and self.rng.random() < 0.5:

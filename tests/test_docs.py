@@ -324,6 +324,21 @@ def test_the_examples_pass_the_tests_of_their_folders_and_run(house):
     assert re.findall(r"^exit code (\d)", done.stdout, re.M) == ["0", "0", "0", "3", "0"]
 
 
+TESTS = re.compile(r"^    \.venv/bin/pytest((?: tests/\S+)*) -k \"(.+)\"$", re.M)
+UNREGISTERED = "docs/recipes/text.md"  # a file of a user's own, which `cutbench solve` and `cutbench verify` try
+
+
+@pytest.mark.parametrize("page", [page for page in RECIPES if page != UNREGISTERED])
+def test_every_recipe_says_which_tests_to_run(page):
+    """By files that are there, and by words that a test here or the example's own name holds."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    ((files, words),) = TESTS.findall(text)
+    assert all((ROOT / name).exists() for name in files.split())
+    tests = " ".join([path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")])
+    names = " ".join([text.lower(), tests, *(path.name for path in (ROOT / "tests").rglob("test_*.py"))])
+    assert all(word.lower() in names for word in words.split(" or "))
+
+
 PINNED = {"output": ["MISFITS"], "formulation": ["REFUSALS"], "solver": ["HARD", "OTHER_R"]}
 
 

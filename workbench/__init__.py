@@ -41,7 +41,7 @@ _HOMES = {
     "verify": "proofs.verify",
     "explain": "proofs.support",
     "Certificate": "proofs.certificate",
-    "Bounds": "proofs.door",
+    "Bounds": "proofs.any_bounds",
     "tables": "command.tables",
     "registry": "registries",
     "load_problem": "data.loading",

@@ -279,6 +279,8 @@ def test_sums_are_rounded_outward():
         rng = np.random.default_rng(seed)
         x = rng.normal(size=3) * 10.0 ** rng.integers(-8, 8, 3)
         assert just_encloses(Interval(x).sum(), sum(exact(x)), sum(exact(x)))
+        above = x + rng.random(3)
+        assert just_encloses(Interval(x, above).sum(), sum(exact(x)), sum(exact(above)))
 
 
 def test_sums_beyond_floats():

@@ -98,6 +98,26 @@ def test_a_certificate_is_replaced_only_on_purpose(cutbench):
     assert json.loads(Path("mine/certificate.json").read_text())["problem"]["name"] == "toy"
 
 
+KEPT = {
+    "crosscheck toy soft-margin --learners bcfw --passes 300 --tolerance 0.01": "crosscheck.json",
+    "path toy soft-margin --points 3": "path.json",
+    "bench startup": "journal/lines.jsonl",
+    "prove small.lp": "prove.json",
+}
+
+
+@pytest.mark.parametrize("words", KEPT)
+def test_a_record_in_the_folder_of_out_is_replaced_only_on_purpose(words, cutbench):
+    Path("small.lp").write_text("min\n x\nst\n c: x >= 1\nend\n")
+    again, file = [*words.split(), "--out", "mine"], Path("mine", KEPT[words])
+    cutbench(*again)
+    before = file.read_bytes()
+    refused = cutbench(*again, code=2)
+    assert f"{file} exists; choose another folder with --out, or replace the run by --overwrite." in refused.stderr
+    assert file.read_bytes() == before
+    cutbench(*again, "--overwrite")
+
+
 def test_a_run_in_the_default_folder_is_not_replaced_without_a_word(cutbench):
     words = ("solve", "toy", "soft-margin")
     said = "cutbench: this run replaces the one in runs/toy-soft-margin; --out keeps both."

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from workbench.command.cli import cli
 from workbench.data.readers import data_problem, read
-from workbench.errors import BadInput
+from workbench.errors import BadInput, UnknownName
 from workbench.outputs.linear import Linear
 
 
@@ -53,6 +53,48 @@ def test_csv_takes_the_last_column_of_whole_numbers(file):
     np.testing.assert_array_equal(X, [[0.5, 1], [0.25, 3]])
     np.testing.assert_array_equal(y, [2, 0])
     assert y.dtype == np.int64
+
+
+NUMBERED = "patient_id,age,kind\n" + "".join(f"{907 - 31 * i},{40 + i % 7},{'ab'[i % 2]}\n" for i in range(12))
+BARE = "".join(f"{i},{40 + i % 7},{i % 3}\n" for i in range(12))
+
+
+@pytest.mark.parametrize(("text", "told", "word"), [(NUMBERED, "patient_id", "patient_id"), (BARE, "1", "1")])
+def test_a_column_that_numbers_the_samples_is_named_and_can_be_left_out(text, told, word, file):
+    problem = data_problem(path := file("own.csv", text))
+    whole, part = problem(), problem(drop=word)
+    said = f"column {told} seems to number the samples and is read as an input (leave it out by --set drop={word})"
+    assert said in whole.reading
+    assert "number the samples" not in part.reading
+    assert whole.n_inputs == part.n_inputs + 1 == 2
+    np.testing.assert_array_equal(dense(part.X), dense(whole.X)[:, 1:])
+    again = read(path, n_inputs=1, columns=part.columns)
+    np.testing.assert_array_equal(again.X, dense(part.X))
+    other = problem(drop=word, label="3" if word == "1" else "kind")
+    np.testing.assert_array_equal(dense(other.X), dense(part.X))
+
+
+def test_a_column_is_said_to_number_samples_by_its_name_or_by_counting(file):
+    for header, column, said in (
+        ("id", [5, 3, 9, 1, 7], True),
+        ("ID", [5, 3, 9, 1, 7], True),
+        ("userId", [5, 3, 9, 1, 7], True),
+        ("age", [5, 3, 9, 1, 7], False),
+        ("grid", [5, 3, 9, 1, 7], False),
+        ("id", [5, 3, 9, 1, 5], False),
+        ("age", [5, 6, 7, 8, 9], True),
+        ("id", [1, 2, 3, 4], False),
+    ):
+        text = f"{header},z,label\n" + "".join(f"{each},{i % 2},{'ab'[i % 2]}\n" for i, each in enumerate(column))
+        assert ("seems to number the samples" in data_problem(file("own.csv", text))().reading) is said, header
+
+
+def test_what_cannot_be_left_out_is_refused(file):
+    problem = data_problem(file("own.csv", NUMBERED))
+    with pytest.raises(UnknownName, match=r"There is no column of .*own\.csv called 'zz'"):
+        problem(drop="age, zz")
+    with pytest.raises(BadInput, match="drop leaves 1 of 3 columns; leave labels and an input"):
+        problem(drop="age,patient_id")
 
 
 def test_a_warning_where_almost_every_sample_is_a_class_of_its_own(file):

@@ -117,6 +117,17 @@ def test_there_is_no_value_unless_the_norm_is_below_lambda():
             assert np.isfinite(lower_at(parts, lam, 1, "hinge", g)) == proven, lam
 
 
+def test_a_norm_whose_distance_from_lambda_is_not_certain_gives_no_value():
+    """Around λ = ‖S‖₂ the interval of their difference holds 0, by which nothing may be divided."""
+    parts, g = one_pair(0.5)
+    found, lam = [], 0.5 * (1 - 40 * 2.0**-53)
+    for _ in range(400):
+        found.append(np.isfinite(lower_at(parts, lam, 1, "hinge", g)))
+        lam = float(np.nextafter(lam, 1))
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (False, True)
+
+
 def test_the_rounding_of_the_matrix_counts_in_its_norm(monkeypatch):
     """With γ a tenth, a matrix may be told a tenth too small: its true norm is above λ."""
     honest, slack = dual.product, 0.1

@@ -15,8 +15,8 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, SmoothForm
 from workbench.dyads import flows
 from workbench.formulations.weighted_risk import HingeRisk, SmoothRisk, WeightedRisk
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Evidence, SmoothBounds
-from workbench.proofs.door import bounds_for
 from workbench.proofs.verify import verify
 from workbench.solvers.importance_aware import LOSSES, ImportanceAware, sweep
 

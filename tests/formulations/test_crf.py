@@ -22,8 +22,8 @@ from workbench.backends import BACKENDS, solve_cvxpy
 from workbench.contracts import Marginals
 from workbench.objectives.likelihoods import ULPS, Enumerated
 from workbench.outputs import _forward_backward, _marginals
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Evidence
-from workbench.proofs.door import bounds_for
 from workbench.registries import misfit
 
 OUTPUTS = {"chain": wb.Chain, "multiclass": wb.Multiclass}

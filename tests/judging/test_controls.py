@@ -75,11 +75,16 @@ def test_clean_runs_get_no_more_than_the_budget_and_are_run_once(monkeypatch):
     asked = ending(monkeypatch, 0.0)
     excused(passes=10.0 * BUDGET)
     assert {passes for _, passes, _ in asked} == {BUDGET}
+    asked = ending(monkeypatch, 0.0)
+    excused(passes=0.3)
+    assert {passes for _, passes, _ in asked} == {1}  # and no less than a pass
     monkeypatch.undo()
     fresh = reference_of(wb.solve(wb.SoftMargin(0.1), reference().problem, gap=1e-9))
     one = controls.clean(BCFW(), fresh, 3, 101, 1e-4)
     assert controls.clean(BCFW(), fresh, 3, 101, 1e-4) is one
     assert fresh.excess(fresh.lower + one.end) > STOP
+    trace = run(BCFW(), fresh.formulation, fresh.problem, 3, 101)
+    np.testing.assert_allclose(one.excesses, trace.upper - fresh.lower, rtol=1e-12)
 
 
 def test_a_clean_run_ends_where_it_has_told_enough():
@@ -123,6 +128,10 @@ def test_a_clean_run_exactly_at_the_share_excuses(monkeypatch, stands, margin):
     assert excused(stands, trace=strange) == stands  # one that has settled is asked as other learners are
     ending(monkeypatch, 0.999 / margin)
     assert not excused(stands, trace=strange)
+    ending(monkeypatch, 1 / margin, settled=True)
+    assert excused(stands)
+    ending(monkeypatch, 1.0)
+    assert excused(stands, moves=True)
 
 
 def test_a_trace_is_compared_with_its_own_solver_and_its_settings():
@@ -147,13 +156,17 @@ def test_which_clean_runs_look_settled():
     assert looks([2.0, 2.0])
     assert not looks([1.0] * 6)  # it has arrived
     assert not looks([np.inf] * 6)
+    assert not looks([2.0] * 5 + [np.inf])  # its end tells nothing
+    assert looks([0.5] + [2.0] * 5)  # and its beginning does not count
+    assert not looks([2.0] * 5 + [1.0])
     assert not looks(2.0 * 2.0 ** np.arange(5.0, -1, -1))  # it falls
     on_its_way = [(1.5 - 0.05 * k) * reference().theta for k in range(6)]
     assert not looks([2.0] * 6, on_its_way)
 
 
 @pytest.mark.parametrize(
-    ("excess", "spent", "ends"), [(1.1e-6, 4.9, False), (0.9e-6, 0.1, True), (1.0, 5.1, True), (1e-6, 0.0, True)]
+    ("excess", "spent", "ends"),
+    [(1.1e-6, 4.9, False), (0.9e-6, 0.1, True), (1.0, 5.1, True), (1e-6, 0.0, True), (1.0, 5.0, False)],
 )
 def test_a_clean_run_ends_near_the_optimum_or_after_five_seconds(monkeypatch, excess, spent, ends):
     told = []

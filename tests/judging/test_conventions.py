@@ -18,17 +18,18 @@ from workbench.formulations.crf import CRF
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.formulations.weighted_risk import WeightedRisk
+from workbench.judging.conventions import scaling
 from workbench.judging.conventions.detective import CLOSE, explain
 from workbench.judging.conventions.features import subspaces
 from workbench.judging.conventions.neighbours import Suspect
 from workbench.judging.conventions.padding import ROOM, padding
-from workbench.judging.conventions.scaling import best_multiple, out_of_question
+from workbench.judging.conventions.scaling import best_multiple, multiples, open_ones
 from workbench.judging.reference import Reference, reference_of
 from workbench.objectives.variants import Absolute, Rescaled, RescaledTerms, SmoothVariant, SquaredHinge, Variant
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 
@@ -305,8 +306,9 @@ def test_what_is_optimal_for_some_multiple_is_never_out_of_the_question(kappa):
     X, y = plain()
     reference = reference_of(solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6))
     learned = solve(SoftMargin(0.1 * kappa), Multiclass(X, y), gap=1e-6).theta_flat
-    assert not out_of_question(Suspect(learned, reference))
-    assert out_of_question(Suspect(-reference.theta, reference))
+    least, most = open_ones(Suspect(learned, reference))
+    assert least < np.log(kappa) < most
+    assert open_ones(Suspect(-reference.theta, reference)) is None
 
 
 @pytest.mark.parametrize("kappa", [0.2, 7.0])
@@ -314,7 +316,29 @@ def test_the_best_multiple_is_found(kappa):
     X, y = plain()
     reference = solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6)
     theta = solve(SoftMargin(kappa * 0.1), Multiclass(X, y), gap=1e-8).theta_flat
-    assert best_multiple(Suspect(theta, reference_of(reference)), "lam") == pytest.approx(kappa, rel=0.1)
+    suspect = Suspect(theta, reference_of(reference))
+    assert best_multiple(suspect, "lam", (-np.inf, np.inf)) == pytest.approx(kappa, rel=0.1)
+    assert best_multiple(suspect, "lam", open_ones(suspect)) == pytest.approx(kappa, rel=0.1)
+
+
+@pytest.mark.parametrize("kappa", [0.2, 7.0])
+def test_the_search_for_a_multiple_does_not_go_beyond_its_ends(kappa, monkeypatch):
+    X, y = plain()
+    reference = reference_of(solve(SoftMargin(0.1), Multiclass(X, y), gap=1e-6))
+    theta = solve(SoftMargin(kappa * 0.1), Multiclass(X, y), gap=1e-8).theta_flat
+    suspect, asked = Suspect(theta, reference), []
+
+    def recorded(form, *others, **limits):
+        asked.append(form.lam / 0.1)
+        return solve(form, *others, **limits)
+
+    monkeypatch.setattr(scaling, "solve", recorded)
+    for ends in ((-0.5, 0.5), (np.log(kappa) - 1.0, np.log(kappa) - 0.3), (np.log(kappa) + 0.3, np.log(kappa) + 1.0)):
+        asked.clear()
+        assert best_multiple(suspect, "lam", ends) is None
+        assert all(np.exp(ends[0]) * 0.999 < each < np.exp(ends[1]) * 1.001 for each in asked)
+    monkeypatch.setattr(scaling, "open_ones", lambda suspect: (-0.5, 0.5))
+    assert not list(multiples(suspect))
 
 
 def test_weights_of_no_size_are_no_overflow():

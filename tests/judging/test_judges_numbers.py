@@ -174,8 +174,8 @@ def test_two_per_cent_of_a_multiple_that_is_meant(away, sign):
     [(59.0, "λ twice", True), (61.0, "λ twice", False), (1.49, "λ", False), (1.51, "λ", True), (0.66, "λ", True)],
 )
 def test_ratios_within_thirty_times_are_tried_and_none_within_half_more(kappa, name, tried, monkeypatch):
-    monkeypatch.setattr(scaling, "best_multiple", lambda suspect, key: kappa)
-    monkeypatch.setattr(scaling, "out_of_question", lambda suspect: False)
+    monkeypatch.setattr(scaling, "best_multiple", lambda suspect, key, within: kappa)
+    monkeypatch.setattr(scaling, "open_ones", lambda suspect: (-np.inf, np.inf))
     names = {each.name for each in scaling.multiples(Suspect(reference().theta, reference()))}
     assert (name in names) == tried
 

@@ -108,6 +108,19 @@ def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_not
     assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
 
 
+def test_at_the_boundary_nobody_is_calm():
+    """An excess of 1.15 times the other one, and weights at a tenth of their distance, have moved."""
+    second, last = said(absolute=LITTLE), said(absolute=1.0)
+    last.evidence["roaming"] = 0.05
+    assert not calm(second, last)
+    assert not calm(last, said(absolute=LITTLE))
+    assert calm(said(absolute=np.nextafter(LITTLE, 1)), last)
+    last.evidence["roaming"] = NEAR
+    assert not calm(said(absolute=1.0), last)
+    last.evidence["roaming"] = np.nextafter(NEAR, 0)
+    assert calm(said(absolute=1.0), last)
+
+
 def test_what_is_said_of_who_still_falls():
     """The reason that stood first, where it leads, and the passes if the fit can know them."""
     first, further = said(), said(NOT_CONVERGED, "history", absolute=0.5, passes=400.0, needed=5e3)

@@ -11,7 +11,7 @@ import workbench as wb
 from workbench.contracts import Change
 from workbench.judging.reference import reference_of
 from workbench.judging.relations import RELATIONS, moved, related
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import registry
 
 GAP = 1e-8

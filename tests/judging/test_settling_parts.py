@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, nnls
 
+from workbench.judging import settling as module
 from workbench.judging.reports import Report
 from workbench.judging.settling import (
     Settling,
@@ -15,9 +16,11 @@ from workbench.judging.settling import (
     doubling,
     ended,
     fitted,
+    least,
     moving,
     needed,
     on_its_way,
+    pauses,
     roaming,
     settling,
     stands,
@@ -129,6 +132,34 @@ def test_few_checkpoints_are_compared_with_the_last():
         assert (found.settled, found.limit) == (False, 0.0)
 
 
+def test_few_checkpoints_lie_about_the_last_one_and_end_there():
+    passes = np.array([1.0, 2.0, 3.0, 4.0])
+    for e in ([0.992, 1.009, 1.0, 1.0], [1.009, 0.992, 1.0, 1.0]):
+        found = settling(passes, np.array(e), 1e-4)
+        assert (found.settled, found.limit) == (True, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "misfit", "settled"),
+    [
+        (0.25, np.nextafter(SIGNIFICANT, 11), True),
+        (0.25, SIGNIFICANT, False),
+        (np.nextafter(0.25, 0), 2 * SIGNIFICANT, False),
+    ],
+)
+def test_half_of_the_excess_and_ten_times_the_variance(limit, misfit, settled, monkeypatch):
+    """An end of half of the excess is none yet to fall to; a misfit of ten is what chance may bring."""
+    monkeypatch.setattr(module, "fitted", lambda *told: (limit, misfit))
+    assert settling(T[:5], np.full(5, 0.5), 1e-4).settled == settled
+
+
+def test_curves_that_fit_without_a_fault_have_no_misfit():
+    """A null curve may be the best curve, and fit better by a rounding: the misfit is 0, not below."""
+    t = np.array([0.08, 0.125, 0.2, 0.4, 0.7, 1.0])
+    worst = [fitted(t, (0.1 + 0.01 * k) * t**-power, 1e-9)[1] for k in range(9) for power in (0.5, 1.0, 2.0)]
+    assert min(worst) >= 0
+
+
 def test_an_optimum_that_is_touched_has_a_power():
     found = settling(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 1e-4)
     assert found.power == pytest.approx(-np.log2(LEAST), rel=1e-12)
@@ -190,6 +221,61 @@ def test_the_checkpoint_at_an_eighth_is_the_last_one_before_it():
     assert stands(passes, np.array([1.4, 9.0, 9.0, 1.0]))
 
 
+def test_what_comes_after_the_eighth_counts_and_the_eighth_itself_does_not():
+    """The checkpoint at an eighth or a quarter of the passes is what the later ones are measured by."""
+    passes = np.array([1.0, 2.0, 4.0, 16.0])
+    assert stands(passes, np.array([9.0, 1.4, 1.3, 1.3]))  # from 1.4 on, nothing is 1.5 times smaller
+    assert not stands(passes, np.array([0.1, 1.6, 1.2, 1.0]))  # what was before does not count
+    assert not stands(np.array([2.0, 4.0, 16.0]), np.array([1.6, 1.2, 1.0]))
+    assert not stands(np.array([3.0, 16.0]), np.array([1.2, 1.0]))  # a quarter: 1.15 times smaller
+
+
+def test_what_was_before_the_eighth_does_not_count_nor_an_excess_of_0_there():
+    assert stands(np.array([0.5, 1.0, 2.0, 16.0]), np.array([9.0, 0.1, 1.0, 1.0]))
+    assert stands(np.array([1.0, 16.0]), np.array([0.0, 1.0]))
+
+
+def test_a_quarter_of_the_passes_and_no_fifth():
+    assert least(np.array([22.0, 50.0, 100.0]), np.array([0.1, 2.0, 3.0])) == 2.0
+    assert least(np.array([25.0, 50.0, 100.0]), np.array([0.1, 2.0, 3.0])) == 0.1
+
+
+def test_the_last_checkpoint_alone_may_have_fallen():
+    passes = np.array([1.0, 2.0, 3.9, 5.0, 16.0])
+    assert not stands(passes, np.array([2.0, 2.0, 2.0, 2.0, 1.0]))
+    assert not stands(passes, np.array([2.0, 2.0, 2.0, 1.0, 2.0]))
+    assert stands(passes, np.array([2.0, 2.0, 2.0, 2.0, 1.8]))
+
+
+# ── pauses ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("rows", "passes", "paused"),
+    [
+        ([[1.0], [1.0], [2.0]], [1.0, 2.0, 3.0], True),  # the same while the passes doubled, then moved
+        ([[1.0], [1.0], [2.0]], [1.0, 1.99, 3.0], False),
+        ([[1.0], [1.0], [1.0]], [1.0, 2.0, 4.0], False),  # it has not moved since
+        ([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0], False),  # it never stayed
+        ([[0.0], [1.0], [1.0], [1.0], [2.0]], [1.0, 2.0, 3.0, 4.0, 5.0], True),  # later on
+        ([[0.0], [1.0], [1.0], [1.0], [2.0]], [1.0, 2.0, 3.0, 3.9, 5.0], False),
+        ([[0.0], [1.0], [1.0], [2.0], [2.0]], [1.0, 2.0, 3.0, 4.0, 8.0], False),  # the last stay is not over
+        ([[1.0], [1.0], [-1.0], [-1.0]], [2.0, 4.0, 5.0, 6.0], True),
+        ([[1e-5], [1e-5], [2.0]], [1.0, 2.0, 3.0], True),  # of small weights, too
+        ([[0.0], [0.0], [2.0]], [1.0, 2.0, 3.0], True),  # and of none
+        ([[1e-5], [2e-5], [2.0]], [1.0, 2.0, 3.0], False),
+    ],
+)
+def test_who_stayed_while_the_passes_doubled_and_moved_afterwards(rows, passes, paused):
+    assert pauses(told(rows, passes)) == paused
+
+
+@pytest.mark.parametrize(("away", "same"), [(0.9, True), (1.0, True), (1.1, False)])
+def test_a_stay_is_relative_to_the_size_of_the_weights(away, same):
+    """Of length 1e10, by a difference of 1."""
+    assert pauses(told([[0.0, 1e10], [away, 1e10], [9.0, 1e10]], [1.0, 2.0, 3.0])) == same
+
+
 # ── on its way ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -222,6 +308,8 @@ def test_gains_are_measured_by_the_way_that_is_left():
 def test_the_places_are_those_at_the_parts_of_the_passes():
     """At 8, 4, 2 and 1 of 8 passes; what is between, and a checkpoint a rounding late, changes nothing."""
     assert way([0.3, 0.3, 0.3], passes=(1.0 + 1e-12, 2.0, 4.0 + 1e-12, 8.0))
+    assert way([0.3, 0.3, 0.3], passes=(1.0 + 0.9e-9, 2.0, 4.0, 8.0))
+    assert not way([0.3, 0.3, 0.3], passes=(1.0 + 1.5e-9, 2.0, 4.0, 8.0))
     thetas = [[-0.9], [-0.1], [-0.6], [-0.1], [-0.3], [0.0]]
     passes = np.array([1.0, 1.1, 2.0, 2.1, 4.0, 8.0])
     assert on_its_way(passes, [np.array(each) for each in thetas], np.array([1.0]))
@@ -246,3 +334,17 @@ def test_half_of_the_checkpoints_are_evenly_spaced_and_half_of_them_early():
     assert set(range(1, 10)) <= set(kept)  # a checkpoint for each factor of 1.12
     assert np.diff(kept).max() <= 17
     assert len(chosen(told(np.ones(1000), np.append(0.0, np.arange(1.0, 1000.0))))) <= GRADED
+
+
+def test_the_checkpoints_that_are_kept_are_those_of_the_definition():
+    """60 of equal steps, and the first at or behind each of 60 passes of equal ratios, with 1e-9 for the pass 0."""
+    for passes in (np.arange(1000.0), np.arange(1.0, 400.0) ** 2, np.linspace(0.5, 7.0, 300)):
+        from_zero = np.where(passes > 0, passes, 1e-9)
+        late = [int(np.flatnonzero(from_zero >= each * (1 - 1e-12))[0]) for each in ratios(from_zero)]
+        wanted = {*np.linspace(0, len(passes) - 1, 60).astype(int), *late, len(passes) - 1}
+        kept = [each.passes for each in chosen(told(np.ones(len(passes)), passes))]
+        assert kept == [passes[k] for k in sorted(wanted)]
+
+
+def ratios(passes):
+    return passes[0] * (passes[-1] / passes[0]) ** (np.arange(60) / 59)

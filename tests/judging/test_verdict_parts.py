@@ -62,6 +62,28 @@ def test_the_run_that_decides(told, verdict, k):
     assert found.evidence["seeds"] == len(told)
 
 
+def test_the_excess_of_the_worst_run_is_told_where_none_is_known():
+    """A run whose excess is not known counts as one that lies below the optimum by all of its size."""
+    found = together(runs((AGREES, "mistakes", np.nan), (AGREES, "mistakes", -0.5)))
+    assert found.evidence["k"] == 1
+    found = together(runs((AGREES, "mistakes", -1.5), (AGREES, "mistakes", np.nan)))
+    assert found.evidence["k"] == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [([CHANCE, GOOD], NOT_CONVERGED), ([CHANCE, CHANCE, GOOD], DISAGREES), ([CHANCE, GOOD, GOOD], NOT_CONVERGED)],
+)
+def test_improbable_runs_must_be_more_than_half(told, verdict):
+    assert together(runs(*told)).verdict == verdict
+
+
+def test_a_strange_run_decides_where_half_of_the_runs_are_improbable():
+    assert together(runs(CHANCE, OTHER)).verdict == NOT_COMPARABLE
+    assert together(runs(CHANCE, OTHER)).evidence["k"] == 1
+    assert together(runs(OTHER, CHANCE, CHANCE)).evidence["k"] == 1
+
+
 @pytest.mark.parametrize("only", [GOOD, FAR, CHANCE, CERTAIN, BROKEN, OTHER])
 def test_one_seed_is_its_own_verdict(only):
     (one,) = runs(only)
@@ -115,6 +137,16 @@ def test_an_allowance_without_end_sets_no_alarm(clock, monkeypatch):
     monkeypatch.setattr(share, "alarm", lambda *those: pytest.fail("an alarm"))
     with share.Allowance(clock=clock).held():
         pass
+
+
+def test_work_in_the_middle_of_a_step_ends_when_the_seconds_are_spent():
+    def long():
+        with share.Allowance(0.05).held():
+            while True:
+                sum(range(1000))
+
+    with pytest.raises(OutOfTime):
+        long()
 
 
 def test_what_did_not_fit_is_said():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import workbench as wb
 from workbench.errors import BadInput
 from workbench.judging import verdicts
 from workbench.judging.controls import Control
-from workbench.judging.reference import reference_of
+from workbench.judging.reference import Reference, reference_of
 from workbench.judging.reports import Report
 from workbench.judging.verdicts import Hearing, crosscheck, standing, unusable
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED
@@ -181,6 +182,37 @@ def test_who_has_settled_is_left_to_clean_runs():
     assert on_its_way.open().rule == "history"
 
 
+@pytest.mark.parametrize(
+    ("count", "asides", "left"),
+    [(5, [0.01, -0.01, 0.01, -0.01, 0.01], True), (4, [0.01, -0.01, 0.01, -0.01], False), (4, 0.01, True)],
+)
+def test_a_curve_of_five_answers_or_weights_at_rest(count, asides, left):
+    """To fewer answers no curve can be fitted, so who stands must rest, too, before clean runs are asked."""
+    found = heard(np.ones(count), asides).open()
+    assert (found is None) == left
+    assert left or (found.verdict, found.rule) == (NOT_CONVERGED, "history")
+
+
+def test_the_curve_that_ends_within_the_tolerance_is_measured_absolutely(monkeypatch):
+    asked, fit = [], verdicts.settling
+    monkeypatch.setattr(verdicts, "settling", lambda *those: asked.append(those[2]) or fit(*those))
+    heard(PASSES**-0.5, tolerance=0.25).open()
+    assert asked == [0.5]  # of a size of 2
+
+
+def test_who_has_ended_is_measured_by_its_end():
+    found = heard([3.0, 1.0, 1.0 + 4e-11, 1.0])
+    assert (found.ended().rule, found.evidence["limit"], found.evidence["ended"]) == ("ended", 1.0, 2.0)
+
+
+def test_the_last_weights_of_alternating_costs_are_judged(monkeypatch):
+    asked = []
+    monkeypatch.setattr(verdicts, "alternated", lambda theta, *others: asked.append(theta.tolist()))
+    known = Reference(wb.KappaDifficulty(), reference().problem, np.zeros(1), 1.0, 1.0, 0.0)
+    crosscheck([(1, [0.1]), (2, [0.2]), (4, [0.4])], known)
+    assert asked == [[0.4]]
+
+
 def trend(power, needed):
     return Hearing.trend(SimpleNamespace(needed=needed, passes=np.array([3.0, 100.0]), threshold=1e-4), power)
 
@@ -234,6 +266,45 @@ def test_who_is_known_to_stand_is_measured_by_its_best_since_a_quarter_of_the_pa
     assert standing(on_its_way, line(), 1e-4).verdict == NOT_CONVERGED
 
 
+def stood(ends, monkeypatch, **settings):
+    """What `standing` says of these excesses after 1, 2, 4, … passes, where no clean run excuses."""
+    controlled(monkeypatch, 0.0, excuses=False)
+    monkeypatch.setattr(verdicts, "reference_of", lambda solution: solution)
+    return standing([(each.passes, each.theta) for each in told(ends)], line(**settings), 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ends", "judged"),
+    [
+        ([9, 9, 9, 9, 1.5, 3, 2], True),
+        ([9, 9, 9, 9, 10, 3, 2], False),  # at a quarter of the passes
+        ([9, 9, 9, 10, 1.5, 3, 2], True),  # and before
+        ([9, 9, 9, 9, 1.5, 10, 2], False),
+        ([9, 9, 9, 9, 1.5, 3, 10], False),
+    ],
+)
+def test_who_stands_must_be_feasible_since_a_quarter_of_the_passes(ends, judged, monkeypatch):
+    found = stood(ends, monkeypatch, reach=10)
+    assert (found.verdict, found.rule) == ((DISAGREES, "settled") if judged else (NOT_CONVERGED, "history"))
+
+
+def test_a_fifth_and_a_third_of_the_passes_are_no_quarter(monkeypatch):
+    controlled(monkeypatch, 0.0, excuses=False)
+    monkeypatch.setattr(verdicts, "reference_of", lambda solution: solution)
+    for at, judged in ((24.0, True), (26.0, False), (30.0, False)):
+        history = [(4.0, [3.0, 0.0]), (at, [10.0, 0.0]), (60.0, [2.0, 1.0]), (100.0, [2.0, 0.0])]
+        found = standing(history, line(reach=10), 1e-4)
+        assert (found.verdict == DISAGREES) == judged
+
+
+def test_who_stands_and_pauses_goes_on_and_who_has_ended_is_asked_for(monkeypatch):
+    paused = stood([9, 5, 5, 4, 3, 2, 2], monkeypatch)
+    assert (paused.verdict, paused.rule) == (NOT_CONVERGED, "history")
+    assert "the same from pass 32 to pass 64, but so they were for as long before, and went on: run it" in paused.reason
+    ended = stood([9, 5, 4.5, 4, 3, 2, 2], monkeypatch)
+    assert (ended.verdict, ended.rule) == (DISAGREES, "settled")
+
+
 # ── what can be judged ────────────────────────────────────────────────────────────────────────────
 
 
@@ -261,6 +332,9 @@ def test_another_objective_is_not_compared_and_another_declaration_is():
     other = run(Subgradient(), wb.SoftMargin(0.2), reference().problem, passes=3)
     assert crosscheck(other, reference()).verdict == "not comparable"
     assert crosscheck(trace, reference()).verdict != "not comparable"
+    kind = wb.SoftMargin(0.1)
+    assert verdicts.objective(replace(kind, declare="compact")) == verdicts.objective(kind)
+    assert verdicts.objective(replace(kind, lam=0.2)) != verdicts.objective(kind)
 
 
 @pytest.mark.parametrize("tolerance", [-1e-9, np.inf, np.nan, "1e-4", None])

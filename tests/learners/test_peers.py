@@ -30,7 +30,7 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 

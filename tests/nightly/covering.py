@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 COMPILED = ("workbench.arithmetic.compiled", "workbench.arithmetic.sealed")
 PLAIN = (int, float, complex, str, bytes, type(None), tuple, frozenset, Fraction)
+VALUES = (*PLAIN, np.ndarray, list, dict, set)
 
 
 class Covering:
@@ -95,13 +96,15 @@ class Covering:
     def covers(self, file: Path, line: int, first: int, last: int, own: str) -> list[str]:
         """The tests that run the line, or any line of its function from `first` to `last`.
 
+        For lines outside of functions also those of the file `own` that run none, as they may look at numbers alone.
         The fastest come first, and the sooner the more mutants they have found. Those of the file `own` count a tenth.
         """
         at, inside, around = str(file.resolve()), [], []
         for name, functions in self.lines.items():
             seen = set().union(*(lines for (path, _), lines in functions.items() if path == at))
             inside += [name] * (line in seen)
-            around += [name] * any(first <= each <= last for each in seen)
+            looking = first == 1 and not seen and name.startswith(own)
+            around += [name] * (looking or any(first <= each <= last for each in seen))
 
         def price(name: str) -> float:
             return self.seconds[name] / (1 + self.kills[name]) / (10 if name.startswith(own) else 1)
@@ -172,10 +175,21 @@ def grafted(module: ModuleType, code: CodeType) -> bool:
     return changed
 
 
+def same(old: Any, new: Any) -> bool:
+    """Whether two values are alike; those that hold functions, which are made anew each time, count as alike."""
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, np.ndarray):
+        return bool(np.array_equal(new, old))
+    if isinstance(new, list | dict | set) and not new:  # it is filled by and by
+        return True
+    return repr(new) == repr(old) or " at 0x" in repr(new) or (isinstance(new, PLAIN) and bool(new == old))
+
+
 def replaced(owner: Any, name: str, old: Any, new: Any, module: str) -> bool:
     """One name of a module or class."""
-    if isinstance(new, PLAIN) and isinstance(old, PLAIN):
-        if type(new) is type(old) and (new == old or repr(new) == repr(old)):
+    if isinstance(new, VALUES) and isinstance(old, VALUES):
+        if same(old, new):
             return False
         others = [each for path, each in list(sys.modules.items()) if path.startswith("workbench.")]
         for each in [owner, *(others if isinstance(owner, ModuleType) else ())]:

@@ -60,7 +60,7 @@ from typing import Any, NamedTuple
 from covering import Covering, grafted
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("workbench", "problems", "figures", "tests", "pyproject.toml")
+COPIED = ("workbench", "problems", "figures", "benchmarks", "tests", "pyproject.toml")
 HEAVY = ("numpy", "scipy.sparse", "scipy.optimize", "cvxpy", "clarabel", "osqp", "piqp", "sklearn.datasets", "numba")
 HEAVY += ("click.testing", "rich.table", "pytest", "hypothesis.extra.numpy", "hypothesis.strategies")
 MEMORY = 3 << 30
@@ -211,19 +211,27 @@ TARGETS |= {
     for path in sorted(CHECKER.rglob("*.py"))
     if path.name != "__init__.py"
 }
-JUDGES = tuple(f"judging/test_{name}" for name in ("words_of_verdicts", "judges_numbers", "settling", "patience"))
-TARGETS |= {
-    "judging/patience": Target(("judging/test_patience",)),
-    "judging/settling": Target(("judging/test_settling", "judging/test_settling_parts")),
-    "judging/seeds": Target(("judging/test_verdict_parts",)),
-    "judging/share": Target(("judging/test_verdict_parts",)),
-    "judging/claims": Target(("judging/test_verdict_parts", "judging/test_judges_numbers")),
-    "judging/verdicts": Target((*JUDGES, "judging/test_controls")),
-    "judging/controls": Target(("judging/test_controls",)),
-    "judging/relations": Target(("judging/test_relations",)),
-    "judging/audits": Target(("judging/test_judges_numbers", "judging/test_audits")),
-    "judging/conventions/detective": Target(("judging/test_judges_numbers", "judging/test_conventions")),
+JUDGES = ("words_of_verdicts", "judges_numbers", "settling", "patience", "controls", "verdict_parts")
+OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
+    "patience": ("patience",),
+    "settling": ("settling_parts", "settling"),
+    "seeds": ("verdict_parts",),
+    "share": ("share",),
+    "claims": ("claims", "verdict_parts", "judges_numbers"),
+    "verdicts": JUDGES,
+    "controls": ("controls",),
+    "reports": ("reports", "words_of_verdicts"),
+    "kin": ("kin",),
+    "stationary": ("without_optimum",),
+    "alternations": ("without_optimum",),
+    "mistakes": ("without_optimum",),
+    "judge": ("judge", "share"),
+    "stand": ("stand", "share"),
+    "relations": ("relation_parts", "relations"),
+    "audits": ("audit_parts", "judges_numbers", "audits", "flow_audit"),
+    "conventions/detective": ("detective", "judges_numbers"),
 }
+TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}
 
 
 # ── mutants ───────────────────────────────────────────────────────────────────────────────────────
@@ -410,8 +418,11 @@ def tested(module: str, mutant: Mutant | None, seconds: int, tests: list[str]) -
         if not target.plain:
             SESSION[0].forget()
         return int(SESSION[0].failed(tests))
-    for other in list(sys.modules):
-        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")):
+    inside = str(Path("tests").resolve())
+    for other, each in list(sys.modules.items()):  # tests hold names of the sound package, and are imported anew, too
+        if f"{other}.".startswith((f"{target.plain or 'workbench'}.", "_cutbench")) or (
+            not target.plain and (getattr(each, "__file__", None) or "").startswith(inside)
+        ):
             del sys.modules[other]
     sys.meta_path.insert(0, Altered(name, path.resolve(), mutant.code))
     if not target.plain:

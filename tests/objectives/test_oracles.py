@@ -283,12 +283,19 @@ def test_a_kernel_is_of_weights_in_another_order_only_where_that_is_asked_for():
         def arranged(self, augment: bool = True, slack: bool = False) -> Any:
             return "arranged", slack
 
+        def rival_kernel(self, arranged: bool = False) -> Any:
+            return "rival", arranged
+
     known, ordered = Known(), Ordered()
     assert MarginRescaling(ordered).kernel() == MarginRescaling(known).kernel(arranged=True) == ("plain", True)
     assert SlackRescaling(ordered).kernel() == SlackRescaling(known).kernel(arranged=True) == "slack"
     assert MarginRescaling(ordered).kernel(arranged=True) == ("arranged", False)
     assert SlackRescaling(ordered).kernel(arranged=True) == ("arranged", True)
     assert Decoding(ordered).kernel() == ("plain", False)
+    assert (UnitMargin(ordered).kernel(), UnitMargin(ordered).kernel(arranged=True)) == (
+        ("rival", False),
+        ("rival", True),
+    )
 
 
 # ── hidden states, and truths that are no outputs ─────────────────────────────────────────────────

@@ -12,11 +12,24 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.arithmetic.intervals import Interval
 from workbench.arithmetic.rationals import ratios
-from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Simplex, SquaredNorm, Stacked, unsigned
+from workbench.objectives.regularizers import (
+    Box,
+    CountedCosts,
+    ElasticNet,
+    SignedNorm,
+    Simplex,
+    SquaredNorm,
+    Stacked,
+    kept,
+    projected,
+    projection,
+    unsigned,
+)
 
 LIVE, COUNTS = np.array([True, False, True, True]), np.array([2.0, 0.0, 0.5, 4.0])
 PARTS = [
     SquaredNorm(0.3),
+    SignedNorm(0.3, LIVE),
     ElasticNet(0.7, 0.4),
     ElasticNet(0.7, 0.0),
     Box(2.5),
@@ -124,3 +137,19 @@ def test_weights_of_one_sign_are_refused_where_all_are_taken():
     assert unsigned(chain) is chain
     with pytest.raises(wb.MissingCapability, match="Graph needs some from 0 on; use soft-margin"):
         unsigned(wb.Graph.tiny(np.random.default_rng(0)))
+
+
+def test_weights_of_one_sign_are_not_negative_and_what_pulls_them_there_counts_for_nothing():
+    r = SignedNorm(0.5, LIVE)
+    s = np.array([-1.0, -2.0, 3.0, 0.0])
+    np.testing.assert_array_equal(r.argmin(s), [0, -4, 6, 0])
+    assert r.conjugate(s) == 13.0
+    enclosed = r.feasible(Interval(s - 2, s + 2))
+    assert enclosed.lo.tolist() == [0, -4, 1, 0]
+    assert enclosed.hi.tolist() == [1, 0, 5, 2]
+
+
+def test_only_what_lies_on_a_simplex_is_projected():
+    assert projection(np.array([3])) is projected
+    assert projection(np.zeros(0, int)) is kept
+    assert kept(1.5, None) == 1.5

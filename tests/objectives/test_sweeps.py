@@ -15,7 +15,7 @@ from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Cuts
 from workbench.objectives import sweeps
 from workbench.objectives.sweeps import Sweeps, unfit
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.shards import threaded
 from workbench.system.journal import Journal
 

@@ -23,8 +23,8 @@ from workbench.contracts import Cuts, Prices
 from workbench.errors import Contradiction, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import ExactBounds
 
 LAM = 0.25
@@ -173,6 +173,44 @@ def test_a_slope_that_is_told_too_low_counts_at_the_far_end_of_a_point(sign):
     liar.reach = np.zeros_like  # there is no other cut
     values = Bounds(liar, None).hinges(theta, np.zeros((1, 1), np.int64), Interval(theta - 0.5, theta + 0.5))
     assert 0 <= values.hi[0] - slope @ (theta + 0.5 * sign) <= 1e-12
+
+
+def test_a_slope_error_of_one_sample_counts_for_that_sample():
+    liar = Liar(np.zeros((2, 1, 2)), np.zeros((2, 1)), np.ones(2))
+    liar.slope_error = lambda samples: np.array([0.0, 0.25])[samples]
+    found = Bounds(liar, None).hinges(np.array([1.0, -2.0]), np.zeros((2, 1), np.int64))
+    assert -1e-300 <= found.lo[0] <= 0 <= found.hi[0] <= 1e-300
+    assert -0.75 - 1e-15 <= found.lo[1] <= -0.75
+    assert 0.75 <= found.hi[1] <= 0.75 + 1e-15
+
+
+def test_threads_share_hinges_and_rows_of_labels_only():
+    rng = np.random.default_rng(0)
+    theta, witnesses = eighths(rng, 3), np.zeros((5, 1), np.int64)
+    bounds = Bounds(Liar(eighths(rng, 5, 2, 3), eighths(rng, 5, 2), np.ones(5), slope_lie=0.125), None)
+    alone, rows = bounds.hinges(theta, witnesses), bounds.rows(bounds.samples, witnesses)
+    assert bounds.beside is None
+    for threads, listing in ((1, object()), (2, object()), (3, object()), (2, None)):
+        asked = []
+        bounds.sweeps = SimpleNamespace(threads=threads, listing=listing, spread=halves(asked))
+        assert bounds.beside is (bounds.sweeps if threads > 1 and listing else None)
+        found, (slopes, offsets) = bounds.hinges(theta, witnesses), bounds.rows(bounds.samples, witnesses)
+        assert len(asked) == (2 if bounds.beside else 0)
+        assert (found.lo.tolist(), found.hi.tolist()) == (alone.lo.tolist(), alone.hi.tolist())
+        assert (slopes.toarray().tolist(), offsets.tolist()) == (rows[0].toarray().tolist(), rows[1].tolist())
+        known = bounds.hinges(theta, witnesses, rows=(slopes, offsets + 8))
+        assert (np.abs(known.lo - alone.lo - 8) < 1e-12).all()
+        assert len(asked) == (2 if bounds.beside else 0), "rows that are known are not computed again"
+
+
+def halves(asked: list[Any]) -> Any:
+    """`Sweeps.spread` of two parts, which writes down what it is asked for."""
+
+    def spread(function: Any, *arrays: Any) -> list[Any]:
+        asked.append(function)
+        return [function(*part) for part in ([each[:2] for each in arrays], [each[2:] for each in arrays])]
+
+    return spread
 
 
 @given(seeds)
@@ -486,7 +524,11 @@ def test_smooth_terms_are_evaluated_once_a_point():
     before = liar.asked
     ends = [bounds.recheck(Evidence(theta)), bounds.recheck(Evidence(theta.copy()))]
     assert liar.asked == before + 1
-    assert ends[0] == ends[1] != bounds.recheck(Evidence(theta + 1))
+    assert ends[0] == ends[1]
+    assert liar.asked == before + 1
+    elsewhere = Evidence(theta + 1)
+    assert bounds.recheck(elsewhere) == SmoothBounds(liar, None).recheck(elsewhere) != ends[0]
+    assert bounds.value_and_gradient(theta)[0] == pytest.approx(float(ends[0][1]))
 
 
 @pytest.mark.parametrize("theta", [1e100, -1e100, 1e200])

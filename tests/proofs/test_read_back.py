@@ -19,8 +19,8 @@ import workbench as wb
 from workbench.dyads.pairs import Dyads
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.proofs import certificate as writing
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.checker.check import FORMATS
-from workbench.proofs.door import bounds_for
 
 
 def small() -> Any:
@@ -31,6 +31,11 @@ def small() -> Any:
 @pytest.fixture(scope="module")
 def certificate():
     return small()
+
+
+@pytest.fixture(scope="module")
+def polished(certificate):
+    return wb.solve(certificate.formulation, certificate.problem, polish=True).certificate
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +70,34 @@ def damaged(certificate: Any, folder: Any, **changes: Any) -> Any:
     return path
 
 
-def test_all_of_a_certificate_comes_back(certificate, searched, bilinear, tmp_path):
-    polished = wb.solve(certificate.formulation, certificate.problem, polish=True).certificate
-    for each in (certificate, polished, searched, bilinear):
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [("certificate", "weights"), ("polished", "fractions"), ("searched", "tree_parents"), ("bilinear", "slopes")],
+)
+def test_all_of_a_certificate_comes_back(kind, part, request, tmp_path):
+    each = request.getfixturevalue(kind)
+    for _ in range(2):  # the folder is new, then it is there
         again, header = writing.load(each.save(tmp_path / "new" / "folder" / "name"))
         assert header["format"] == FORMATS[-1]
+        assert again.parts().keys() == each.parts().keys()
         for name, array in each.parts().items():
             assert again.parts()[name].tolist() == array.tolist(), name
         for name in ("formulation", "upper", "lower", "gap", "status", "backend", "optimum", "fractions"):
             assert getattr(again, name) == getattr(each, name), name
-        assert again.recheck() == each.recheck()
-    assert "slopes" in bilinear.parts()
-    assert "tree_parents" in searched.parts()
+    assert again.recheck() == each.recheck()
+    assert part in each.parts()
+
+
+def test_tables_of_slopes_and_long_fractions_are_read_as_they_are_written(certificate):
+    arrays = certificate.parts() | {"slopes": np.array([[0.5, -2.0], [0.0, 1.0]])}
+    fractions = [Fraction(0x1F, 0x2AB), Fraction(-10, 11), *[Fraction(1, 3)] * (len(certificate.weights) - 2)]
+    arrays["fractions"] = writing.written_fractions(fractions)
+    again = writing.checked_arrays(arrays, certificate.problem)
+    assert again["slopes"].tolist() == arrays["slopes"].tolist()
+    assert again["fractions"] == fractions
+    for words in ("5/0", "5", "g/1", "1/-2", ""):
+        with pytest.raises(writing.BadInput, match="fractions are not written as p/q"):
+            writing.parsed_fractions(np.frombuffer(words.encode(), np.uint8))
 
 
 def test_a_header_names_what_computed_the_claim_and_nothing_that_is_absent(certificate, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import second_checker
 from both_checkers import both
+from declared import proven_structures
 from forging.campaign import honest, opened, pairs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +57,11 @@ def test_both_agree_on_graphs_of_three_labels(word, tmp_path):
         forged.write(tmp_path / "graph")
         said = both(str(tmp_path / "graph"))
         assert (said["first"], said["second"]) == ("malformed", "malformed")
+
+
+def test_it_defines_every_structure_that_promises_proofs():
+    """Without this, a structure that is defined once would be left out of the comparisons below."""
+    assert set(STRUCTURES) == set(proven_structures())
 
 
 def test_it_imports_the_standard_library_and_numpy_only():

@@ -12,8 +12,8 @@ import pytest
 import workbench as wb
 from workbench.arithmetic.intervals import down, up
 from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.certificate import Certificate
-from workbench.proofs.door import bounds_for
 from workbench.proofs.support import FULL, Tangents, Weighted, changed, explain, without
 
 X = np.array([[1.0, 0], [0, 1], [1, 1], [2, 0], [0, 0], [0.5, 0.25], [3, 1], [1, 0]])

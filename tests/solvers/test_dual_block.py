@@ -128,7 +128,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
         solver.advance(tools, prices, state, np.arange(12))
     remember(state)
     pool, point, mu = state.pool, state.point, state.curvature
-    place = True, 1, 0.0, prices, mu, pool, state.desk, state.loose, point.theta
+    place = True, 1, 0.0, prices, mu, pool, state.desk, state.extras, point.theta
     kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of, tools.asked)
     tools.sweep(*kernel, *own, tools.data, np.arange(12), *place)
     moves = np.array([point.theta - point.before, point.step])
@@ -137,7 +137,7 @@ def test_the_plane_step_is_the_best_in_its_plane(passes):
     best = np.linalg.solve(mu * moves @ moves.T, rise)
     before, ideal = dual(state), dual(state) + best @ rise / 2
     unclipped = (pool.weight + best @ displaced).min() >= 0
-    taken = tools.plane(tools.proposed, prices, mu, pool, point, state.desk, state.loose)
+    taken = tools.plane(tools.proposed, prices, mu, pool, point, state.desk, state.extras)
     assert dual(state) == pytest.approx(ideal, rel=1e-9) if unclipped else dual(state) <= ideal + 1e-12
     assert dual(state) > before if taken else dual(state) == before
     assert (pool.weight >= 0).all()
@@ -170,7 +170,7 @@ def test_room_is_made_in_the_midst_of_a_sweep():
             n, most = 12, 2 * state.most
             small = _pool.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
             assert tools.repack(
-                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.loose),
+                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.extras),
                 state.point.theta,
             )
             state.pool = small

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solvers import _lanes as lanes
 from workbench.solvers._lanes import Lanes, misfit
 from workbench.system.journal import Journal

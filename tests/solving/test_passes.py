@@ -22,7 +22,7 @@ from workbench.objectives.oracles import SlackRescaling, UnitMargin
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers import _loose, dual_block
+from workbench.solvers import _extras, dual_block
 from workbench.solvers._common import never
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
@@ -273,8 +273,8 @@ def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
     """Many classes of errors: costs that are learned from the start lead the first passes astray."""
     problem = load_problem("synthetic-tags")(n=150, labels=23, length=30, words=3000, endings=900)
     bounds, reached = Bounds(SimplexCostLearning(lam2=0.5, K=190.0), problem), []
-    for held in (_loose.HOLD, 1.0):
-        monkeypatch.setattr(_loose, "HOLD", held)
+    for held in (_extras.HOLD, 1.0):
+        monkeypatch.setattr(_extras, "HOLD", held)
         blocks = ascent(bounds)
         for _ in range(10):
             blocks.advance()
@@ -289,7 +289,7 @@ def test_costs_are_let_go_without_moving_the_weights():
     blocks.advance()
     theta, held = blocks.theta, blocks.held
     blocks.release(3.0)
-    assert blocks.held == held / 3 == _loose.HOLD / 3
+    assert blocks.held == held / 3 == _extras.HOLD / 3
     np.testing.assert_allclose(blocks.theta, theta, atol=1e-12)
     while blocks.held > 1 and blocks.passes < 300:
         blocks.advance()

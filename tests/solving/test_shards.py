@@ -18,13 +18,13 @@ import pytest
 
 import workbench as wb
 from workbench.contracts import Cuts
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving import shards as many
 from workbench.solving import worker
 from workbench.solving.family import Family
 from workbench.solving.shards import ShardAscent, Shards
 from workbench.solving.solution import release
-from workbench.system import crew
+from workbench.system import workers
 from workbench.system.journal import Journal
 
 GAP = 1e-7
@@ -213,18 +213,18 @@ def test_the_dual_never_falls(words, monkeypatch, name):
 
 def test_a_killed_worker_costs_time_only(words, optimum, dear):
     """One of two processes is killed again and again; another takes its place."""
-    crews, kills = [], []
+    opened, kills = [], []
     true = many.assembled
 
     def watched(*arguments):
-        crews.append(true(*arguments))
-        return crews[-1]
+        opened.append(true(*arguments))
+        return opened[-1]
 
     def hunt():
         rng = np.random.default_rng(1)
         while len(kills) < 3 and not done.is_set():
             time.sleep(float(rng.uniform(0.05, 0.3)))
-            alive = [each for each in (crews[0].members if crews else ()) if each and each.alive]
+            alive = [each for each in (opened[0].members if opened else ()) if each and each.alive]
             if alive:
                 os.kill(alive[0].process.pid, signal.SIGKILL)
                 kills.append(alive[0])
@@ -418,7 +418,7 @@ def test_loggers_are_silent_for_a_while(capsys):
     for each in loggers:  # as dask sets them up
         each.addHandler(handler)
         each.propagate = False
-    with crew.muted(name):
+    with workers.muted(name):
         loggers[1].error("within")
         loggers[0].error("within")
     for each in loggers:
@@ -441,7 +441,7 @@ def test_a_cluster_that_goes_while_it_is_asked_gives_no_answer(gone):
 
             return call
 
-    asked = crew.DaskCrew.__new__(crew.DaskCrew)
+    asked = workers.DaskWorkers.__new__(workers.DaskWorkers)
     asked.client, asked.name, asked.packed, asked.placed = Going(), ["here", "work"], b"", None
     assert asked.ask([({"do": "argmax"}, {}), ({"do": "argmax"}, {})], 1.0) == [None, None]
     assert asked.lost == 2
@@ -457,7 +457,7 @@ def test_other_words_are_refused(words, spec):
 @pytest.mark.filterwarnings("ignore")  # of tornado, at its end
 def test_a_scheduler_that_does_not_answer(words, dear, monkeypatch):
     """One sentence, with dask and without."""
-    monkeypatch.setattr("workbench.system.crew.REACH", 0.5)
+    monkeypatch.setattr("workbench.system.workers.REACH", 0.5)
     with pytest.raises((wb.BadInput, wb.MissingCapability), match=r"No dask scheduler answers|pip install"):
         wb.solve(wb.SoftMargin(), words, parallel="dask://127.0.0.1:9")
 
@@ -468,12 +468,12 @@ def test_a_worker_that_forgot_a_run_is_told_again(words):
     with Shards(bounds, "here:1") as shards:
         worker.DESKS.clear()
         question = {"do": "argmax", "run": shards.run}, {"theta": bounds.start, "samples": bounds.samples}
-        with pytest.raises(crew.Unopened):
+        with pytest.raises(workers.Unopened):
             many.answer(*question)
-        told, arrays = many.abroad.sent(bounds.formulation, words)
-        opening = crew.packed((told | {"do": "open", "run": shards.run, "version": release()}, arrays))
+        told, arrays = many.transfer.sent(bounds.formulation, words)
+        opening = workers.packed((told | {"do": "open", "run": shards.run, "version": release()}, arrays))
         name = [many.answer.__module__, many.answer.__qualname__]
-        reply = crew.read(crew.carried(name, opening, crew.packed(question)))
+        reply = workers.read(workers.carried(name, opening, workers.packed(question)))
     assert np.array_equal(reply[1]["witnesses"], bounds.oracle.argmax(bounds.start, bounds.samples))
 
 
@@ -536,8 +536,8 @@ def test_a_lie_at_the_start_makes_the_size_smaller_and_no_bound_false(words, opt
 def test_a_run_does_not_begin_where_no_worker_answers(words, dear, monkeypatch, spec, cause):
     """Workers of another version refuse the problem, in a sentence."""
     if spec == "here:2":
-        monkeypatch.setattr(crew.Here, "ask", lambda self, questions, limit=None: [None] * len(questions))
-        monkeypatch.setattr(crew.Here, "why", cause, raising=False)
+        monkeypatch.setattr(workers.Here, "ask", lambda self, questions, limit=None: [None] * len(questions))
+        monkeypatch.setattr(workers.Here, "why", cause, raising=False)
     else:
         monkeypatch.setattr(many, "release", lambda: "0.0.1")
     with pytest.raises(wb.BadInput, match=f"No worker of {spec} answers .*{cause}"):

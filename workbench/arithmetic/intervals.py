@@ -22,6 +22,7 @@ TINY = 2.0**-1022
 LONG = 1000  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
 LARGE = 2.0**900  # beyond which a layer might overflow
+SPARE = 8  # roundings of a product of vectors beside those of its sum (`matvec`)
 
 
 def gamma(k: Any) -> Any:
@@ -146,8 +147,8 @@ def squares(entries: NDArray[np.float64]) -> Interval:
     """
     product = entries * entries
     blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
-    found, slack, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
-    return Interval(min(found, LARGE), found) * Interval(1 - slack, 1 + slack) + Interval(-least, least)
+    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
 
 
 def total(entries: NDArray[np.float64], beyond: float) -> float:
@@ -185,28 +186,30 @@ def as_interval(x: Any) -> Interval:
 def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
     """Encloses M x for every M whose entries differ by at most `entry_error` (per column) from `matrix`.
 
-    Centre c = fl(M·mid x); radius = γ_k (|M||mid x|) + |M| rad x + Σ_j e_j |x_j|, k four more than the largest number
-    of entries in a row, itself rounded and therefore times 1 + 2γ_k, and an absolute term for underflow. M is dense,
-    CSR, or CSC, as transposes are: the terms of a row are summed one after the other in each.
+    Centre c = fl(M·mid x); radius = (γ_k |M||mid x| + |M| rad x + Σ_j e_j |x_j|)(1 + 2γ_k), and an absolute term for
+    underflow. With n the largest number of entries in a row, c errs by γ_n |M||mid x|, the radius is computed with
+    n + 6 roundings, and both ends are rounded once more; k = n + 8 covers all of them. M is dense, CSR, or CSC, as
+    transposes are: the terms of a row are summed one after the other in each.
     """
     middle, radius = centred(x)
-    k = longest_row(matrix) + 4
+    k = longest_row(matrix) + SPARE
     width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
     if np.any(entry_error):
         width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
     width = width * (1 + 2 * gamma(k)) + k * TINY
     centre = matrix @ middle
-    return Interval(down(centre - width), up(centre + width))
+    return Interval(centre - width, centre + width)
 
 
 def inner(x: Interval, y: Interval) -> Interval:
     """Encloses Σ_j x_j y_j, in whatever order it is summed, as `matvec` does; `(x * y).sum()` is narrower, and slow."""
     (x_mid, x_rad), (y_mid, y_rad) = centred(x), centred(y)
-    k = len(x_mid) + 4
+    k = len(x_mid) + SPARE
     x_size, y_size = np.abs(x_mid), np.abs(y_mid)
     width = gamma(k) * (x_size @ y_size) + x_size @ y_rad + x_rad @ y_size + x_rad @ y_rad
     width = width * (1 + 2 * gamma(k)) + k * TINY
-    return Interval(x_mid @ y_mid) + Interval(-width, width)
+    centre = x_mid @ y_mid
+    return Interval(centre - width, centre + width)
 
 
 def centred(x: Interval) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -280,11 +280,11 @@ def centred_rest(value: int, bits: int, half: int) -> int:
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
-def simplest(value: int, bits: int, slack: int) -> int:
-    """The least denominator d of a convergent with |d·value mod 2^bits| < 2^slack."""
+def simplest(value: int, bits: int, spare: int) -> int:
+    """The least denominator d of a convergent with |d·value mod 2^bits| < 2^spare."""
     modulus = 1 << bits
     before, after, b_before, b_after = modulus, value % modulus, 0, 1
-    while after.bit_length() > slack + b_after.bit_length():
+    while after.bit_length() > spare + b_after.bit_length():
         quotient = before // after
         before, after = after, before - quotient * after
         b_before, b_after = b_after, b_before + quotient * b_after

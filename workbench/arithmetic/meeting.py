@@ -26,7 +26,7 @@ GATE = 24  # a gate's length; its three numbers stand in cache lines of their ow
 ARRIVED, MEETINGS, LEFT = 0, 8, 16  # the places of these numbers
 SPINS = 2000  # looks before a thread offers its core
 
-yielded = ExternalFunction("sched_yield", types.int32()) if hasattr(os, "sched_yield") else None
+yielded: Any = ExternalFunction("sched_yield", types.int32()) if hasattr(os, "sched_yield") else None
 
 
 @intrinsic

@@ -14,6 +14,7 @@ from scipy import sparse
 from workbench.backends.lp_text import lp_facts
 from workbench.backends.mps_text import mps_facts
 from workbench.backends.second_reading import Discrete, Facts, Unclear, compare, cut_off, overlong
+from workbench.backends.silence import highs_model
 from workbench.contracts import Floats
 from workbench.errors import BadInput, MissingCapability
 from workbench.system.unpacked import content_of
@@ -47,8 +48,7 @@ def read_model(path: Path) -> Model:
     except ModuleNotFoundError:
         raise MissingCapability(f"{path} needs highspy to be read; pip install highspy.") from None
     facts = facts_of(path)  # first: a file with a fault can keep HiGHS's reader, native code, for ever
-    model = highspy.Highs()
-    model.setOptionValue("output_flag", False)
+    model = highs_model()
     if model.readModel(str(path)) == highspy.HighsStatus.kError:
         raise BadInput(f"{path} is no MPS, QPS or LP file that HiGHS can read; check its format.")
     lp, hessian = model.getLp(), model.getModel().hessian_

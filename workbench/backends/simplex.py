@@ -12,6 +12,7 @@ from importlib import util
 import numpy as np
 from scipy import sparse
 
+from workbench.backends.silence import highs_model
 from workbench.contracts import Floats, Ints
 
 TIGHT = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
@@ -26,15 +27,14 @@ class Simplex:
     """The program above for a float matrix A (m, n) whose first `zero` rows are equalities."""
 
     def __init__(self, A: sparse.csr_array, zero: int):
-        import highspy
 
         m, n = A.shape  # pyright: ignore[reportGeneralTypeIssues] (SciPy's own code types shape as possibly None)
         self.shape, self.zero, self.warm = (m, n), zero, False
         both = sparse.csc_array(sparse.hstack([A, sparse.eye_array(m)]))
         self.usable = bool((np.abs(A.data) > TINY).all() and (np.abs(A.data) < HUGE).all())
-        self.model, free = highspy.Highs(), np.full(n + m, np.inf)
+        self.model, free = highs_model(), np.full(n + m, np.inf)
         # Not `threads`: HiGHS refuses another number than the process's first model had.
-        for option, value in (TIGHT | {"output_flag": False, "parallel": "off", "random_seed": 0}).items():
+        for option, value in (TIGHT | {"parallel": "off", "random_seed": 0}).items():
             self.model.setOptionValue(option, value)
         none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
         sizes = n + m, m, both.nnz, 0, 1, 1, 1, 0.0

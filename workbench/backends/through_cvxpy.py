@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from workbench.backends.registry import BACKENDS, backend
-from workbench.backends.silence import aside
+from workbench.backends.silence import aside, quiet_highs
 from workbench.errors import BackendFailed, MissingCapability
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def solve_cvxpy(
             able = " or ".join(each.name for each in BACKENDS.values() if each.clock)
             raise MissingCapability(f"{chosen.name} has no clock that CVXPY could set; use {able}, or no time limit.")
         options[chosen.clock] = float(time_limit)
+    if chosen.name == "HIGHS":
+        quiet_highs()
     try:
         with aside(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the status says so

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.backends.cone import ConeProgram, Floats, as_csc
+from workbench.backends.silence import highs_model
 from workbench.contracts import Ints
 from workbench.errors import BackendFailed, MissingCapability
 
@@ -77,10 +78,10 @@ def by_highs(cone: ConeProgram, whole: Ints, tolerance: float, time_limit: float
     kinds, free = np.zeros(n, np.int32), np.full(n, np.inf)
     kinds[whole] = 1
     # Not `threads`: HiGHS refuses another number than the process's first model had.
-    options: dict[str, Any] = {"output_flag": False, "parallel": "off", "random_seed": 0, "mip_abs_gap": 0.0}
+    options: dict[str, Any] = {"parallel": "off", "random_seed": 0, "mip_abs_gap": 0.0}
     options |= {"mip_rel_gap": tolerance, "mip_feasibility_tolerance": TIGHT, "primal_feasibility_tolerance": TIGHT}
     options |= {} if time_limit is None else {"time_limit": float(time_limit)}
-    solver, none = highspy.Highs(), (np.zeros(n + 1, np.int32), np.empty(0, np.int32), np.empty(0))
+    solver, none = highs_model(), (np.zeros(n + 1, np.int32), np.empty(0, np.int32), np.empty(0))
     for key, value in options.items():
         solver.setOptionValue(key, value)
     matrices = A.indptr, A.indices, A.data, *none

@@ -170,6 +170,13 @@ def usable_folder(path: str | Path) -> Path:
     return path
 
 
+def check_spare(folder: Path, *names: str) -> None:
+    """`BadInput` if the folder that --out named holds one of these files, which a run would replace."""
+    if held := next((path for path in map(folder.joinpath, names) if path.exists()), None):
+        shown = shown_path(held)
+        raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
+
+
 def usable_file(path: str | Path, option: str) -> Path:
     """`path` if a file can be written there, else `BadInput`; `option` named the file."""
     path = Path(path)

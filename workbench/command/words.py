@@ -78,6 +78,11 @@ def memory_option(command: Callable) -> Callable:
     return click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=limit, help=help_)(command)
 
 
+def overwrite_option(command: Callable) -> Callable:
+    said = "Replace the run in the folder, without a word."
+    return click.option("--overwrite", is_flag=True, help=said)(command)
+
+
 def json_option(command: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")(command)
 

@@ -44,7 +44,6 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     ".csv": separated.read,
     ".npz": archived.read,
 }
-LABELLED = (".csv", ".npz")  # formats in which the user can choose the labels
 NAMED = ".vw"
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
@@ -53,7 +52,7 @@ APART = 1e3  # ratio of two columns' largest entries, above which a note says so
 
 
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
-    """The function that builds the problem of a data file; formats with a choice of labels have the setting `label`."""
+    """The function that builds the problem of a data file; an npz has the setting `label`, a CSV also `drop`."""
     path = Path(path)
 
     def named() -> Multiclass | Linear:
@@ -65,18 +64,29 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
     def labelled(label: str | None = None, class_weight: Literal["balanced"] | None = None) -> Multiclass:
         return table_problem(path, label, class_weight)
 
+    def separated(
+        label: str | None = None, drop: str | None = None, class_weight: Literal["balanced"] | None = None
+    ) -> Multiclass:
+        return table_problem(path, label, class_weight, drop)
+
     suffix = path.suffix.lower()
     if holds_sequences(path):
         problem: Callable[..., Multiclass | Linear | Chain] = sequence_problem(path)
     else:
-        problem = named if suffix == NAMED else labelled if suffix in LABELLED else plain
+        problem = {NAMED: named, ".npz": labelled, ".csv": separated}.get(suffix, plain)
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
 
-def table_problem(path: Path, label: str | None, class_weight: str | None = None) -> Multiclass:
-    """The `Multiclass` problem of a table; `label` names the column or the array of labels."""
-    table = read(path, label=label)
+def table_problem(
+    path: Path, label: str | None, class_weight: str | None = None, drop: str | None = None
+) -> Multiclass:
+    """The `Multiclass` problem of a table.
+
+    label : the column or the array of labels
+    drop : columns of a CSV that are not read, separated by commas
+    """
+    table = read(path, label=label, drop=tuple(filter(None, map(str.strip, (drop or "").split(",")))))
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
@@ -90,12 +100,19 @@ def table_problem(path: Path, label: str | None, class_weight: str | None = None
     return found
 
 
-def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None, label: str | None = None) -> Table:
+def read(
+    path: str | Path,
+    n_inputs: int | None = None,
+    columns: Columns = None,
+    label: str | None = None,
+    drop: tuple[str, ...] = (),
+) -> Table:
     """The samples and labels of a data file.
 
     n_inputs : the number of inputs of the weights, from which a file without labels is recognised
     columns : the columns of the file from which the weights were learned
     label : the column of a CSV, or the array of an npz, that holds the labels
+    drop : columns of a CSV that are neither labels nor inputs
 
     Raises
     ------
@@ -113,7 +130,7 @@ def read(path: str | Path, n_inputs: int | None = None, columns: Columns = None,
     if suffix not in FORMATS:
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
-        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label)))
+        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop)))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
 

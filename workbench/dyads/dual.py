@@ -154,17 +154,17 @@ def spectral(S: sparse.csr_array | Floats) -> float:
     first = float(np.linalg.norm(S.data))
     if first == 0:
         return 0.0
-    unit, slack = (S if S.shape[1] <= S.shape[0] else S.T) / first, gamma(max(S.shape) + SPARE)
+    unit, rounding = (S if S.shape[1] <= S.shape[0] else S.T) / first, gamma(max(S.shape) + SPARE)
     T = (unit.T @ unit).toarray()
     scales = [float(np.linalg.norm(T))]
     for _ in range(POWERS):
         T = T / scales[-1]
         T = T @ T
         scales.append(float(np.linalg.norm(T)))
-    bound = scales[-1] * (1 + slack)
+    bound = scales[-1] * (1 + rounding)
     for scale in reversed(scales[:-1]):
-        bound = scale * np.sqrt(bound + slack) * (1 + slack)
-    return float(first * np.sqrt(bound + slack) * (1 + slack))
+        bound = scale * np.sqrt(bound + rounding) * (1 + rounding)
+    return float(first * np.sqrt(bound + rounding) * (1 + rounding))
 
 
 def schur(S: sparse.csr_array, rounds: int = 30) -> float:
@@ -174,8 +174,8 @@ def schur(S: sparse.csr_array, rounds: int = 30) -> float:
     for _ in range(rounds):
         u = size @ (size.T @ u)
         u = u / max(u.max(), 1e-300) + 1e-6
-    slack = gamma(2 * max(S.shape) + SPARE)
-    return float(np.sqrt(((size @ (size.T @ u)) / u).max() * (1 + slack)) * (1 + slack))
+    rounding = gamma(2 * max(S.shape) + SPARE)
+    return float(np.sqrt(((size @ (size.T @ u)) / u).max() * (1 + rounding)) * (1 + rounding))
 
 
 # ── the ascent ────────────────────────────────────────────────────────────────────────────────────

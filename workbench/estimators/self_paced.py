@@ -17,7 +17,7 @@ from workbench.errors import checked_switch
 from workbench.estimators._certified import Tabular, with_constant
 from workbench.formulations.self_paced import SelfPaced
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 
 
 class SelfPacedSVC(Tabular):

@@ -15,7 +15,7 @@ from workbench.contracts import Floats, Problem
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.judging.claims import DRIFT
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.solve import solve
 
 

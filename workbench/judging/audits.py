@@ -33,14 +33,13 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from workbench.contracts import Factored, Floats, Ints, Oracle, Problem, Search, Solver, Terms
 from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.door import bounds_for
 from workbench.solvers.importance_aware import Scores
 from workbench.solving.stochastic import slope_norms, visitor
 from workbench.system.processes import OutOfTime
@@ -301,6 +300,8 @@ def audit_flow(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 def integrated(form: Factored, problem: Problem, theta: Floats, i: int, h: float) -> Floats:
     """θ(h) of θ′ = −∇ Σ_c ℓ(p_c, y_c) for pair i from θ, by a method of order 8; a hinge ends at p_c y_c = 1."""
+    from scipy.integrate import solve_ivp  # a quarter of a second for each process of a learner
+
     blocks = form.blocks(problem)
     start = {name: np.array(part) for name, part in blocks.split(theta).items()}
     for c, part in enumerate(form.binary(problem)):

@@ -120,7 +120,7 @@ def clean(solver, reference: Reference, passes: int, seed: int, tolerance: float
 def seems_settled(trace: Trace, excesses: Floats, reference: Reference, tolerance: float) -> bool:
     """Whether the history of a clean run above the tolerance looks like that of a wrong one."""
     threshold = tolerance * reference.size
-    if not threshold < excesses[-1] < np.inf or len(excesses) < 2:
+    if not threshold < excesses[-1] < np.inf:
         return False
     still = settling(trace.passes, excesses, threshold).settled or stands(trace.passes, excesses)
     return still and not on_its_way(trace.passes, list(trace.thetas), reference.theta)

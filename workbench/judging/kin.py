@@ -1,4 +1,4 @@
-"""A learner judged on problems related to the reference, whose optima are known (judging/relations.py)."""
+"""Kin: problems related to the reference, with known optima (judging/relations.py). A learner is judged on them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
 from workbench.judging.reference import Formulation
-from workbench.proofs.door import AnyBounds, bounds_for
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.registries import registry
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import compilable, visitor

@@ -25,8 +25,8 @@ import numpy as np
 from workbench.arithmetic.arrays import LARGEST
 from workbench.contracts import CutForm, Factored, Floats, Majorized, Problem, Search, SmoothForm, TextForm, text_alone
 from workbench.errors import BadInput, Contradiction, NotSeparable
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.certificate import Certificate
-from workbench.proofs.door import AnyBounds, bounds_for
 
 Formulation = CutForm | SmoothForm | Majorized | Search | Factored | TextForm
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all

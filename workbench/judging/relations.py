@@ -38,7 +38,7 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.matching import Matching
 from workbench.outputs.multiclass import Multiclass
-from workbench.solving.abroad import rebuilt
+from workbench.solving.transfer import rebuilt
 
 Arrays = dict[str, NDArray]
 COSTS = ("cost", "false_positive", "false_negative")

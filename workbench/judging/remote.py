@@ -25,7 +25,7 @@ from workbench.judging.reports import NUMBERS, BadAnswer, Report
 from workbench.judging.stand import GRACE, Stand
 from workbench.proofs.certificate import Certificate
 from workbench.registries import registry
-from workbench.solving import abroad
+from workbench.solving import transfer
 from workbench.system.processes import OutOfTime, Process, Raised
 
 Arrays = dict[str, NDArray]
@@ -47,7 +47,7 @@ class RemoteStand(Stand):
     ):
         super().__init__(learner, reference, limit, patience)
         thing = ["file", learner.file, learner.name] if learner.file else address(learner)
-        pair, self.arrays = abroad.sent(reference.formulation, reference.problem)
+        pair, self.arrays = transfer.sent(reference.formulation, reference.problem)
         self.words = pair | {"learner": thing, "settings": list(learner.settings)}
         self.process, self.opened = process, False
 
@@ -133,14 +133,14 @@ def address(thing: Any) -> list[str]:  # a user's class, function or learner, or
         if thing.name in registry("learner").objects:
             return ["registry", "learner", thing.name]
         thing = getattr(thing.thing, "func", thing.thing)  # of a `partial`
-    return abroad.address(thing)
+    return transfer.address(thing)
 
 
 def found_at(how: str, place: str, name: str) -> Any:  # a user's class, function or learner, or one of ours
     """What `address` is about."""
     if how == "registry":
         return registry(place).get(name)
-    return user_learners(place)[name] if how == "file" else abroad.found_at(how, place, name)
+    return user_learners(place)[name] if how == "file" else transfer.found_at(how, place, name)
 
 
 OPENED: dict[str, Stand] = {}
@@ -151,7 +151,7 @@ def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
     """The work of a `RemoteStand`'s process."""
     do = numbers.pop("do")
     if do == "open":
-        formulation, problem = abroad.received(numbers, arrays)
+        formulation, problem = transfer.received(numbers, arrays)
         learner = Learner(numbers["learner"][2], made(found_at(*numbers["learner"]), numbers["settings"]))
         reference = Reference(formulation, problem, np.zeros(0), np.inf, -np.inf, np.nan, missing=UNKNOWN)
         OPENED["stand"] = Stand(learner, reference)

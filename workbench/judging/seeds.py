@@ -23,7 +23,11 @@ class Run:
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
-    """The verdict on all runs, by the rule of the module's docstring: that of the worst run that shows it."""
+    """The verdict on all runs, by the rule of the module's docstring.
+
+    Of several runs that show it, the first is told where a run fails, is accused or cannot be compared, else the one
+    with the largest excess.
+    """
     count = len(verdicts)
     failed = [each for each in verdicts if each.verdict == FAILED]
     against = [each for each in verdicts if each.verdict == DISAGREES]

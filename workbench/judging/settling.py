@@ -91,7 +91,7 @@ def fitted(t: Floats, e: Floats, threshold: float) -> tuple[float, float]:
     Null curves have 0 ≤ e∞ ≤ threshold and c ≥ 0; p ≥ 0.1, for what is slower needs a thousand
     times its budget to halve and counts as standing still. The general curve has any e∞ ≥ 0 and c.
     """
-    null, best, limit = np.inf, np.inf, 0.0
+    null = best = limit = np.inf
     for shape in (t**-p / e for p in POWERS):
         for end in (0.0, threshold / 2, threshold):
             rest = 1 - end / e

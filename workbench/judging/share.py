@@ -1,4 +1,4 @@
-"""The share of time that the judge takes for itself: audits, the detective and clean runs, beside a learner's fits.
+"""A share: the time that the judge takes for itself, beside a learner's fits: audits, the detective, clean runs.
 
 With `fits` the seconds of the learner's fits, `spent` those of the judging so far, which include the fits, grading and
 further passes, and S the limit of seconds of all its runs,

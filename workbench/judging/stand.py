@@ -1,4 +1,4 @@
-"""One learner at work on the problem of a reference: fits, audits, further passes, and the verdict on one run.
+"""A stand, as for an engine under test: one learner on one problem, fits, audits, further passes, and the verdict.
 
     Stand        other people's learners: each fit gets a copy of the data, its answers become reports
     OwnStand     solvers of ours, by `run`
@@ -32,8 +32,8 @@ from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
-from workbench.solving.abroad import rebuilt
 from workbench.solving.stochastic import run
+from workbench.solving.transfer import rebuilt
 from workbench.system.processes import OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
@@ -226,9 +226,6 @@ class OwnStand(Stand):
 
     def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
-        if why := solver.misfit(form, data):
-            raise MissingCapability(why)
-
         late = (lambda row: row.seconds > self.limit) if self.limit else None
         trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
         took = float(trace.seconds[-1])

@@ -23,7 +23,7 @@ from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import ended
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED, Verdict
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.solve import solve
 
 MOST = 100  # completions that are enumerated
@@ -52,7 +52,7 @@ def stationary(reports: list[Report], reference: Reference, tolerance: float) ->
     if not np.isnan(ended(reports)):
         return Verdict(DISAGREES, excess, f"It stops where nothing is stationary: {told}.", evidence, "ended", absolute)
     rise = form.value(problem, reports[-1].theta) - form.value(problem, reports[0].theta)
-    if len(reports) > 1 and rise > tolerance * abs(value):
+    if rise > tolerance * abs(value):
         sentence = f"Its objective rose by {rise:.1e} from its first checkpoint to its last; {told}."
         return Verdict(NOT_CONVERGED, excess, sentence, evidence, "history", absolute)
     return Verdict(NOT_CONVERGED, excess, f"Not stationary yet: {told}; run it longer.", evidence, "history", absolute)

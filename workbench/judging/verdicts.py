@@ -154,8 +154,9 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))
         return Verdict(FAILED, np.inf, f"{bad} of the {dim} weights are not finite numbers.", rule="weights")
-    if (size := float(np.abs(thetas[-1]).max(initial=0.0))) > LARGEST:
-        sentence = f"The weights reach {size:.1e}, too large for their objective to be computed."
+    sizes = np.abs(thetas[-1])
+    if (sizes > LARGEST).any():
+        sentence = f"The weights reach {sizes.max():.1e}, too large for their objective to be computed."
         return Verdict(FAILED, np.inf, sentence, rule="weights")
     if own is not None and objective(own) != objective(reference.formulation):
         sentence = f"The learner minimises {own}, the reference {reference.formulation}."
@@ -164,7 +165,7 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
 
 
 class Hearing:
-    """Weights that can be judged: their numbers, and the rules of the module's docstring, one method each."""
+    """A hearing: one run's weights, their numbers, and the rules of the module's docstring, one method each."""
 
     def __init__(self, reports: list[Report], trace: Trace | None, reference: Reference, tolerance: float):
         self.reports, self.trace, self.reference, self.tolerance = reports, trace, reference, tolerance

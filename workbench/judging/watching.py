@@ -29,7 +29,7 @@ from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
 from workbench.judging.reference import Formulation, reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve

@@ -178,8 +178,7 @@ class Bounds(Both):
         The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        missed, exact = self.oracle.rounding(theta), at.lo is theta and at.hi is theta
-        away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        missed, away = self.oracle.rounding(theta), float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         errors, size = self.oracle.slope_error(self.samples), 0.0
         if errors.any():
             size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)
@@ -427,9 +426,9 @@ class SmoothBounds(Both):
 
 def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    slack = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
+    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
     return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
-        1 - slack, 1 + slack
+        1 - rounding, 1 + rounding
     )
 
 

@@ -47,12 +47,12 @@ from workbench.contracts import (
     TextForm,
 )
 from workbench.errors import BadInput, CutbenchError, MissingCapability, UnknownName
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Evidence, checked_theta
 from workbench.proofs.checker import archive
 from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
@@ -343,7 +343,7 @@ def written_fractions(fractions: list[Fraction]) -> NDArray:
 
 def parsed_fractions(array: NDArray) -> list[Fraction]:
     lines = array.astype(np.uint8).tobytes().decode("ascii").split("\n")
-    if not all(re.fullmatch(r"-?[0-9a-f]+/[0-9a-f]+", line) for line in lines):
+    if not all(re.fullmatch(r"-?[0-9a-f]+/0*[1-9a-f][0-9a-f]*", line) for line in lines):
         raise BadInput("fractions are not written as p/q")
     return [Fraction(*(int(part, 16) for part in line.split("/"))) for line in lines]
 

@@ -82,8 +82,8 @@ def risk_above(pairs: Dyads, factors: Factors, lam: float, loss: str) -> float:
     value = np.maximum(1 - y * p + error + 4e-16, 0) if loss == "hinge" else (np.abs(p - y) + error) ** 2 / 2
     square = sum(float((part**2).sum()) for part in factors)
     terms = float(pairs.importance @ value.sum(axis=1)) / pairs.n_samples
-    slack = gamma(value.size + sum(part.size for part in factors) + SPARE)
-    return float(up((lam / 2 * square + terms) * (1 + 2 * slack)))
+    rounding = gamma(value.size + sum(part.size for part in factors) + SPARE)
+    return float(up((lam / 2 * square + terms) * (1 + 2 * rounding)))
 
 
 def sizes(pairs: Dyads, factors: Factors) -> Floats:

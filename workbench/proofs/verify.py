@@ -24,6 +24,7 @@ import numpy as np
 from workbench.arithmetic.intervals import up
 from workbench.contracts import Conditional, Numbers, Problem, Recording
 from workbench.errors import BadInput, CutbenchError
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.certificate import (
     Certificate,
     arrays_of,
@@ -35,7 +36,6 @@ from workbench.proofs.certificate import (
     unreadable,
 )
 from workbench.proofs.checker import Malformed, Unknown, Verdict, check
-from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.proofs.exact import above, below, text
 
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"

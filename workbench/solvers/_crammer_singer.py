@@ -196,7 +196,7 @@ class CrammerSinger(LabelBlocks):
             if not count or met <= SHARE * self.total or late():
                 break
             met = sweep(self.listing, order, count, *place, self.desk)
-        plane(self.listing, self.samples, *place, self.loose, memory)
+        plane(self.listing, self.samples, *place, self.extras, memory)
         self.passes += 1
         self.tell(4 / (self.passes + 3))
 
@@ -258,6 +258,6 @@ def compiled_loops(blocks: CrammerSinger) -> tuple[Callable[..., Any], ...]:
     return (
         build(sweep, (listing, order, 1, *place, state, desk)),
         build(busy, (order, blocks.prices, 1.0), "int64"),
-        build(plane, (listing, order, *place, state, blocks.loose, blocks.memory), "int64"),
+        build(plane, (listing, order, *place, state, blocks.extras, blocks.memory), "int64"),
         build(score, (listing, order, 0, 1, *place, 1.0, state, desk)),
     )

@@ -15,7 +15,7 @@ LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less ma
 
 def sweep(
     argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
-    prices, curvature, pool, desk, loose, theta,
+    prices, curvature, pool, desk, extras, theta,
 ):  # fmt: skip
     """Visits the samples in `order`, asking the oracle first if `asking`; how many visits were made.
 
@@ -27,8 +27,8 @@ def sweep(
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
     score, height, start, change = desk.score, desk.height, desk.start, desk.change
-    metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
-    top = 0.0
+    metric, pull, floor, push = extras.metric, extras.pull, extras.floor, extras.push
+    plain, top = len(theta) - len(push), 0.0
     for visit in range(len(order)):
         i = order[visit]
         m = count[i]
@@ -123,7 +123,7 @@ def risk(argmax_into, data, samples, prices, theta, answer):
 
 def turn(
     argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, plane, retie, projected,
-    data, orders, worth, steps, settled, prices, curvature, pool, point, desk, loose, mark,
+    data, orders, worth, steps, settled, prices, curvature, pool, point, desk, extras, mark,
 ):  # fmt: skip
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
@@ -137,53 +137,53 @@ def turn(
         asking = number == 0
         if visit == 0:
             if fresh:
-                plain = len(theta) - len(loose.push)
+                plain = len(theta) - len(extras.push)
                 for r in range(len(pool.weight)):
                     pool.before[r] = pool.weight[r]
                 for j in range(len(theta)):
-                    point.before[j] = theta[j] if j < plain else loose.push[j - plain]
+                    point.before[j] = theta[j] if j < plain else extras.push[j - plain]
             met[0], met[3] = 0.0, 0.0
             if asking:
                 met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
         order = orders[number, visit : visit + most]
         done = sweep(
             argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
-            prices, curvature, pool, desk, loose, theta,
+            prices, curvature, pool, desk, extras, theta,
         )  # fmt: skip
         if visit + done < orders.shape[1]:
             mark[1] += done
             return 0 if done < len(order) else 2
-        if len(loose.simplex) > 0:
-            retie(projected, loose)
+        if len(extras.simplex) > 0:
+            retie(projected, extras)
         if asking:
             mark[2] = met[0]
         last = number + 1 == len(orders)
         fresh = last or len(theta) <= pool.used[1]
         if fresh:
-            plane(proposed, prices, curvature, pool, point, desk, loose)
-            if len(loose.simplex) > 0:
-                retie(projected, loose)
+            plane(proposed, prices, curvature, pool, point, desk, extras)
+            if len(extras.simplex) > 0:
+                retie(projected, extras)
         mark[3] += met[3]
         if not asking and not last and met[3] * (worth + number) < mark[3]:
             last = True
             if not fresh:
-                plane(proposed, prices, curvature, pool, point, desk, loose)
+                plane(proposed, prices, curvature, pool, point, desk, extras)
                 fresh = True
         mark[0], mark[1] = len(orders) if last else number + 1, 0.0
     return 1
 
 
-def plane(proposed, prices, curvature, pool, point, desk, loose):
+def plane(proposed, prices, curvature, pool, point, desk, extras):
     """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v.
 
-    D is quadratic, so (a, c) solves two equations. Loose entries above their floor count as a part of the quadratic D.
+    D is quadratic, so (a, c) solves two equations. Extra entries above their floor count as a part of the quadratic D.
     Taken if D rises, which it tells; v becomes β minus `before` in any case.
     """
     used, offset, weight = pool.used, pool.offset, pool.weight
     before, step, trial = pool.before, pool.step, pool.trial
     theta, old, previous, tried = point.theta, point.before, point.step, point.trial
-    metric, pull, floor, push, plain = loose.metric, loose.pull, loose.floor, loose.push, len(theta) - len(loose.push)
-    along, across, size = 0.0, 0.0, 0.0
+    metric, pull, floor, push = extras.metric, extras.pull, extras.floor, extras.push
+    plain, along, across, size = len(theta) - len(push), 0.0, 0.0, 0.0
     for r in range(used[0]):
         size += abs(offset[r]) * weight[r]
         along += offset[r] * (weight[r] - before[r])
@@ -286,12 +286,12 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
     return rise
 
 
-def repack(slope_into, insert, data, patience, curvature, old, new, desk, loose, theta):
+def repack(slope_into, insert, data, patience, curvature, old, new, desk, extras, theta):
     """Copy each sample's first cut, those with weight, and those idle for at most `patience` visits; 1 if they fit.
 
     θ is computed anew, free of the rounding errors of its many moves.
     """
-    push, plain = loose.push, len(theta) - len(loose.push)
+    push, plain = extras.push, len(theta) - len(extras.push)
     for j in range(len(theta)):
         theta[j] = 0.0
     for j in range(len(push)):
@@ -317,5 +317,5 @@ def repack(slope_into, insert, data, patience, curvature, old, new, desk, loose,
                 else:
                     push[j - plain] += desk.change[a] * new.value[k]
     for j in range(len(push)):
-        theta[plain + j] = max((loose.pull[j] - push[j]) / loose.metric[j], loose.floor[j])
+        theta[plain + j] = max((extras.pull[j] - push[j]) / extras.metric[j], extras.floor[j])
     return 1

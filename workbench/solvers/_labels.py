@@ -2,7 +2,7 @@
 
     max D(β) = Σ_iy β_iy o_iy − r*(−Σ_iy β_iy a_iy)     s.t.  Σ_y β_iy = p_i,  β ≥ 0       (contracts/listings.py: a, o)
 
-With weights W, of curvature μ in r, and the loose entries x behind them (_loose.py), the heights ∇_y = o_y + ⟨a_y, θ⟩
+With weights W, of curvature μ in r, and the extra entries x behind them (_extras.py), the heights ∇_y = o_y + ⟨a_y, θ⟩
 of sample i cost one product x_iᵀWᵀ; W is kept feature by feature (p, k), so that one row of W serves all labels. Two
 cuts y, z ≠ t of one sample have the inner product, weighted by 1/h,
 
@@ -26,7 +26,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing, Shape
 from workbench.objectives.regularizers import projected, projection
-from workbench.solvers import _loose
+from workbench.solvers import _extras
 from workbench.solvers._common import Late, never
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
 
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """β, W and d of the loose entries: as they were, their last step, and on trial in the plane."""
+    """β, W and d of the extra entries: as they were, their last step, and on trial in the plane."""
 
     beta: Floats
     W: Floats
@@ -73,14 +73,14 @@ def bench(k: int) -> Bench:
     return Bench(np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(k, np.int64), np.zeros(2))
 
 
-def sweep(listing, order, prices, curvature, steps, weights, loose, bench):
+def sweep(listing, order, prices, curvature, steps, weights, extras, bench):
     """Visits the samples in `order`; the gap that the visits met, Σ_i p_i max_y ∇_y − ⟨β_i, ∇⟩.
 
     bench.met takes in what it says of these visits.
     """
     indptr, indices, values, square, kinds, truths, scales, offsets, biased, classes, K, _ = listing
     beta, W, gaps = weights
-    metric, _, pull, floor, push, x, _, _ = loose
+    metric, _, pull, floor, push, x, _, _ = extras
     score, height, start, moved, met = bench
     k, total = W.shape[1], 0.0
     first = k * biased
@@ -192,14 +192,14 @@ def busy(order, gap, total):
     return count
 
 
-def plane(listing, samples, prices, curvature, weights, loose, memory):
+def plane(listing, samples, prices, curvature, weights, extras, memory):
     """The best step β + a u + c v in the plane of the sweep's displacement u and the step before it, v; 1 if taken.
 
-    As in `_dual_block.plane`; loose entries that are above their floor count as a part of the quadratic D.
+    As in `_dual_block.plane`; extra entries that are above their floor count as a part of the quadratic D.
     """
     indptr, indices, values, _, kinds, truths, scales, offsets, biased, classes, K, _ = listing
     beta, W, _ = weights
-    metric, _, pull, floor, push, x, _, _ = loose
+    metric, _, pull, floor, push, x, _, _ = extras
     old, oldW, oldpush, step, stepW, steppush, trial, trialW, trialpush = memory
     k = W.shape[1]
     along, across, size, square = 0.0, 0.0, 0.0, 0.0
@@ -306,8 +306,8 @@ class LabelBlocks:
     """The state of an ascent; of the last pass's visits: `gap`, `risk` Σ_i p_i max_y ∇_y, and `peak`, the highest ∇_y.
 
     prices : (n,) finite; samples of price 0 are left out
-    start : θ (p,), of which the loose entries, behind the k · p weights, are taken as they are and the weights are 0
-    slopes : (m, p) of some cuts, for the scale of the loose entries
+    start : θ (p,), of which the extra entries, behind the k · p weights, are taken as they are and the weights are 0
+    slopes : (m, p) of some cuts, for the scale of the extra entries
     """
 
     known = np.inf
@@ -316,13 +316,13 @@ class LabelBlocks:
         n, k, inputs = len(prices), listing.scale.shape[1], listing.inputs
         self.listing, self.prices, self.samples = listing, prices, np.flatnonzero(prices)
         self.curvature = 2 * float(shape.square[0])
-        self.loose = _loose.loosened(shape, k * inputs, start[k * inputs :].copy(), slopes)
+        self.extras = _extras.extras_of(shape, k * inputs, start[k * inputs :].copy(), slopes)
         self.state = Weights(np.zeros((n, k)), np.zeros((inputs, k)), np.zeros(n))
         self.state.beta[np.arange(n), listing.truth[listing.kind]] = prices
         self.bench, self.rng, self.passes, self.gap, self.risk = bench(k), np.random.default_rng(0), 0, np.inf, np.inf
         self.peak = np.inf
-        self.memory = Memory(*(np.zeros_like(each) for _ in range(3) for each in (*self.state[:2], self.loose.push)))
-        self.tools = prepared(self) if compiled else (sweep, plane, busy, _loose.retie, projected)
+        self.memory = Memory(*(np.zeros_like(each) for _ in range(3) for each in (*self.state[:2], self.extras.push)))
+        self.tools = prepared(self) if compiled else (sweep, plane, busy, _extras.retie, projected)
         self.sweeps = SWEEPS
 
     def advance(self, late: Late = never) -> None:
@@ -332,10 +332,10 @@ class LabelBlocks:
         """
         _, plane, busy, retie, projected = self.tools
         order, memory = self.rng.permutation(self.samples), self.memory
-        if loose := len(self.loose.x) > 0:
-            _loose.recentre(self.loose)
-            retie(projected, self.loose)
-        memory.beta[:], memory.W[:], memory.push[:] = self.state.beta, self.state.W, self.loose.push
+        if extras := len(self.extras.x) > 0:
+            _extras.recentre(self.extras)
+            retie(projected, self.extras)
+        memory.beta[:], memory.W[:], memory.push[:] = self.state.beta, self.state.W, self.extras.push
         self.bench.met[:] = 0.0
         met = self.gap = self.swept(order)
         (self.risk, self.peak), self.passes = self.bench.met.tolist(), self.passes + 1
@@ -344,9 +344,9 @@ class LabelBlocks:
             if not len(order) or met <= SHARE * self.gap or late():
                 break
             met = self.swept(order)
-        plane(self.listing, self.samples, self.prices, self.curvature, self.state, self.loose, memory)
-        if loose:
-            retie(projected, self.loose)
+        plane(self.listing, self.samples, self.prices, self.curvature, self.state, self.extras, memory)
+        if extras:
+            retie(projected, self.extras)
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts, `push` = Σ_k μ_k a_k (p,); their offsets stand in the tables."""
@@ -355,17 +355,17 @@ class LabelBlocks:
         np.add.at(self.state.beta, (samples, witnesses[:, 0]), weights)
         self.prices[self.samples] = self.state.beta.sum(axis=1)[self.samples]
         self.state.W[:] = -push[: k * inputs].reshape(k, inputs).T / self.curvature
-        self.loose.push[:] = push[k * inputs :]
+        self.extras.push[:] = push[k * inputs :]
         _, _, _, retie, projected = self.tools
-        retie(projected, self.loose)
+        retie(projected, self.extras)
 
     def swept(self, order: Ints) -> float:
         sweep, _, _, retie, projected = self.tools
-        met, tied = 0.0, len(self.loose.simplex) > 0
+        met, tied = 0.0, len(self.extras.simplex) > 0
         for piece in np.split(order, range(TIE, len(order), TIE)) if tied else [order]:
-            met += sweep(self.listing, piece, self.prices, self.curvature, STEPS, self.state, self.loose, self.bench)
+            met += sweep(self.listing, piece, self.prices, self.curvature, STEPS, self.state, self.extras, self.bench)
             if tied:
-                retie(projected, self.loose)
+                retie(projected, self.extras)
         return met
 
     def raised(self, factor: float) -> None:
@@ -383,7 +383,7 @@ class LabelBlocks:
     @property
     def theta(self) -> Floats:
         """θ of now."""
-        return np.concatenate([self.state.W.T.ravel(), self.loose.x])
+        return np.concatenate([self.state.W.T.ravel(), self.extras.x])
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
@@ -394,8 +394,8 @@ class LabelBlocks:
 def prepared(blocks: LabelBlocks) -> tuple[Callable[..., Any], ...]:
     """The loops, compiled."""
     build, ints = machine.compiled_function, np.zeros(1, np.int64)
-    onto = build(projection(blocks.loose.simplex), (blocks.prices, blocks.prices), "floats")
-    tie = build(_loose.retie, (onto, blocks.loose))
-    place = ints, blocks.prices, blocks.curvature, STEPS, blocks.state, blocks.loose, blocks.bench
-    step = build(plane, (blocks.listing, ints, *place[1:3], blocks.state, blocks.loose, blocks.memory), "int64")
+    onto = build(projection(blocks.extras.simplex), (blocks.prices, blocks.prices), "floats")
+    tie = build(_extras.retie, (onto, blocks.extras))
+    place = ints, blocks.prices, blocks.curvature, STEPS, blocks.state, blocks.extras, blocks.bench
+    step = build(plane, (blocks.listing, ints, *place[1:3], blocks.state, blocks.extras, blocks.memory), "int64")
     return build(sweep, (blocks.listing, *place)), step, build(busy, (ints, blocks.prices, 1.0), "int64"), tie, onto

@@ -134,7 +134,7 @@ def stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table
 
 def cross(
     argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, joined, portion, stepped, data,
-    k, orders, rounds, most, worth, steps, settled, prices, curvature, pool, desk, loose, point, table, own, moved,
+    k, orders, rounds, most, worth, steps, settled, prices, curvature, pool, desk, extras, point, table, own, moved,
     told, sums, mark, gate,
 ):  # fmt: skip
     """A pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
@@ -170,7 +170,7 @@ def cross(
         met[3] = 0.0
         done = sweep(
             argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
-            prices, curvature, pool, desk, loose, mine,
+            prices, curvature, pool, desk, extras, mine,
         )  # fmt: skip
         told[half, k, 0], told[half, k, 1] = met[3], 1.0 if done < len(order) else 0.0
         if meet(gate, lanes) == 0:

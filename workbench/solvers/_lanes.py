@@ -73,7 +73,7 @@ class Lane(NamedTuple):
 
 
 class Lanes:
-    """Passes of dual-block for `solve` in threads, where nothing is loose; as `CachedBlocks` in one thread.
+    """Passes of dual-block for `solve` in threads, where there are no extra entries; as `CachedBlocks` in one thread.
 
     prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²;  threads : N;  pool : these threads
     """
@@ -152,7 +152,7 @@ class Lanes:
         kernel, search = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
         own_loops, method = (tools.asked, tools.sweep, tools.proposed, meet, *self.loops), self.method
         constants = method.worth, method.steps, method.settled, self.prices, self.curvature
-        place = state.pool, state.desk, state.loose, self.point, self.table, own, move, self.told, self.sums, mark
+        place = state.pool, state.desk, state.extras, self.point, self.table, own, move, self.told, self.sums, mark
         return *kernel, *search, *own_loops, tools.data, k, orders, self.rounds, piece, *constants, *place
 
     def repack(self, patience: int) -> None:

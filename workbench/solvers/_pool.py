@@ -60,7 +60,7 @@ class Pool(NamedTuple):
 class Point(NamedTuple):
     """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names.
 
-    Where θ has loose entries, these three hold their push d in place of θ.
+    Where θ has extra entries, these three hold their push d in place of θ.
     """
 
     theta: Floats
@@ -74,7 +74,7 @@ class Desk(NamedTuple):
 
     met : (4,) over visits, Σ_i p_i max_r ∇_r − Σ_r β_r ∇_r; of visits that asked Σ_i p_i max_r ∇_r and max_ir ∇_r; and
         by how much D rose
-    ratio : (q,) μ/h of the loose entries, the last q of θ, which weigh in inner products
+    ratio : (q,) μ/h of the extra entries, the last q of θ, which weigh in inner products
     """
 
     dense: Floats

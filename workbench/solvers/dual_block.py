@@ -22,7 +22,7 @@ are clipped, and a step is taken only if D rises by more than rounding could.
 **Pruning.** Every `period` passes, cuts without weight for more than `patience` visits of the oracle are
 removed, and the remaining cuts are moved together in memory. β does not change, so D never falls.
 
-**Loose entries** of θ, such as biases and costs, stand behind the weights (_loose.py); `solve` makes passes with
+**Extra entries** of θ, such as biases and costs, stand behind the weights (_extras.py); `solve` makes passes with
 them, the learner does not.
 
 The report is the last θ. The duals handed over are the pool's witnesses and weights; `run` rebuilds the
@@ -44,9 +44,9 @@ from workbench.contracts import Floats, Ints, Kernel, Shape, Solver
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import projected, projection
 from workbench.solvers import _dual_block as loops
-from workbench.solvers import _loose, _pool
+from workbench.solvers import _extras, _pool
 from workbench.solvers._common import Late, misfit_of_ridge, never
-from workbench.solvers._loose import Loose
+from workbench.solvers._extras import Extras
 from workbench.solvers._pool import Desk, Point, Pool
 
 FACTOR = 2  # by which the pool outgrows what it holds
@@ -74,7 +74,7 @@ class State:
     desk: Desk
     most: int
     rng: np.random.Generator
-    loose: Loose
+    extras: Extras
     passes: int = 0
     gap: float = np.inf  # that the visits of the last pass met
     base: Floats | float = 0.0
@@ -186,7 +186,7 @@ class DualBlock(Solver):
         while True:
             began = time.perf_counter()
             constants = self.worth, self.steps, self.settled, prices, state.curvature
-            place = state.pool, state.point, state.desk, state.loose, mark
+            place = state.pool, state.point, state.desk, state.extras, mark
             kernel, own = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
             loops = tools.asked, tools.sweep, tools.proposed, tools.plane, tools.retie, tools.projected
             said = tools.turn(*kernel, *own, *loops, tools.data, orders, *constants, *place)
@@ -200,7 +200,7 @@ class DualBlock(Solver):
 
 
 def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int) -> State:
-    """All weight on the truth, no loose entries."""
+    """All weight on the truth, no extra entries."""
     kernel, samples, (n, m) = oracle.kernel(), np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
     most = kernel.most
     pool = _pool.empty_pool(n, oracle.width, 8, 8 * n, 64 * n + 2 * most, 32 * n)
@@ -209,15 +209,15 @@ def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int)
     pool.witness[:m], pool.parent[:m], pool.weight[:m] = truth[samples], -1, prices[samples]
     point = Point(*np.zeros((4, oracle.dim)))
     desk = _pool.desk(oracle.dim, oracle.width, most, 8, np.zeros(0), kernel.parts)
-    return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _loose.none())
+    return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _extras.none())
 
 
 class CachedBlocks:
-    """Passes of dual-block for `solve`, with loose entries: biases and costs (_loose.py).
+    """Passes of dual-block for `solve`, with extra entries: biases and costs (_extras.py).
 
     Of the last pass's visits: `gap`, `risk` Σ_i p_i max_r ∇_r, and `peak`, the highest ∇_r.
-    prices : (n,) finite;  start : θ (p,), of which the loose entries are taken as they are and the weights are 0
-    slopes : (m, p) of some cuts, for the scale of the loose entries
+    prices : (n,) finite;  start : θ (p,), of which the extra entries are taken as they are and the weights are 0
+    slopes : (m, p) of some cuts, for the scale of the extra entries
     tells : whether `risks` and `floor` take less time than proofs do
     """
 
@@ -229,10 +229,10 @@ class CachedBlocks:
         self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
         if oracle.dim > d:
             state.point.theta[d:] = start[d:]
-            state.loose = _loose.loosened(shape, d, state.point.theta[d:], slopes)
-            _loose.hold(state.loose, _loose.HOLD)
-            state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
-        self.held, self.eased = _loose.HOLD if len(state.loose.simplex) else 1.0, 0  # costs, since this pass
+            state.extras = _extras.extras_of(shape, d, state.point.theta[d:], slopes)
+            _extras.hold(state.extras, _extras.HOLD)
+            state.desk = state.desk._replace(ratio=state.curvature / state.extras.metric)
+        self.held, self.eased = _extras.HOLD if len(state.extras.simplex) else 1.0, 0  # costs, since this pass
         self.place = slice(None) if kernel.place is None else kernel.place
         compiled = machine.available() and bool(kernel.data)
         self.tools, self.tells = prepared(kernel, prices, state, compiled), compiled and oracle.dim == d < LONG
@@ -242,9 +242,9 @@ class CachedBlocks:
         state = self.state
         if self.held > 1 and self.ready:
             self.release(min(EASE, self.held))
-        if len(state.loose.x):
-            _loose.recentre(state.loose)
-            self.tools.retie(self.tools.projected, state.loose)
+        if len(state.extras.x):
+            _extras.recentre(state.extras)
+            self.tools.retie(self.tools.projected, state.extras)
         self.method.advance(self.tools, self.prices, state, self.rng.permutation(self.samples), late)
         self.passes, self.gap = state.passes, state.gap
         self.risk, self.peak = float(state.desk.met[1]), float(state.desk.met[2])
@@ -252,19 +252,19 @@ class CachedBlocks:
     @property
     def ready(self) -> bool:
         """Whether costs may be held less: the last pass met a small gap for that, or they were held so for long."""
-        weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.loose.x)]
+        weights = self.state.point.theta[: len(self.state.point.theta) - len(self.state.extras.x)]
         size = self.state.curvature / 2 * float(weights @ weights) + self.risk
-        small = self.gap <= SMALL * np.sqrt(self.held / _loose.HOLD) * size < np.inf
+        small = self.gap <= SMALL * np.sqrt(self.held / _extras.HOLD) * size < np.inf
         return bool(small or self.passes >= self.eased + HELD)
 
     def release(self, factor: float) -> None:
         """Costs held less by a factor, at the same θ; products of cuts count them by the new σ."""
         state, self.held, self.eased = self.state, self.held / factor, self.passes
-        kept = state.loose.x.copy()
-        _loose.hold(state.loose, 1 / factor)
-        state.desk = state.desk._replace(ratio=state.curvature / state.loose.metric)
+        kept = state.extras.x.copy()
+        _extras.hold(state.extras, 1 / factor)
+        state.desk = state.desk._replace(ratio=state.curvature / state.extras.metric)
         moved(self.tools, state, self.method.patience)
-        state.loose.x[:] = state.point.theta[len(state.point.theta) - len(kept) :] = kept
+        state.extras.x[:] = state.point.theta[len(state.point.theta) - len(kept) :] = kept
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
@@ -279,9 +279,9 @@ class CachedBlocks:
             state.pool.offset[cut] = offset
             state.pool.weight[cut] += weight
         self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
-        d = len(push) - len(state.loose.x)
-        state.point.theta[:d], state.loose.push[:] = -push[:d] / state.curvature, push[d:]
-        self.tools.retie(self.tools.projected, state.loose)
+        d = len(push) - len(state.extras.x)
+        state.point.theta[:d], state.extras.push[:] = -push[:d] / state.curvature, push[d:]
+        self.tools.retie(self.tools.projected, state.extras)
         remember(state)
 
     def raised(self, factor: float) -> None:
@@ -319,7 +319,7 @@ class CachedBlocks:
 
     @property
     def floor(self) -> float:
-        """D, in floats, where nothing is loose."""
+        """D, in floats, where there are no extra entries."""
         pool, theta = self.state.pool, self.state.point.theta
         return float(pool.offset @ pool.weight - self.state.curvature / 2 * (theta @ theta))
 
@@ -328,8 +328,8 @@ def remember(state: State) -> None:
     """`before` becomes what is now."""
     state.pool.before[:] = state.pool.weight
     state.point.before[:] = state.point.theta
-    if len(state.loose.push):
-        state.point.before[-len(state.loose.push) :] = state.loose.push
+    if len(state.extras.push):
+        state.point.before[-len(state.extras.push) :] = state.extras.push
 
 
 def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
@@ -348,7 +348,7 @@ def moved(tools: Loops, state: State, patience: int) -> None:
     old, factor = state.pool, FACTOR
     while True:
         new = roomier(state, factor)
-        place = state.curvature, old, new, state.desk, state.loose, state.point.theta
+        place = state.curvature, old, new, state.desk, state.extras, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
         factor *= 2
@@ -384,24 +384,24 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
         own = loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn
-        plain = *search, *own, _loose.retie, projected, loops.risk
+        plain = *search, *own, _extras.retie, projected, loops.risk
         return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
     kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
     build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk), "int64")
-    order, loose, parts = np.empty(1, np.int64), state.loose, kernel.parts_into
+    order, extras, parts = np.empty(1, np.int64), state.extras, kernel.parts_into
     place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
     asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
     functions = argmax, slope, parts, insert, place_of, asked
-    place = pool, desk, loose, point.theta
+    place = pool, desk, extras, point.theta
     sweep = build(loops.sweep, (*functions, data, order, True, 1, 0.1, prices, mu, *place), "int64")
     proposed = build(loops.proposed, (prices, mu, 0.1, 0.1, pool, desk, 1, point.trial))
-    plane = build(loops.plane, (proposed, prices, mu, pool, point, desk, loose), "int64")
-    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, loose, point.theta), "int64")
-    onto = build(projection(state.loose.simplex), (prices, prices), "floats")
-    retie = build(_loose.retie, (onto, loose))
-    place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, loose, prices
+    plane = build(loops.plane, (proposed, prices, mu, pool, point, desk, extras), "int64")
+    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, extras, point.theta), "int64")
+    onto = build(projection(state.extras.simplex), (prices, prices), "floats")
+    retie = build(_extras.retie, (onto, extras))
+    place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, extras, prices
     turn = build(loops.turn, (*functions, sweep, proposed, plane, retie, onto, data, *place), "int64")
     risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
     told = asked, sweep, proposed, plane, repack, turn, retie, onto, risk

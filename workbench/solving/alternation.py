@@ -10,8 +10,8 @@ import numpy as np
 
 from workbench.contracts import CutForm, Majorized, Numbers, Problem
 from workbench.errors import BadInput
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.certificate import Certificate, checked_arrays
-from workbench.proofs.door import bounds_for
 from workbench.proofs.exact import sharpened
 from workbench.solving.majorize import alternate
 from workbench.solving.request import Request
@@ -38,7 +38,8 @@ def alternating(
     inner_solve = partial(solve, **{**request.options, "polish": False}, source=request.source)
     end = alternate(formulation, problem, inner_solve, request, journal, partial(recalled, source=request.source))
     if journal and end.status != "limit" and not journal.finished:
-        journal.append("end", {"status": end.status, "gap": max(entry["inner_gap"] for entry in end.history)})
+        spent = {"seconds": end.seconds, "cpu_seconds": end.cpu_seconds}  # writing the last round included
+        journal.append("end", {"status": end.status, "gap": max(entry["inner_gap"] for entry in end.history)} | spent)
     inner = end.inner
     assert inner is not None  # every start makes a round
     about = {"formulation": type(formulation).__name__, "status": end.status}

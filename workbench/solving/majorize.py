@@ -202,7 +202,9 @@ class Alternating:
             path.states.append(line.arrays()["state"])
             last[entry["start"]] = line
         if last:
-            self.clock.resume(state["seconds"], state["cpu_seconds"])
+            assert self.journal is not None
+            spent = {**state, **next((line.numbers for line in self.journal.of("end")), {})}
+            self.clock.resume(spent["seconds"], spent["cpu_seconds"])
         return last
 
 

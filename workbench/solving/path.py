@@ -27,8 +27,8 @@ from workbench.arithmetic.arrays import summed
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
 from workbench.objectives.sweeps import listing_of
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.door import bounds_for
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solvers._common import never

@@ -11,7 +11,7 @@ import numpy as np
 from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits, checked_whole
 from workbench.solving.progress import Observe
-from workbench.system.crew import parsed
+from workbench.system.workers import parsed
 
 THREADS = 4  # for each core, at most
 OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line of a journal

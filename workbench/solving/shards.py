@@ -40,17 +40,17 @@ from workbench.arithmetic.arrays import summed
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, CutbenchError, MissingCapability, shortened
 from workbench.objectives.sweeps import Sweeps, listing_of, unfit
+from workbench.proofs.any_bounds import AnyBounds
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
-from workbench.proofs.door import AnyBounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._lanes import misfit
-from workbench.solving import abroad
+from workbench.solving import transfer
 from workbench.solving.request import Request
 from workbench.solving.solution import release
 from workbench.solving.worker import Arrays, answer, packed, unpacked
-from workbench.system.crew import OPENING, Crew, assembled
 from workbench.system.processes import Message
+from workbench.system.workers import OPENING, Workers, assembled
 
 EVEN = 0.02  # seconds of a sweep, and
 TRIED = 16  # samples by which the oracle is timed, about
@@ -81,13 +81,13 @@ class Shards:
                 "workers cannot be checked; leave out parallel, or give the class a method misplaced or exact."
             )
         self.misplaced = found
-        words, arrays = abroad.sent(bounds.formulation, bounds.problem)
+        words, arrays = transfer.sent(bounds.formulation, bounds.problem)
         self.bounds, self.run, self.slowest, self.rejected = bounds, uuid4().hex, 0.0, 0
         opening = words | {"do": "open", "run": self.run, "version": release()}, arrays
         self.spec, self.side = spec, ThreadPoolExecutor(1)
-        self.crew: Crew = assembled(spec, answer, opening)
+        self.workers: Workers = assembled(spec, answer, opening)
         self.rng, self.last = np.random.default_rng(0), (bounds.start, bounds.problem.truth[bounds.samples])
-        count = min(self.crew.size, len(bounds.samples))
+        count = min(self.workers.size, len(bounds.samples))
         self.parts = [bounds.samples[k::count] for k in range(count)]
         self.owner = np.full(bounds.oracle.n_samples, -1)
         for k, part in enumerate(self.parts):
@@ -97,16 +97,16 @@ class Shards:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.crew.end()
+        self.workers.end()
         self.side.shutdown()
 
     def greet(self) -> None:
         """Start the workers; raises `BadInput` if none of them answers."""
         hello = {"do": "hello", "run": self.run}, {}
         for _ in range(2):  # who dies once is replaced
-            if any(each is not None for each in self.crew.ask([hello] * len(self.parts), OPENING)):
+            if any(each is not None for each in self.workers.ask([hello] * len(self.parts), OPENING)):
                 return
-        why = shortened(self.crew.why, SHOWN)
+        why = shortened(self.workers.why, SHOWN)
         raise BadInput(f"No worker of {self.spec} answers ({why}); mend that, or leave out parallel.")
 
     def open(self, seconds: float) -> None:
@@ -123,11 +123,11 @@ class Shards:
         self.last = self.bounds.start, self.bounds.opening
 
     def ask(self, questions: list[Message]) -> list[Message | None]:
-        """The answers of the crew; `slowest` grows with the slowest of them."""
+        """The answers of the workers; `slowest` grows with the slowest of them."""
         began = time.perf_counter()
         limit = LEAST + SLOWEST * self.slowest
         sent = [(numbers | {"run": self.run}, arrays) for numbers, arrays in questions]
-        answers = self.crew.ask(sent, limit)
+        answers = self.workers.ask(sent, limit)
         if any(each is not None for each in answers):
             self.slowest = max(self.slowest, min(time.perf_counter() - began, limit))
         return answers
@@ -173,7 +173,9 @@ class Shards:
 
     def told(self) -> str:
         """What became of the workers, in words."""
-        losses = f", {self.crew.lost} answers lost ({shortened(self.crew.why, SHOWN)})" if self.crew.lost else ""
+        losses = (
+            f", {self.workers.lost} answers lost ({shortened(self.workers.why, SHOWN)})" if self.workers.lost else ""
+        )
         return f"{len(self.parts)} workers{losses}" + (f", {self.rejected} answers refused" if self.rejected else "")
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from workbench.contracts import Blocks, Cuts, Floats, Formulation, Numbers, Predicting, Problem
 from workbench.errors import MissingCapability, counted
+from workbench.proofs.any_bounds import AnyBounds
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import Certificate
-from workbench.proofs.door import AnyBounds
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
 from workbench.proofs.tree import Tree

@@ -1,7 +1,7 @@
 """`solve`: the certified optimum of a formulation on a problem, by the loop that its kind asks for.
 
     request      the arguments, checked once                                      (request.py)
-    bounds       upper and lower bounds of the pair, from the data alone          (proofs/door.py)
+    bounds       upper and lower bounds of the pair, from the data alone          (proofs/any_bounds.py)
     route        which loop runs, with which master and which backend             (routes.py, masters/choice.py)
     outcome      where the run ended, with the cuts or the tree found on the way  (solution.py)
     certificate  what the bounds prove of the outcome                             (solution.py)
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from workbench.contracts import Formulation, Majorized, Numbers, Problem, Recording
 from workbench.errors import MissingCapability
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.text import TextBounds
 from workbench.solving.alternation import alternating
 from workbench.solving.progress import Clock, Observe

@@ -42,8 +42,8 @@ from workbench.contracts import (
     Trace,
 )
 from workbench.errors import BadInput, MissingCapability
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.bounds import Bounds, SmoothBounds
-from workbench.proofs.door import AnyBounds, bounds_for
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.progress import Stopwatch
 
@@ -203,7 +203,7 @@ def chunks(orders: Iterator[Ints], passes: int, most: int) -> Iterator[Ints]:
 
 
 def slope_norms(bounds: AnyBounds) -> Floats:
-    """(n,) bounds on ‖a_i(z)‖ over all z: those of smooth terms, else from ‖φ‖₁ (loose)."""
+    """(n,) bounds on ‖a_i(z)‖ over all z: those of smooth terms, else from ‖φ‖₁, which is not tight."""
     if isinstance(bounds, SmoothBounds):
         return bounds.oracle.norms()
     return 2 * bounds.problem.magnitude * np.maximum(1.0, bounds.problem.max_loss)

@@ -17,11 +17,11 @@ from workbench.arithmetic.compiled import available
 from workbench.contracts import CutForm, Floats, Formulation, Ints, Numbers, Problem, Recording
 from workbench.errors import BadInput
 from workbench.solvers.dual_block import DualBlock, begun, prepared, seated
-from workbench.solving import abroad
-from workbench.solving.abroad import Arrays
+from workbench.solving import transfer
 from workbench.solving.solution import release
-from workbench.system.crew import Unopened
+from workbench.solving.transfer import Arrays
 from workbench.system.processes import Message
+from workbench.system.workers import Unopened
 
 
 class Desk:
@@ -87,7 +87,7 @@ def answer(numbers: Numbers, arrays: Arrays) -> Message:
             )
         while len(DESKS) >= KEPT:
             DESKS.pop(next(iter(DESKS)))
-        DESKS[numbers["run"]] = Desk(*abroad.received(numbers, arrays))
+        DESKS[numbers["run"]] = Desk(*transfer.received(numbers, arrays))
         return {}, {}
     if numbers["run"] not in DESKS:
         raise Unopened(numbers["run"])

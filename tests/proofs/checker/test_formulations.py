@@ -220,7 +220,7 @@ def test_settings_that_the_first_format_left_out():
     for name, settings in expected.items():
         kind = Formulation.find(name, 1)
         assert {key: setting.default for key, setting in kind.settings.items()} == settings, name
-        assert kind.loose == (name in ("completed-ssvm", "self-paced") or "cost" in name), name
+        assert kind.rounded_claims == (name in ("completed-ssvm", "self-paced") or "cost" in name), name
         assert kind.hard == (name in ("hard-margin", "perceptron")), name
 
 
@@ -250,7 +250,7 @@ def test_samples_that_weigh_nothing_any_more():
     told = "a number that its formulation rounds is too great for a float64"
     assert refusal(rounded, Fraction(10) ** 400) == told
     assert rounded(Fraction(1, 3)) == Fraction(1 / 3)
-    assert completing.Completed.loose
+    assert completing.Completed.rounded_claims
 
 
 def test_formulas_say_which_program_it_is():

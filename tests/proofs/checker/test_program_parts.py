@@ -97,7 +97,7 @@ def test_what_a_program_is_called():
 
 def test_what_the_statement_says():
     words = said(small()).statement
-    assert (words.formulation, words.n, words.dim, words.oracle, words.loose, words.open) == (
+    assert (words.formulation, words.n, words.dim, words.oracle, words.rounded_claims, words.open) == (
         "program",
         2,
         2,

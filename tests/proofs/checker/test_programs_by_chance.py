@@ -158,7 +158,7 @@ def test_what_the_verdict_says():
         assert ("second-order" in verdict.statement.structure) == bool(cones[2] or cones[3:]), case.name
         assert ("contradict" in verdict.statement.structure) <= (words == "infeasible"), case.name
         assert (verdict.statement.n, verdict.statement.dim) == (len(case.arrays["data_b"]), len(case.arrays["data_q"]))
-        assert not verdict.statement.loose
+        assert not verdict.statement.rounded_claims
         assert (verdict.optimum is not None) == (
             words == "optimal" or verdict.ends.lower == verdict.ends.upper != 0
         ) or (abs(verdict.ends.lower) == float("inf"))

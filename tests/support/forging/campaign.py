@@ -21,6 +21,7 @@ from typing import Any
 
 import both_checkers
 import numpy as np
+from declared import proven_formulations, proven_structures
 from second_checker.files import Malformed, read_arrays
 
 import workbench as wb
@@ -69,7 +70,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 def pairs(only: str = "") -> list[tuple[str, str]]:
     """output × formulation that fit and both checkers know; those of which the text `only` is a part."""
     found = []
-    for output, name in itertools.product(registry("output").names(), registry("formulation").names()):
+    for output, name in itertools.product(proven_structures(), proven_formulations()):
         problem = registry("output").get(output).tiny(np.random.default_rng(0))
         if only in f"{output}:{name}" and misfit(registry("formulation").get(name)(), problem) is None:
             found.append((output, name))

@@ -1,4 +1,4 @@
-"""Oracles with a fault, through the door of three functions: trials name the fault, no solve claims a wrong number.
+"""Oracles with a fault, of problems given as three functions: trials name the fault, no solve claims a wrong number.
 
 The sound problems and the faults are those of tests/judging/test_oracle_check.py. A trial of `check` survives if a
 fault is named in one sentence, and none of a sound oracle. A trial of `solve` survives if the answer is a sentence of

@@ -22,7 +22,7 @@ import workbench as wb
 from reliability import Trial
 from reliability.runs import clouds
 from workbench.contracts import Cuts
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.system import memory
 
 PARTS, SLACK = 10, 24 * 2**20

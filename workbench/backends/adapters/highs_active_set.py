@@ -9,6 +9,7 @@ from scipy import sparse
 
 from workbench.backends.adapter import LINEAR, Backend, Options, dialect
 from workbench.backends.cone import Answer, ConeProgram, Matrix, as_csc
+from workbench.backends.silence import highs_model
 
 
 def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
@@ -26,8 +27,8 @@ def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     bounds = np.full(n, 0.0 if program.lower_zero else -np.inf), np.full(n, np.inf)
     vectors = program.q, *bounds, program.below, program.b
     matrices = A.indptr, A.indices, A.data, P.indptr, P.indices, P.data
-    solver = highspy.Highs()
-    options = options | {"output_flag": False, "qp_regularization_value": 1e-11 * P.diagonal().max()}
+    solver = highs_model()
+    options = options | {"qp_regularization_value": 1e-11 * P.diagonal().max()}
     done = [solver.setOptionValue(key, value) for key, value in options.items()]
     done += [solver.passModel(*sizes, *vectors, *matrices, continuous)]  # pyright: ignore[reportArgumentType] (stubs)
     if hint is not None and not P.nnz:

@@ -20,7 +20,7 @@ from workbench.command.continuing import begun
 from workbench.command.exits import INTERRUPTED, complain
 from workbench.command.solutions import resumable
 from workbench.command.verbs.list import entry
-from workbench.command.words import json_option, verb
+from workbench.command.words import json_option, overwrite_option, verb
 from workbench.errors import CutbenchError
 from workbench.registries import build, parse_settings, present, registry
 from workbench.system.alarm import TimeIsUp
@@ -42,12 +42,16 @@ class Benchmarks(click.Command):
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the benchmark.")
 @click.option("--out", metavar="DIR", help="Folder for the results, which `cutbench resume` continues.")
+@overwrite_option
 @json_option
-def command(names: tuple[str, ...], settings: tuple[str, ...], out: str | None, as_json: bool) -> int:
+def command(names: tuple[str, ...], settings: tuple[str, ...], out: str | None, overwrite: bool, as_json: bool) -> int:
     words = {"names": names, "settings": settings}
     if out is None:
         return continued(words, None, as_json)
-    with resumable(folder := terminal.usable_folder(out)), begun(folder, "bench", words) as journal:
+    folder = terminal.usable_folder(out)
+    if not overwrite:
+        terminal.check_spare(folder, "journal/lines.jsonl")
+    with resumable(folder), begun(folder, "bench", words) as journal:
         return continued(words, journal, as_json)
 
 

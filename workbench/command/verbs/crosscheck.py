@@ -27,7 +27,16 @@ from workbench.command.continuing import begun, going_on
 from workbench.command.exits import INTERRUPTED, complain
 from workbench.command.reporting.contents import write_report
 from workbench.command.solutions import SOLVED, all_settings, resumable, solution_code, solution_record, solved
-from workbench.command.words import data_option, json_option, names_of, pair, pair_arguments, positive, verb
+from workbench.command.words import (
+    data_option,
+    json_option,
+    names_of,
+    overwrite_option,
+    pair,
+    pair_arguments,
+    positive,
+    verb,
+)
 from workbench.errors import BadInput, NotSeparable
 from workbench.system.alarm import TimeIsUp
 
@@ -51,6 +60,7 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
 @click.option("--out", metavar="DIR", help="Folder for the record, crosscheck.json, and the reference's certificate.")
+@overwrite_option
 @click.option("--report", metavar="FILE.html", help="Also write one HTML page, as `cutbench report` does.")
 @data_option
 @json_option
@@ -62,6 +72,7 @@ def command(
     learner_set: tuple[str, ...],
     out: str | None,
     report: str | None,
+    overwrite: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -70,6 +81,8 @@ def command(
     if out is None:
         return continued(words, None, as_json)
     with resumable(folder := terminal.usable_folder(out)):
+        if not overwrite:
+            terminal.check_spare(folder, "crosscheck.json", "reference.json")
         named(words)  # a run with a fault in its words leaves no journal
         with begun(folder, "crosscheck", words) as journal:
             return continued(words, journal, as_json)

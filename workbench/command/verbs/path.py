@@ -19,7 +19,16 @@ import click
 import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.solutions import all_settings
-from workbench.command.words import data_option, json_option, names_of, pair, pair_arguments, positive, verb
+from workbench.command.words import (
+    data_option,
+    json_option,
+    names_of,
+    overwrite_option,
+    pair,
+    pair_arguments,
+    positive,
+    verb,
+)
 from workbench.errors import BackendFailed, BadInput, MissingCapability, shortened
 
 SHOWN = {"lam": "{:.4g}".format, "lower": terminal.below, "upper": terminal.above, "gap": "{:.1e}".format}
@@ -37,6 +46,7 @@ VALIDATED = dict.fromkeys(("loss", "low", "high"), "{:.4g}".format)
 @click.option("--seed", default=0, show_default=True, help="Seed by which samples are dealt to folds.")
 @click.option("--break-points", is_flag=True, help="Follow and list the exact break points of a small problem.")
 @click.option("--out", metavar="DIR", help="Folder for the record, path.json, and the weights, path.npz.")
+@overwrite_option
 @data_option
 @json_option
 def command(
@@ -46,6 +56,7 @@ def command(
     between: tuple[float, float],
     points: int,
     out: str | None,
+    overwrite: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -56,6 +67,8 @@ def command(
         raise BadInput(f"--points is {points}; give a whole number from 2 to 100000.")
     ends = positive("between", max(between)), positive("between", min(between))
     folder = None if out is None else terminal.usable_folder(out)
+    if folder is not None and not overwrite:
+        terminal.check_spare(folder, "path.json", "path.npz")
     record, thetas = followed(form, data, ends, points, options)
     kept = all_settings(form, {"settings": source})
     kept.pop("lam", None)
@@ -132,7 +145,7 @@ def errors(found: Any, points: list[Any]) -> list[float]:
     """The mean training loss at each point."""
     import numpy as np
 
-    from workbench.proofs.door import bounds_for
+    from workbench.proofs.any_bounds import bounds_for
 
     problem, everyone = found.problem, np.arange(found.problem.n_samples)
     oracle = bounds_for(found.formulation, problem).oracle

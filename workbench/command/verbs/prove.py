@@ -16,7 +16,7 @@ import click
 import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import complain
-from workbench.command.words import json_option, short_name, verb
+from workbench.command.words import json_option, overwrite_option, short_name, verb
 from workbench.errors import counted
 
 READING = click.Choice(["decimal", "float"])
@@ -29,11 +29,20 @@ UNSURE = 1e-6  # gap of a proven interval above which exit code 3 says that more
 @click.option("--backend", metavar="NAME|all", help="The backend that proposes; `all` shows the error of each answer.")
 @click.option("--time-limit", type=float, metavar="S", help="Seconds for the backends.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.")
+@overwrite_option
 @json_option
 def command(
-    file: str, reading: str | None, backend: str | None, time_limit: float | None, out: str | None, as_json: bool
+    file: str,
+    reading: str | None,
+    backend: str | None,
+    time_limit: float | None,
+    out: str | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> int:
     folder = None if out is None else terminal.usable_folder(out)
+    if folder is not None and not overwrite:
+        terminal.check_spare(folder, "prove.json", "certificate.json")
     from workbench.programs.certificate import record
     from workbench.programs.prove import prove
 

@@ -17,8 +17,16 @@ import click
 
 import workbench.command.terminal as terminal
 from workbench.command.solutions import FolderRun, resumable
-from workbench.command.words import data_option, json_option, limits, names_of, pair, pair_arguments, verb
-from workbench.errors import BadInput
+from workbench.command.words import (
+    data_option,
+    json_option,
+    limits,
+    names_of,
+    overwrite_option,
+    pair,
+    pair_arguments,
+    verb,
+)
 
 
 @verb(__doc__)
@@ -32,7 +40,7 @@ from workbench.errors import BadInput
 @click.option("--threads", type=int, metavar="N", help="Sweeps and passes of a compiled oracle in N threads.")
 @click.option("--polish", is_flag=True, help="Afterwards look for the exact optimum, a fraction.")
 @click.option("--out", metavar="DIR", help="Folder of the certificate.  [default: runs/PROBLEM-FORMULATION]")
-@click.option("--overwrite", is_flag=True, help="Replace the run in the folder, without a word.")
+@overwrite_option
 @data_option
 @json_option
 def command(
@@ -70,10 +78,9 @@ def command(
 
 def spare(folder: Path, named: bool) -> None:
     """`BadInput` if a folder that --out named holds a finished run; of the default folder, a word that a run goes."""
-    held = [path for path in (folder / "certificate.json", folder / "solve.json") if path.exists()]
-    if held and named:
-        shown = terminal.shown_path(held[0])
-        raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
-    if held:
+    files = "certificate.json", "solve.json"
+    if named:
+        terminal.check_spare(folder, *files)
+    elif any((folder / name).exists() for name in files):
         shown = terminal.shown_path(folder)
         click.echo(f"cutbench: this run replaces the one in {shown}; --out keeps both.", err=True)

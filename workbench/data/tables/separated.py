@@ -2,8 +2,9 @@
 
 The first line is a header if none of its cells is a number or one of them is called label, target, class or y.
 Labels are the column that the user names (by its name, or by its number from 1 on); else the column called label,
-target, class or y; else the one column of words; else the last column, which must then hold whole numbers. All
-other columns are numbers, with decimal points throughout or, as in many countries, with commas throughout.
+target, class or y; else the one column of words; else the last column, which must then hold whole numbers. Columns
+that the user drops are not read. All other columns are numbers, with decimal points throughout or, as in many
+countries, with commas throughout.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
@@ -22,6 +24,8 @@ from workbench.errors import BadInput, UnknownName
 
 MISSING = ("nan", "na", "n/a", "null", "none", "?", "-")  # what files write for a cell without a value
 COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # 36,42
+NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
+FEW = 5  # samples, below which different numbers say nothing
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)  # 1,234 may be 1234
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -45,7 +49,7 @@ class Sheet(NamedTuple):
 
     def called(self, column: int) -> str:
         """`column species`, or `column 3` without a header."""
-        return f"column {self.header[column]}" if self.header else self.names[column]
+        return f"column {self.names[column].removeprefix('column ')}"
 
     def word(self, column: int) -> str:
         """The column's name in the setting `label`."""
@@ -68,7 +72,7 @@ class Sheet(NamedTuple):
 
 def read(path: Path, asked: Asked) -> Table:
     """The inputs as floats; labels as whole numbers or texts."""
-    sheet, known = sheet_of(path), asked.n_inputs
+    sheet, known = without(sheet_of(path), asked.drop), asked.n_inputs
     learned = asked.columns if isinstance(asked.columns, list) else []
     if learned and (sheet.header or set(learned) <= set(sheet.names)):
         labels, inputs = matched(sheet, learned)
@@ -81,7 +85,7 @@ def read(path: Path, asked: Asked) -> Table:
     for i, (line, cells) in enumerate(sheet.rows):
         for k, j in enumerate(inputs):
             X[i, k] = finite_cell(sheet, asked, line, j, cells[j])
-    own = [sheet.names[j] for j in inputs] if sheet.header or asked.label else None
+    own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
         return Table(X, None, own)
     for line, cells in sheet.rows:
@@ -89,7 +93,9 @@ def read(path: Path, asked: Asked) -> Table:
             raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
-    return Table(X, y, own, place, "decimal commas read as points" if sheet.commas else "")
+    remarks = ["decimal commas read as points"] if sheet.commas else []
+    remarks += [numbering(sheet, j) for j in inputs if not learned and counts(sheet.header, j, X[:, inputs.index(j)])]
+    return Table(X, y, own, place, "; ".join(remarks))
 
 
 # ── lines and cells ───────────────────────────────────────────────────────────────────────────────
@@ -195,6 +201,31 @@ def one_hot(sheet: Sheet, columns: list[int]) -> str:
     return ", and ".join(filter(None, (drop, write)))
 
 
+def without(sheet: Sheet, words: tuple[str, ...]) -> Sheet:
+    """The sheet without the columns that these words mean; the others keep their names."""
+    if not words:
+        return sheet
+    gone = {chosen_column(sheet, word) for word in words}
+    kept = [j for j in range(sheet.width) if j not in gone]
+    if len(kept) < 2:
+        raise BadInput(f"{sheet.path}: drop leaves {len(kept)} of {sheet.width} columns; leave labels and an input.")
+    header = [sheet.names[j] for j in kept]
+    return Sheet(sheet.path, header, [(line, [cells[j] for j in kept]) for line, cells in sheet.rows], sheet.commas)
+
+
+def counts(header: list[str] | None, column: int, numbers: NDArray[np.float64]) -> bool:
+    """Whether a column seems to number the samples: one after the other, or different ones below a name such as id."""
+    if len(numbers) < FEW:
+        return False
+    named = header is not None and NUMBERING.fullmatch(header[column]) is not None
+    return bool((np.diff(numbers) == 1).all()) or (named and len(np.unique(numbers)) == len(numbers))
+
+
+def numbering(sheet: Sheet, column: int) -> str:
+    told = f"{sheet.called(column)} seems to number the samples and is read as an input"
+    return f"{told} (leave it out by --set drop={sheet.word(column)})"
+
+
 # ── which column is which ─────────────────────────────────────────────────────────────────────────
 
 
@@ -232,6 +263,8 @@ def chosen_column(sheet: Sheet, label: str) -> int:
         return sheet.names.index(label)
     if sheet.header and label.lower() in (lowered := [name.lower() for name in sheet.header]):
         return lowered.index(label.lower())
+    if f"column {label}" in sheet.names:
+        return sheet.names.index(f"column {label}")
     if not sheet.header and label.isascii() and label.isdecimal() and 1 <= int(label[:9]) <= sheet.width:
         return int(label) - 1
     raise UnknownName(f"column of {sheet.path}", label, sheet.header or map(str, range(1, sheet.width + 1)))

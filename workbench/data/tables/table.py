@@ -40,11 +40,13 @@ class Asked(NamedTuple):
     n_inputs : the number of inputs of the weights, from which a file without labels is recognised
     columns : the columns of the file from which the weights were learned
     label : the user's word for the column or array of labels
+    drop : the user's words for the columns that are neither labels nor inputs
     """
 
     n_inputs: int | None = None
     columns: Columns = None
     label: str | None = None
+    drop: tuple[str, ...] = ()
 
 
 def tidied(labels: NDArray) -> NDArray:

@@ -32,6 +32,7 @@ one label against the rest, padding, layouts.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from workbench.judging.conventions.table import CONVENTIONS
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.share import Allowance
 from workbench.objectives.regularizers import SquaredNorm
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.solve import solve
 from workbench.system.processes import OutOfTime
 
@@ -132,14 +133,12 @@ class Detective:
         least = CLOSE
         for entry in CONVENTIONS:
             self.allowance.spend()
-            try:
+            with suppress(MissingCapability):
                 for neighbour in entry(suspect):
                     self.allowance.spend()
                     found = neighbour if isinstance(neighbour, Fit) else self.examined(neighbour, suspect, least)
                     least = max(min(least, found.most), FINE)
                     yield found
-            except MissingCapability:
-                continue
 
     def examined(self, neighbour: Neighbour, suspect: Suspect, close: float = CLOSE) -> Fit:
         """e and e₋; the search for the minimum ends as soon as a point is known that is better by WORSE · `close`."""
@@ -209,7 +208,7 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     if not findings or findings[0].most > CLOSE or given < WORSE * findings[0].most:
         return None
     best = findings[0]
-    others = [finding for finding in findings[1:] if finding.neighbour.name != best.neighbour.name]
+    others = [finding for finding in findings if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
     open_to_doubt = found.name in UNSURE or found.size

@@ -8,7 +8,9 @@ the slope that the last two show. Then ratios with a name near it are tried: 2, 
 named where it fits twice as well.
 
 *Out of the question.* For any v, E(κ) ≥ κ (r(θ) − r(v)) + R(θ) − R(v). Where the best of a few v, multiples of θ and of
-the reference, shows E(κ) ≥ 3 % of F′(θ) for every κ, no multiple of λ explains θ, and none is looked for.
+the reference, shows E(κ) ≥ 3 % of F′(θ), that κ does not explain θ. If this holds for every κ, none is looked for; else
+the search does not leave the others, and ends without a κ where ‖w(κ)‖ says that the best one lies beyond them: optima
+for λ near 0 take long.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     key = next((key for key in ("lam", "lam2") if hasattr(suspect.form, key)), None)  # any form's λ
     if key is None or not np.linalg.norm(suspect.form.blocks(suspect.problem).split(suspect.theta)["w"]) > 0:
         return
-    if out_of_question(suspect):
+    within = open_ones(suspect)
+    kappa = None if within is None else best_multiple(suspect, key, within)
+    if kappa is None:
         return
-    kappa = best_multiple(suspect, key)
     near = [each for each in ratios(suspect) if abs(np.log(each[0] / kappa)) < np.log(NEAR)]
     if abs(np.log(kappa)) > np.log(ELSEWHERE):
         near.append((kappa, UNNAMED, f"with λ {kappa:.3g} times as large"))
@@ -49,20 +52,28 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
         yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
 
 
-def out_of_question(suspect: Suspect) -> bool:
-    """Whether for every κ a point is known that is better than θ by FAR · (κ r(θ) + R(θ))."""
+def open_ones(suspect: Suspect) -> tuple[float, float] | None:
+    """The least and the greatest log κ for which no point is known that is better than θ by FAR · (κ r(θ) + R(θ)).
+
+    None if there is no such κ; −∞ and ∞ where nothing is known, and for the ends of the grid.
+    """
     if not suspect.plain:
-        return False
+        return -np.inf, np.inf
     bounds, best = suspect.reference.bounds, suspect.reference.theta
     length, norm = suspect.length, float(np.linalg.norm(best))
     if not norm > 0:
-        return False
+        return -np.inf, np.inf
     points = [t * length / norm * best for t in ALONG] + [t * suspect.theta for t in ALONG]
     costs = np.array([float(bounds.regularizer.value(v)) for v in (suspect.theta, *points)])  # r
     risks = np.array([bounds.upper(v) for v in (suspect.theta, *points)]) - costs
-    kappas = np.exp(np.arange(-LONGEST, LONGEST, GRID))[:, None]
+    logs = np.arange(-LONGEST, LONGEST, GRID)
+    kappas = np.exp(logs)[:, None]
     better = (kappas * (costs[0] - costs[1:]) + risks[0] - risks[1:]).max(axis=1)
-    return bool((better > FAR * (kappas[:, 0] * costs[0] + risks[0])).all())
+    left = np.flatnonzero(~(better > FAR * (kappas[:, 0] * costs[0] + risks[0])))
+    if not len(left):
+        return None
+    ends = np.concatenate([[-np.inf], logs[1:-1], [np.inf]])
+    return float(ends[max(left[0] - 1, 0)]), float(ends[min(left[-1] + 1, len(logs) - 1)])
 
 
 def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
@@ -92,8 +103,11 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
     return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
 
 
-def best_multiple(suspect: Suspect, key: str) -> float:
-    """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; the block w is what λ penalises."""
+def best_multiple(suspect: Suspect, key: str, within: tuple[float, float]) -> float | None:
+    """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; None if log κ is not `within` these ends.
+
+    The block w is what λ penalises.
+    """
     blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))  # λ or λ₂
     length = float(np.linalg.norm(blocks.split(suspect.theta)["w"]))
     reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
@@ -102,7 +116,10 @@ def best_multiple(suspect: Suspect, key: str) -> float:
         if abs(off) < ALIKE or abs(at) > LONGEST:
             break
         slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, FLAT))
-        at, last = at - float(np.clip(off / slope, -LONGEST / 2, LONGEST / 2)), (at, off)
+        beyond = at - float(np.clip(off / slope, -LONGEST / 2, LONGEST / 2))
+        if (at <= within[0] and beyond < at) or (at >= within[1] and beyond > at):
+            return None
+        at, last = min(max(beyond, within[0]), within[1]), (at, off)
         form = replace(suspect.form, **{key: lam * math.exp(at)})
         reached = solve(form, suspect.problem, ROUGH, time_limit=SECONDS).theta_flat
     return float(np.exp(at))

@@ -1,1 +1,1 @@
-"""Behind the door of `outputs/flow.py`: arcs laid end to end, the search, its exact view, the compact form."""
+"""What `outputs/flow.py` is made of: arcs laid end to end, the search, its exact view, the compact form."""

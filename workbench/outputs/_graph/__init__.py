@@ -1,1 +1,1 @@
-"""Behind the doors of `outputs/graph.py` and `outputs/tree.py`: pairwise models, their searches, exact views, sums."""
+"""What `outputs/graph.py` and `outputs/tree.py` are made of: pairwise models, their searches, exact views, sums."""

@@ -95,7 +95,7 @@ def judged(header: Header, old: bool, arrays: dict[str, Array]) -> Verdict:
     """The verdict about a header in normal form and its arrays."""
     kind = Proof.find(header["proof"]["kind"], header["proof"]["version"])
     statement, prepared = kind.prepare(header, arrays)
-    claim = Claim(header, ALLOWANCE if old and statement.loose else Fraction(0))
+    claim = Claim(header, ALLOWANCE if old and statement.rounded_claims else Fraction(0))
     ends = kind.ends(prepared, lambda found: not claim.faults(found))
     found = digest({name.removeprefix("data_"): each for name, each in arrays.items() if name.startswith("data_")})
     named, oracle, faults = header["problem"]["data_sha256"], header["oracle"], kind.faults(prepared)

@@ -255,7 +255,7 @@ class Formulation(Registered):
     formula : in words;  open : sentences about what is *not* proven
     weights Whole (n,), total : p_i = weights_i/total;  hard : p_i = ∞ where weights_i > 0
     dim : entries of θ;  regularizer : r (regularizers.py)
-    loose : whether claims of format 1 may be off by rounding (`ALLOWANCE` in check.py)
+    rounded_claims : whether claims of format 1 may be off by rounding (`ALLOWANCE` in check.py)
     """
 
     what = "formulation"
@@ -263,7 +263,7 @@ class Formulation(Registered):
     formula: ClassVar[str] = ""
     proof: ClassVar[str] = "cuts"
     open: ClassVar[tuple[str, ...]] = ()
-    loose: ClassVar[bool] = False
+    rounded_claims: ClassVar[bool] = False
     hard: bool = False
     weights: Whole
     total: Fraction
@@ -325,7 +325,7 @@ class Statement(NamedTuple):
     n: int
     dim: int
     oracle: str
-    loose: bool
+    rounded_claims: bool
     open: tuple[str, ...]
 
 

@@ -69,7 +69,7 @@ def read_program(header: Header, arrays: dict[str, Array], proof: str) -> tuple[
     program = Program(formulation, exact(theta), samples, witnesses, weights, fields)
     statement = Statement(
         kind.name, given, formulation.formula, structure.words(), structure.n, formulation.dim, structure.oracle,
-        chosen.loose, chosen.open,
+        chosen.rounded_claims, chosen.open,
     )  # fmt: skip
     return statement, program
 

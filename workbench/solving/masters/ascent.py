@@ -16,12 +16,12 @@ sweep: a fixed order is far slower. A sweep costs a pass over the rows' nonzeros
 interior-point method solves each master from scratch, the ascent starts from the last β. Its weights become exactly
 zero, which keeps the support small for the active-set finish (polish.py).
 
-**Loose entries.** Where a_j = 0, as for biases b, which no term penalises, and for costs v on the simplex, θ does not
-follow from β. There r gets the term ½σ_j(x_j − x⁰_j)², whose centre x⁰ moves to x every few sweeps (the proximal
-method of multipliers; Rockafellar 1976): h_j = 2a_j + σ_j, z = σx⁰ − c − d, and on the simplex θ is the projection of
-x⁰ − d/σ. Loose entries move about as fast as the others if rows have the same mean square in both, measured by h: σ
-is the mean of Σ_j a_rj² over the loose entries, over the mean of Σ_j a_rj²/(2a_j) over the rest; one σ for the
-simplex, one for the other loose entries.
+**Entries without curvature.** Where a_j = 0, as for biases b, which no term penalises, and for costs v on the simplex,
+θ does not follow from β. There r gets the term ½σ_j(x_j − x⁰_j)², whose centre x⁰ moves to x every few sweeps (the
+proximal method of multipliers; Rockafellar 1976): h_j = 2a_j + σ_j, z = σx⁰ − c − d, and on the simplex θ is the
+projection of x⁰ − d/σ. These entries move about as fast as the others if rows have the same mean square in both,
+measured by h: σ is the mean of Σ_j a_rj² over these entries, over the mean of Σ_j a_rj²/(2a_j) over the rest; one σ for
+the simplex, one for the entries that no term penalises.
 
 **When to stop.** D* − D(β) ≤ Σ_g p_g max_{r∈g} ∇_r − ⟨∇, β⟩, summed over the visits of a sweep, and what the centre
 still contributes: ⟨d, v⟩ − min d on the simplex, elsewhere Σ_j |σ_j(x_j − x⁰_j)| times the distance to the optimum,
@@ -157,17 +157,17 @@ def sweep(
                 gap += rise
                 busy[g] = 1.0 if rise > least * prices[g] else 0.0
             pairwise(gram[corners[g] : corners[g] + m * m], gradient, weight, least)
-            loose = False
+            moved = False
             for a in range(m):
                 r, change = order[first + a], weight[a] - beta[order[first + a]]
                 if change != 0.0:
-                    beta[r], loose = weight[a], len(simplex) > 0
+                    beta[r], moved = weight[a], len(simplex) > 0
                     for k in range(indptr[r], indptr[r + 1]):
                         j = indices[k]
                         push[j] += change * values[k]
                         z = pull[j] - push[j]
                         theta[j] = max(np.sign(z) * max(abs(z) - absolute[j], 0.0) / metric[j], floor[j])
-            if loose:
+            if moved:
                 shares = projected((pull[simplex] - push[simplex]) / metric[simplex], metric[simplex])
                 for k in range(len(simplex)):
                     theta[simplex[k]] = shares[k]
@@ -183,7 +183,7 @@ class AscentMaster(Master):
         super().__init__(len(start), "ascent")
         self.prices, self.beta, self.rng = prices, np.empty(0), np.random.default_rng(0)
         self.shape, self.centre = shape, start.copy()
-        self.simplex, self.loose = np.flatnonzero(shape.simplex), (shape.square == 0) & ~shape.simplex
+        self.simplex, self.unpenalised = np.flatnonzero(shape.simplex), (shape.square == 0) & ~shape.simplex
         self.steps = compiled(projection(self.simplex)) if available() else (fill, sweep, pairwise, projected)
 
     def append(self, rows: Rows) -> None:
@@ -197,7 +197,7 @@ class AscentMaster(Master):
         super().keep(index)
         self.beta = self.beta[index]
 
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+    def solve(self, tolerance: float, shortfall: float, time_limit: float | None = None) -> MasterAnswer:
         clock = Clock(time_limit)
         fill, sweep, pairwise, projected = self.steps
         rows, sigma, estimate = self.rows, self.sigma(), np.inf
@@ -209,10 +209,10 @@ class AscentMaster(Master):
             pull = sigma * self.centre - self.shape.linear
             centred = Centred(metric, pull, self.shape.absolute, self.shape.floor, self.simplex)
             orders = np.array([self.rng.permutation(len(self.prices)) for _ in range(SWEEPS)])
-            gap = sweep(pairwise, projected, blocks, centred, Dual(beta, push, theta), orders, 0.5 * slack)
+            gap = sweep(pairwise, projected, blocks, centred, Dual(beta, push, theta), orders, 0.5 * shortfall)
             estimate = gap + self.missed(theta, push, sigma)
             self.centre = np.where(sigma > 0, theta, 0.0)
-            if estimate <= slack or clock.left <= 0:
+            if estimate <= shortfall or clock.left <= 0:
                 break
         self.beta = beta
         return MasterAnswer(theta, beta, f"gap about {estimate:.1e}")
@@ -220,9 +220,9 @@ class AscentMaster(Master):
     def sigma(self) -> Floats:
         """σ (p,), 0 where r is strongly convex."""
         squares = np.asarray(self.rows.slopes.power(2).sum(axis=0)).ravel()
-        curved = ~self.loose & ~self.shape.simplex & np.isfinite(self.shape.square)
+        curved = ~self.unpenalised & ~self.shape.simplex & np.isfinite(self.shape.square)
         rest, sigma = (squares[curved] / (2 * self.shape.square[curved])).sum(), np.zeros(len(squares))
-        for kind in (self.loose, self.shape.simplex):
+        for kind in (self.unpenalised, self.shape.simplex):
             total = squares[kind].sum()
             sigma[kind] = total / rest if total * rest > 0 else 1.0
         return sigma
@@ -238,9 +238,9 @@ class AscentMaster(Master):
 
     def missed(self, theta: Floats, push: Floats, sigma: Floats) -> float:
         """The part of the gap estimate that the centre x⁰ causes; see the module's docstring."""
-        away = np.abs(sigma * (theta - self.centre))[self.loose].sum()
+        away = np.abs(sigma * (theta - self.centre))[self.unpenalised].sum()
         costs = theta[self.simplex] @ push[self.simplex] - push[self.simplex].min() if len(self.simplex) else 0.0
-        return float(away * np.abs(theta[self.loose]).max(initial=0.0) + costs)
+        return float(away * np.abs(theta[self.unpenalised]).max(initial=0.0) + costs)
 
 
 def grouped(rows: Rows, prices: Floats, beta: Floats) -> tuple[GroupedRows, Floats]:

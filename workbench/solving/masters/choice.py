@@ -2,7 +2,7 @@
 
 The regularizer, the prices and the named backend decide:
 
-    r = μ/2‖w‖² + what _loose.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
+    r = μ/2‖w‖² + what _extras.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
         rounds of AscentMaster, or of GramMaster where p_i = ∞: master "dual-block"
     r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster with PIQP, before numba is even loaded
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)

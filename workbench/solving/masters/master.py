@@ -74,11 +74,11 @@ class Master:
         self._offsets.extend(rows.offsets)
         self._groups.extend(rows.groups)
 
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+    def solve(self, tolerance: float, shortfall: float, time_limit: float | None = None) -> MasterAnswer:
         """θ and β over the rows so far.
 
         tolerance : the backend's own
-        slack : how far the dual value of the answer may stay below the optimum, for masters that can stop early
+        shortfall : how far the dual value of the answer may stay below the optimum, for masters that can stop early
         time_limit : the backend's, in seconds; a sweep of the ascent is never cut short
         """
         raise NotImplementedError
@@ -130,7 +130,7 @@ class CompiledMaster(Master):
         super().keep(index)
         self.multipliers = self.multipliers[index]
 
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+    def solve(self, tolerance: float, shortfall: float, time_limit: float | None = None) -> MasterAnswer:
         given, where = self.base.extended(self.rows)
         self.coarse = max(self.coarse, tolerance)
         size = self.size if tolerance < self.coarse else self.base.unit
@@ -194,7 +194,7 @@ class GramMaster(Master):
         super().keep(index)
         self.gram = self.gram[np.ix_(index, index)]
 
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+    def solve(self, tolerance: float, shortfall: float, time_limit: float | None = None) -> MasterAnswer:
         hard = len(self.prices) == 0
         answer, beta = (self.homogeneous if hard else self.priced)(tolerance, time_limit)
         theta = -(self.rows.slopes.T @ beta) / self.curvature

@@ -27,7 +27,7 @@ class TreeMaster(Master):
         super().__init__(len(base.theta), tree)
         self.base, self.tree, self.whole, self.backend = base, tree, whole, backend
 
-    def solve(self, tolerance: float, slack: float, time_limit: float | None = None) -> MasterAnswer:
+    def solve(self, tolerance: float, shortfall: float, time_limit: float | None = None) -> MasterAnswer:
         program, _ = self.base.extended(self.rows)
         found = search_tree(self.tree, program, self.whole, tolerance, time_limit)
         x = found.x if np.isnan(found.x).any() else self.settled(program, found.x, tolerance)

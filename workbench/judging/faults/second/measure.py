@@ -16,7 +16,7 @@ import numpy as np
 from workbench.contracts import Formulation, Problem
 from workbench.judging.faults.second.contract import Case, Fault, Fit, Host
 from workbench.judging.faults.second.examples import example
-from workbench.proofs.door import AnyBounds, bounds_for
+from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.solving.solve import solve
 
 HARM = 10 * 1e-3

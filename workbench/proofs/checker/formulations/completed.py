@@ -29,7 +29,7 @@ from workbench.proofs.checker.whole import Whole, exact
 
 class Completed(Hinge):
     name = "completed-ssvm"
-    loose = True
+    rounded_claims = True
     settings: ClassVar = {
         "C": Setting(is_positive, 10.0),
         "states": Setting(or_none(list_of(is_whole(-1))), None),

@@ -39,7 +39,7 @@ HINGE = "max_y ⟨w, φ(y) − φ(y_i)⟩ + ⟨b, l(y) − l(y_i)⟩ + K⟨v, c_
 class Costs(Formulation):
     """What the three share; `parts` of r besides w and b, and bounds U₀ on F at one point and V on v."""
 
-    loose = True
+    rounded_claims = True
     settings: ClassVar = {
         "lam2": Setting(is_positive, 0.1),
         "lam1": Setting(is_number(0, 1e100), 0.0),

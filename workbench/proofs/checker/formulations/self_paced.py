@@ -21,7 +21,7 @@ from workbench.proofs.checker.whole import Array, Whole, common, objects
 class SelfPaced(Hinge):
     name = "self-paced"
     proof = "tree"
-    loose = True
+    rounded_claims = True
     settings: ClassVar = {"C": Setting(is_positive, 10.0), "K": Setting(is_positive, 1.0)}
 
     @property

@@ -1,4 +1,4 @@
-"""The one door to both bounds of any kind of formulation.
+"""Both bounds of any kind of formulation: the one function that says which class computes them.
 
     kind        bounds            lower bound proven by
     CutForm     `Bounds`          dual weights of cuts
@@ -8,7 +8,7 @@
     Factored    `DyadicBounds`    slopes of a convex dual
     Majorized   none: an alternation proves no bound of its whole
 
-`wb.Bounds(formulation, problem)` is this door under its public name.
+`wb.Bounds(formulation, problem)` is this function under its public name.
 """
 
 from __future__ import annotations

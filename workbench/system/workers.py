@@ -1,7 +1,7 @@
-"""A crew: workers that answer the same kind of question side by side, on this machine or on a cluster.
+"""Workers that answer the same kind of question side by side, on this machine or on a cluster.
 
-    with assembled("local:2", work, opening) as crew:
-        answers = crew.ask([({"do": "argmax", "shard": 0}, {"theta": theta}), …], limit=5.0)
+    with assembled("local:2", work, opening) as workers:
+        answers = workers.ask([({"do": "argmax", "shard": 0}, {"theta": theta}), …], limit=5.0)
 
 `work(numbers, arrays) -> (numbers, arrays)` is a function of a module, as in processes.py. The `opening` holds the
 data: each worker gets them once, before its first question, and again when it was replaced, or when its work raises
@@ -43,7 +43,7 @@ class Unopened(LookupError):
     """The work does not know the opening that a question is about."""
 
 
-class Crew(ABC):
+class Workers(ABC):
     """`size` workers; `lost` counts the answers that did not come, `why` says what became of the last of them."""
 
     size: int
@@ -58,14 +58,14 @@ class Crew(ABC):
     def end(self) -> None:
         """Let the workers go."""
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *failure: object) -> None:
         self.end()
 
 
-class LocalCrew(Crew):
+class LocalWorkers(Workers):
     """Processes of this machine; question k goes to process k mod N."""
 
     def __init__(self, count: int, work: Work, opening: Message):
@@ -113,7 +113,7 @@ class LocalCrew(Crew):
             self.dismiss(k)
 
 
-class Here(Crew):
+class Here(Workers):
     """N workers in this process, one after the other: for simulations and tests."""
 
     def __init__(self, count: int, work: Work, opening: Message):
@@ -127,7 +127,7 @@ class Here(Crew):
         """Nobody has to go."""
 
 
-class DaskCrew(Crew):
+class DaskWorkers(Workers):
     """The workers of a dask cluster; question k prefers worker k mod N, and any other takes it if that one is gone.
 
     dask writes tracebacks to its log when the cluster goes, and when Ctrl-C finds the client looking for it. `why` says
@@ -254,14 +254,14 @@ def parsed(spec: str) -> tuple[str, int | str]:
     raise BadInput(f"parallel is {spec!r}; write local:N or dask://HOST:PORT.")
 
 
-def assembled(spec: str, work: Work, opening: Message) -> Crew:
-    """The crew that `spec` describes; see the module's docstring.
+def assembled(spec: str, work: Work, opening: Message) -> Workers:
+    """The workers that `spec` describes; see the module's docstring.
 
     Raises `BadInput` for another spec or a scheduler that does not answer, `MissingCapability` without dask.
     """
     kind, place = parsed(spec)
     if isinstance(place, int):
-        return (LocalCrew if kind == "local" else Here)(place, work, opening)
+        return (LocalWorkers if kind == "local" else Here)(place, work, opening)
     if find_spec("distributed") is None:
         raise MissingCapability("dask:// needs the package distributed; pip install 'cutbench[cluster]'.")
-    return DaskCrew(f"tcp://{place}", work, opening)
+    return DaskWorkers(f"tcp://{place}", work, opening)

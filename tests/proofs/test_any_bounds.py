@@ -1,4 +1,4 @@
-"""One door to the bounds of every kind, and contradictions that are never hidden."""
+"""One function gives the bounds of every kind, and contradictions are never hidden."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from workbench.contracts import Majorized
 from workbench.errors import Contradiction, MissingCapability
-from workbench.proofs.door import bounds_for
+from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import misfit, registry
 
 FITTING = [

@@ -1,0 +1,56 @@
+"""The formulation, followed through one solve to its certificate: which wings it enters as an argument, how often."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+
+PACKAGE = Path(wb.__file__).parent
+
+
+def wing_of(frame):
+    """The wing of the nearest frame that is the package's, or None; and its file."""
+    while frame and not frame.f_code.co_filename.startswith(str(PACKAGE)):
+        frame = frame.f_back
+    path = Path(frame.f_code.co_filename).relative_to(PACKAGE) if frame else None
+    return (path.parts[0], path) if path else (None, None)
+
+
+def followed(formulation, work):
+    """(wings that a call from another wing hands the formulation to, files that it is handed to), in order."""
+    wings, files = [], []
+
+    def look(frame, event, _):
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(str(PACKAGE)):
+            return
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if any(name != "self" and frame.f_locals.get(name) is formulation for name in given):
+            wing, path = wing_of(frame)
+            files.append(path)
+            if wing_of(frame.f_back)[0] != wing:
+                wings.append(wing)
+
+    sys.setprofile(look)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return wings, set(files)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["plain", "with a journal"])
+def test_the_formulation_enters_two_wings_once_each(kept, tmp_path):
+    """A journal begins with the formulation's name and settings, for which `proofs` is asked once more."""
+    problem, formulation, found = wb.Multiclass(np.eye(3), [0, 1, 2]), wb.SoftMargin(lam=0.1), []
+    words = {"journal": tmp_path / "run"} if kept else {}
+    wings, files = followed(formulation, lambda: found.append(wb.solve(formulation, problem, **words)))
+    assert wings == ["solving", "proofs", *(["proofs"] * 2 if kept else [])]
+    assert len(files) <= (6 if kept else 5)
+    wings, files = followed(formulation, lambda: found[0].certificate.save(tmp_path / "c"))
+    assert (wings, len(files)) == ([], 1)
