@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tempfile
 import warnings
 import zipfile
@@ -198,6 +199,10 @@ def test_a_folder_is_no_archive_and_a_missing_file_is_missing():
     with folder() as place:
         (place / "c.npz").mkdir()
         assert refusal(read_archive, place / "c.npz", 10) == "c.npz is no regular file"
+        (place / "d.json").mkdir()
+        assert refusal(read_json, place / "d.json") == "d.json is no regular file"
+        os.mkfifo(place / "e.json")
+        assert refusal(read_json, place / "e.json") == "e.json is no regular file"
         try:
             read_archive(place / "none.npz", 10)
         except FileNotFoundError:
@@ -270,7 +275,8 @@ def test_headers_of_arrays_that_make_no_sense():
     told = "the array a has a header that makes no sense"
     for text in ("{}", "3", "[1]", "{'descr': '<f8', 'shape': ()}", "{'descr': '<f8', 'fortran_order': False}", "f()",
                  described()[:-1] + ", 'more': 1}", described(turned="0"), described(turned="None"), "((",
-                 described(descr="[('a', '<f8')]"), described(descr="3"), "{[]: 1}", "\0"):  # fmt: skip
+                 described(descr="[('a', '<f8')]"), described(descr="3"), "{[]: 1}", "\0", described(r"'\x3cf8'"),
+                 described() + r" # \ ", described(r"'\<f8'")):  # fmt: skip
         assert refusal(array_of, raw_array(text, b"\0" * 8), "a") == told, text
     odd = described().encode() + b" # \xe9"
     assert array_of(raw_array(odd, b"\0" * 8), "a") == 0
@@ -289,8 +295,10 @@ def test_types_of_arrays_that_are_refused():
 
 def test_shapes_of_arrays_that_are_refused():
     told = "the array a has no shape of at most two dimensions"
-    for shape in ("(1, 1, 1)", "[1]", "1", "(-1,)", "(-1, -1)", "(True,)", "(1.0,)", "(1, -1)"):
+    for shape in ("(1, 1, 1)", "[1]", "1", "(-1,)", "(-1, -1)", "(True,)", "(1.0,)", "(1, -1)",
+                  f"(0, {(1 << 40) + 1})", f"({(1 << 40) + 1}, 0)"):  # fmt: skip
         assert refusal(array_of, raw_array(described(shape=shape), b"\0" * 8), "a") == told, shape
+    assert array_of(raw_array(described(shape=f"(0, {1 << 40})")), "a").shape == (0, 1 << 40)
     for shape, held in (("(2,)", 8), ("(2,)", 24), ("(0,)", 8), ("()", 0), ("(2, 2)", 16), ("(2, 0)", 16)):
         found = refusal(array_of, raw_array(described(shape=shape), b"\0" * held), "a")
         assert found == f"the array a has the shape {shape}, which does not fit its bytes", shape

@@ -92,14 +92,15 @@ def test_headers_that_are_refused():
 
 
 def test_a_part_of_an_alternation_says_so():
-    last, told = "last of an alternation", "its alternation is not a formulation and a status"
+    last, told = "last of an alternation", "its alternation is not a formulation and a status, printable both"
     for value in ("", None, 1, "part"):
         assert refusal(normal, changed("program", to=value)).startswith(f"its program is {str(value)!r}, neither ")
     apart = "program and alternation do not fit together"
     good = {"formulation": "a", "status": "b"}
     assert refusal(normal, changed("program", to=last)) == apart
     assert refusal(normal, changed("alternation", to=good)) == apart
-    for value in (None, {}, {"formulation": "a"}, {"formulation": "a", "status": 1}, good | {"more": "x"}, [], "x"):
+    for value in (None, {}, {"formulation": "a"}, {"formulation": "a", "status": 1}, good | {"more": "x"}, [], "x",
+                  good | {"status": "b\n"}, good | {"formulation": "\x1b[2J"}):  # fmt: skip
         assert refusal(normal, changed("program", to=last) | {"alternation": value}) == told, value
 
 
