@@ -584,6 +584,11 @@ def test_the_least_total_makes_the_largest_gradient():
     assert bounds.lower_at(np.zeros(2)) <= -(10**2) / (2 * LAM)  # 5 as told, and 5 that it may be off
 
 
+def test_evidence_of_a_point_alone_holds_no_cuts():
+    alone = Evidence(np.ones(2))
+    assert [len(each) for each in (alone.samples, alone.witnesses, alone.weights)] == [0, 0, 0]
+
+
 def test_every_kind_of_formulation_has_its_bounds():
     problem = wb.Multiclass([[0.0], [1.0]], ["a", "b"])
     assert type(bounds_for(wb.SoftMargin(), problem)) is Bounds

@@ -20,6 +20,8 @@ from both_checkers import both
 from forging.forgery import Forgery, member
 
 import workbench as wb
+from workbench.errors import OutOfMemory
+from workbench.proofs import verify as verifying
 from workbench.registries import registry
 
 SECONDS = 20  # of the processor, for what takes milliseconds when it is refused as it should be
@@ -139,6 +141,17 @@ def test_costs_of_more_inputs_than_weights_are_refused_before_they_are_written_o
     case.arrays["data_n_inputs"] = np.array(inputs)
     case.sign()
     assert decided(case, tmp_path) == ("malformed", "malformed")
+
+
+def test_a_certificate_that_needs_more_memory_than_there_is_is_refused_in_a_sentence(honest, tmp_path, monkeypatch):
+    honest.write(tmp_path / "c")
+
+    def greedy(path: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(verifying, "check", greedy)
+    with pytest.raises(OutOfMemory, match=r"Checking .*c\.json takes more memory than there is; verify on"):
+        wb.verify(tmp_path / "c.json")
 
 
 @pytest.mark.parametrize("ending", [".json", ".npz"])

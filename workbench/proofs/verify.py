@@ -23,7 +23,7 @@ import numpy as np
 
 from workbench.arithmetic.intervals import up
 from workbench.contracts import Conditional, Numbers, Problem, Recording
-from workbench.errors import BadInput, CutbenchError
+from workbench.errors import BadInput, CutbenchError, OutOfMemory
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.certificate import (
     Certificate,
@@ -78,6 +78,7 @@ def verify(
     Raises
     ------
     BadInput : no certificate, or a damaged one; a setting that is expected and does not exist
+    OutOfMemory : the checker needs more memory than there is
     """
     if isinstance(path, Certificate):
         with TemporaryDirectory() as folder:
@@ -93,6 +94,8 @@ def verify(
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
     except (Malformed, OSError) as error:
         raise BadInput(unreadable(path, fault_of(error))) from None
+    except MemoryError:
+        raise OutOfMemory(f"Checking {path} takes more memory than there is; verify on a larger machine.") from None
     return judged(established(verdict), data, given, expect)
 
 

@@ -356,8 +356,9 @@ def test_elimination_finds_the_sign_of_every_form():
     big = [[10**30 + 1, 10**30], [10**30, 10**30 - 1]]
     assert not eliminated(whole(big))
     assert eliminated(whole([[10**30 + 1, 10**30], [10**30, 10**30]]))
-    full = whole([[3, 2, 2], [2, 3, 2], [2, 2, 3]])  # 9 and 4·2 and 1·3 bits
-    for most, good in ((20, True), (19, False)):
+    full = whole([[3, 2, 2], [2, 3, 2], [2, 2, 3]])  # pivots of 1, 2 and 3 bits
+    work = 9 * 129**2 + 4 * 130**2 + 131**2
+    for most, good in ((work, True), (work - 1, False)):
         with limited(convexity, MOST_WORK=most):
             assert eliminated(full) == good, most
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.proofs.checker.whole import dense_product, objects
 
-MOST_WORK = 10**11  # bits that are multiplied in an elimination
+MOST_WORK = 10**13  # of an elimination: its numbers, each times the square of 128 and its bits
 Entries = list[tuple[int, int, int]]  # (row, column, whole number), each place once
 
 
@@ -64,7 +64,7 @@ def eliminated(M: np.ndarray) -> bool:
     """Fraction-free symmetric elimination finds no negative pivot; False, too, if that takes more than MOST_WORK."""
     before, work = 1, 0
     while len(M):
-        work += M.size * before.bit_length()
+        work += M.size * (before.bit_length() + 128) ** 2
         if work > MOST_WORK:
             return False
         diagonal = np.diag(M)
