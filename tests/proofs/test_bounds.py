@@ -586,7 +586,7 @@ def test_the_least_total_makes_the_largest_gradient():
 
 def test_evidence_of_a_point_alone_holds_no_cuts():
     alone = Evidence(np.ones(2))
-    assert [len(each) for each in (alone.samples, alone.witnesses, alone.weights)] == [0, 0, 0]
+    assert [each.shape for each in (alone.samples, alone.witnesses, alone.weights)] == [(0,), (0, 0), (0,)]
 
 
 def test_every_kind_of_formulation_has_its_bounds():
