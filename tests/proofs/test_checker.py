@@ -88,6 +88,15 @@ def test_it_loads_nothing_else_of_the_package():
     assert loaded == {"workbench", "workbench.proofs"}
 
 
+STRUCTURES = {"chain", "dyads", "flow", "graph", "linear", "matching", "motif", "multiclass", "multilabel"}
+STRUCTURES |= {"structured", "tree", "views"}
+
+
+def test_no_structure_of_the_package_has_lost_its_proofs():
+    """A new one may be without; these may not."""
+    assert set(proven_structures()) >= STRUCTURES
+
+
 def test_every_kind_that_solve_writes_has_a_definition():
     """A structure with `exact` promises proofs, so it needs a definition (docs/certificate-format.md §10).
 
