@@ -660,7 +660,8 @@ def test_an_interruption_keeps_what_is_judged(out, tmp_path, monkeypatch):
     words = f"crosscheck toy soft-margin --learners bcfw,subgradient,dual-block --passes 5 --json {'--out kept' * out}"
     result = CliRunner().invoke(cli, words.split())
     assert result.exit_code == 130
-    assert result.stderr == "cutbench: interrupted; 1 of 3 learners were judged.\n"
+    again = "; `cutbench resume kept` continues" if out else ""
+    assert result.stderr == f"cutbench: interrupted; 1 of 3 learners were judged{again}.\n"
     record = json.loads(result.stdout)
     assert record["interrupted"]
     assert [row["name"] for row in record["learners"]] == ["bcfw"]

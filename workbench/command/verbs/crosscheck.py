@@ -141,7 +141,7 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
         click.echo()
     else:
         terminal.emit(record)
-    return verdicts_code(record, len(chosen))
+    return verdicts_code(record, len(chosen), folder)
 
 
 def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ...] = ()) -> Sequence[Any]:
@@ -211,13 +211,19 @@ def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any], don
         yield row
 
 
-def verdicts_code(record: Mapping[str, Any], asked: int) -> int:
-    """1 if a learner disagrees or failed, 3 if a learner or the reference is undecided; prints the remedy."""
+def verdicts_code(record: Mapping[str, Any], asked: int, run: Path | None) -> int:
+    """1 if a learner disagrees or failed, 3 if a learner or the reference is undecided; prints the remedy.
+
+    run : the folder of --out, in which `cutbench resume` continues
+    """
     rows = record["learners"]
+    judged = f"{len(rows)} of {asked} learners were judged"
+    if run is not None and (record.get("limit") or len(rows) < asked):
+        judged += f"; `cutbench resume {terminal.shown_path(run)}` continues"
     if record.get("limit"):
-        return complain(f"the time limit came; {len(rows)} of {asked} learners were judged; raise --time-limit.", 3)
+        return complain(f"the time limit came; {judged}; raise --time-limit.", 3)
     if len(rows) < asked:
-        return complain(f"interrupted; {len(rows)} of {asked} learners were judged.", INTERRUPTED)
+        return complain(f"interrupted; {judged}.", INTERRUPTED)
     codes = [VERDICT_CODES.get(row["verdict"], 1) for row in rows]
     if record["reference"]["status"] not in SOLVED:
         codes.append(solution_code(record["reference"]))
