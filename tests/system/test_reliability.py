@@ -481,7 +481,8 @@ def test_an_alarm_leaves_the_timers_of_others():
 
 
 def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path):
-    words = ["solve", "digits", "soft-margin", "--set", "lam=1e-7", "--gap", "1e-13", "--out", "run"]
+    words = ["solve", "synthetic-chain", "soft-margin", "--set", "n=400", "--set", "lam=1e-7", "--gap", "1e-13"]
+    words += ["--out", "run"]  # takes minutes, also beside other work
     code = "from workbench.command.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
