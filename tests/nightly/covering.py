@@ -199,7 +199,11 @@ def replaced(owner: Any, name: str, old: Any, new: Any, module: str) -> bool:
     old, new = (getattr(each, "__func__", getattr(each, "__wrapped__", each)) for each in (old, new))
     kept = getattr(old, "__defaults__", None), getattr(old, "__kwdefaults__", None)
     other = getattr(new, "__defaults__", None), getattr(new, "__kwdefaults__", None)
-    if getattr(old, "__module__", None) != module or repr(kept) == repr(other) or " at 0x" in repr((kept, other)):
+    made_by = (
+        module,
+        f"namedtuple_{getattr(owner, '__name__', '')}",
+    )  # the latter of a NamedTuple's __new__
+    if getattr(old, "__module__", None) not in made_by or repr(kept) == repr(other) or " at 0x" in repr((kept, other)):
         return False
     old.__defaults__, old.__kwdefaults__ = other
     return True

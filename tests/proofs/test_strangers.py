@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import os
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from both_checkers import both
+from forging.campaign import opened
 from forging.forgery import Forgery, member
 
 import workbench as wb
@@ -28,10 +28,7 @@ SECONDS = 20  # of the processor, for what takes milliseconds when it is refused
 
 
 def forged(output: str, form: Any) -> Forgery:
-    certificate = wb.solve(form, registry("output").get(output).tiny(np.random.default_rng(0)), gap=1e-6).certificate
-    arrays, witnesses = certificate.packed()
-    parts = certificate.parts() | {"witnesses": witnesses} | {f"data_{name}": each for name, each in arrays.items()}
-    return Forgery(copy.deepcopy(certificate.header(arrays)), parts)
+    return opened(wb.solve(form, registry("output").get(output).tiny(np.random.default_rng(0)), gap=1e-6).certificate)
 
 
 @pytest.fixture(scope="module")

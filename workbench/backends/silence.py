@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
+
+from workbench.system.streams import stdout_to
 
 if TYPE_CHECKING:
     import highspy
@@ -42,13 +43,5 @@ def quiet_highs() -> None:
     """
     import highspy
 
-    with _SPEAKING, open(os.devnull, "wb") as nowhere:
-        sys.stdout.flush()
-        saved = os.dup(1)
-        try:
-            os.dup2(nowhere.fileno(), 1)
-            highspy.Highs()
-            ctypes.CDLL(None).fflush(None)  # what C holds back must be out before stdout is back
-        finally:
-            os.dup2(saved, 1)
-            os.close(saved)
+    with _SPEAKING, open(os.devnull, "wb") as nowhere, stdout_to(nowhere.fileno()):
+        highspy.Highs()

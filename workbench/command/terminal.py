@@ -6,10 +6,8 @@ Nothing heavy is imported; rich is imported only on a terminal.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import math
-import os
 import shutil
 import sys
 import tempfile
@@ -22,6 +20,7 @@ from typing import Any
 import click
 
 from workbench.errors import BadInput, counted
+from workbench.system.streams import stdout_to
 
 WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
 ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
@@ -138,17 +137,8 @@ def remaining(rounds: Sequence[tuple[float, float]], gap: float | None) -> str:
 @contextlib.contextmanager
 def stdout_kept() -> Iterator[None]:
     """Send to stderr what the block prints on stdout, from Python or from C libraries."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        with contextlib.suppress(Exception):
-            ctypes.CDLL(None).fflush(None)  # C's buffer must be empty before stdout is back
-        os.dup2(saved, 1)
-        os.close(saved)
+    with stdout_to(2), contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 def usable_folder(path: str | Path) -> Path:
@@ -170,11 +160,14 @@ def usable_folder(path: str | Path) -> Path:
     return path
 
 
-def check_spare(folder: Path, *names: str) -> None:
-    """`BadInput` if the folder that --out named holds one of these files, which a run would replace."""
-    if held := next((path for path in map(folder.joinpath, names) if path.exists()), None):
+def spare_folder(path: str | Path, overwrite: bool, *names: str) -> Path:
+    """`usable_folder`; `BadInput`, too, if it holds one of these files and the user did not say --overwrite."""
+    folder = usable_folder(path)
+    held = next((each for each in map(folder.joinpath, names) if each.exists()), None)
+    if held and not overwrite:
         shown = shown_path(held)
         raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
+    return folder
 
 
 def usable_file(path: str | Path, option: str) -> Path:

@@ -165,7 +165,7 @@ def advice(path: Path, table: Table, label: str | None, other: tuple[str, int] |
     if label is not None or path.suffix.lower() != ".csv":
         return ""
     if isinstance(table.columns, list):
-        return f" (choose others by --set label={other[0] if other else 'NAME'})"
+        return f" (choose others by --set label={other[0].removeprefix('column ') if other else 'NAME'})"
     return " (choose others by the column's number, e.g. --set label=1)"
 
 

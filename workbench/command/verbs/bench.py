@@ -48,9 +48,9 @@ def command(names: tuple[str, ...], settings: tuple[str, ...], out: str | None, 
     words = {"names": names, "settings": settings}
     if out is None:
         return continued(words, None, as_json)
-    folder = terminal.usable_folder(out)
-    if not overwrite:
-        terminal.check_spare(folder, "journal/lines.jsonl")
+    from workbench.system.journal import LINES
+
+    folder = terminal.spare_folder(out, overwrite, f"journal/{LINES}")
     with resumable(folder), begun(folder, "bench", words) as journal:
         return continued(words, journal, as_json)
 

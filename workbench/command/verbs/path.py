@@ -66,9 +66,7 @@ def command(
     if not 2 <= points <= 100_000:
         raise BadInput(f"--points is {points}; give a whole number from 2 to 100000.")
     ends = positive("between", max(between)), positive("between", min(between))
-    folder = None if out is None else terminal.usable_folder(out)
-    if folder is not None and not overwrite:
-        terminal.check_spare(folder, "path.json", "path.npz")
+    folder = None if out is None else terminal.spare_folder(out, overwrite, "path.json", "path.npz")
     record, thetas = followed(form, data, ends, points, options)
     kept = all_settings(form, {"settings": source})
     kept.pop("lam", None)

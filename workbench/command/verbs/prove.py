@@ -40,9 +40,7 @@ def command(
     overwrite: bool,
     as_json: bool,
 ) -> int:
-    folder = None if out is None else terminal.usable_folder(out)
-    if folder is not None and not overwrite:
-        terminal.check_spare(folder, "prove.json", "certificate.json")
+    folder = None if out is None else terminal.spare_folder(out, overwrite, "prove.json", "certificate.json")
     from workbench.programs.certificate import record
     from workbench.programs.prove import prove
 

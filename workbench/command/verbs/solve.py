@@ -63,9 +63,7 @@ def command(
 
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
-    folder = terminal.usable_folder(out or Path("runs") / "-".join(names.values()))
-    if not overwrite:
-        spare(folder, named=out is not None)
+    folder = own_folder(out, names, overwrite)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
     options |= {"parallel": parallel, "threads": threads}
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
@@ -76,11 +74,13 @@ def command(
         return run.by_one({"backend": backend, **options, **kept})
 
 
-def spare(folder: Path, named: bool) -> None:
-    """`BadInput` if a folder that --out named holds a finished run; of the default folder, a word that a run goes."""
+def own_folder(out: str | None, names: dict[str, str], overwrite: bool) -> Path:
+    """The folder of --out, which holds no finished run, or the default one, with a word if a run there goes."""
     files = "certificate.json", "solve.json"
-    if named:
-        terminal.check_spare(folder, *files)
-    elif any((folder / name).exists() for name in files):
+    if out is not None:
+        return terminal.spare_folder(out, overwrite, *files)
+    folder = terminal.usable_folder(Path("runs") / "-".join(names.values()))
+    if not overwrite and any((folder / name).exists() for name in files):
         shown = terminal.shown_path(folder)
         click.echo(f"cutbench: this run replaces the one in {shown}; --out keeps both.", err=True)
+    return folder

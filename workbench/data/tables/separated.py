@@ -49,11 +49,11 @@ class Sheet(NamedTuple):
 
     def called(self, column: int) -> str:
         """`column species`, or `column 3` without a header."""
-        return f"column {self.names[column].removeprefix('column ')}"
+        return f"column {self.word(column)}"
 
     def word(self, column: int) -> str:
-        """The column's name in the setting `label`."""
-        return self.header[column] if self.header else str(column + 1)
+        """The column's name in the settings `label` and `drop`."""
+        return self.names[column].removeprefix("column ")
 
     def of_words(self, column: int) -> bool:
         """Whether no cell of the column is a number, and some cell is not empty."""
@@ -94,7 +94,8 @@ def read(path: Path, asked: Asked) -> Table:
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     remarks = ["decimal commas read as points"] if sheet.commas else []
-    remarks += [numbering(sheet, j) for j in inputs if not learned and counts(sheet.header, j, X[:, inputs.index(j)])]
+    numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
+    remarks += [numbering(sheet, j) for j in numbered]
     return Table(X, y, own, place, "; ".join(remarks))
 
 
