@@ -101,7 +101,7 @@ def test_a_certificate_is_replaced_only_on_purpose(cutbench):
 KEPT = {
     "crosscheck toy soft-margin --learners bcfw --passes 300 --tolerance 0.01": "crosscheck.json",
     "path toy soft-margin --points 3": "path.json",
-    "bench startup": "journal/lines.jsonl",
+    "bench k-scaling --set scales=0.5 --set lam2s=0.2 --set n=12 --set gap=1e-4": "journal/lines.jsonl",
     "prove small.lp": "prove.json",
 }
 
