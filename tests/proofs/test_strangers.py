@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 from both_checkers import both
+from click.testing import CliRunner
 from forging.campaign import opened
 from forging.forgery import Forgery, member
 
 import workbench as wb
+from workbench.command.cli import cli
 from workbench.errors import OutOfMemory
 from workbench.proofs import verify as verifying
 from workbench.registries import registry
+from workbench.system import memory
+from workbench.system.alarm import SET
 
 SECONDS = 20  # of the processor, for what takes milliseconds when it is refused as it should be
 
@@ -160,3 +164,29 @@ def test_a_pipe_that_never_ends_is_refused(ending, honest, tmp_path):
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"c{ending} is no regular file" in done.stderr
+
+
+def test_the_command_bounds_time_and_memory_unless_others_are_given(honest, tmp_path, monkeypatch):
+    """A check that takes as much as it may is ended in a sentence, and the limits end with the command."""
+    honest.write(tmp_path / "c")
+    path, seen = str(tmp_path / "c.json"), []
+
+    def greedy(path: Any) -> None:
+        seen.append((memory.limit(), round(SET[-1].seconds)))
+        raise MemoryError
+
+    monkeypatch.setattr(verifying, "check", greedy)
+    for words, size, seconds in (
+        ([], "4 GiB", 600),
+        (["--memory-limit", "3GiB"], "3 GiB", 600),
+        (["--time-limit", "50"], "4 GiB", 50),
+    ):
+        done = CliRunner().invoke(cli, ["verify", path, *words])
+        assert done.exit_code == 3
+        assert f"takes more memory than the {size} that it may take; raise --memory-limit." in done.stderr
+        assert seen.pop() == (int(size[0]) << 30, seconds)
+    assert (memory.limit(), SET) == (None, [])
+    monkeypatch.setattr(verifying, "check", lambda path: time.sleep(60))
+    done = CliRunner().invoke(cli, ["verify", path, "--time-limit", "0.2"])
+    assert done.exit_code == 3
+    assert "The time limit of 0.2 s came before the answer; raise --time-limit." in done.stderr

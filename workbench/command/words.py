@@ -27,16 +27,19 @@ from workbench.system.alarm import TimeIsUp, alarm, interruption, tells
 # ── the decorators of a verb ──────────────────────────────────────────────────────────────────────
 
 
-def verb(doc: str | None, cls: type[click.Command] = click.Command) -> Callable[[Callable[..., int]], click.Command]:
+def verb(
+    doc: str | None, cls: type[click.Command] = click.Command, seconds: float | None = None, most: str | None = None
+) -> Callable[[Callable[..., int]], click.Command]:
     """The decorator of the function `command` in a file of `verbs/`; `doc` is the file's `__doc__`.
 
     Indented paragraphs of the docstring, the examples, are printed as they stand. Every verb takes --time-limit and
-    --memory-limit; a verb without a parameter `time_limit` of its own is ended when its time is up.
+    --memory-limit, which are `seconds` and `most` unless the user gives others; None sets no limit. A verb without a
+    parameter `time_limit` of its own is ended when its time is up.
     """
     text = re.sub(r"\n\n(?= )", "\n\n\b\n", doc or "")  # \b is click's mark for "do not wrap"
 
     def command(function: Callable[..., int]) -> click.Command:
-        return click.command(cls=cls, help=text)(memory_option(timed(function)))
+        return click.command(cls=cls, help=text)(memory_option(timed(function, seconds), most))
 
     return command
 
@@ -44,7 +47,7 @@ def verb(doc: str | None, cls: type[click.Command] = click.Command) -> Callable[
 SPARE = 1.1, 1.5  # a verb that keeps a time limit of T seconds itself is stopped after 1.1 T + 1.5, to end by 1.1 T + 2
 
 
-def timed(function: Callable[..., int]) -> Callable[..., int]:
+def timed(function: Callable[..., int], default: float | None = None) -> Callable[..., int]:
     """The function of a verb, with --time-limit; `OutOfTime` if the verb gives no answer in time."""
     own = "time_limit" in inspect.signature(function).parameters
 
@@ -64,10 +67,13 @@ def timed(function: Callable[..., int]) -> Callable[..., int]:
 
     if own:
         return within
-    return click.option("--time-limit", type=float, metavar="S", help="Stop after S seconds.")(within)
+    help_ = "Stop after S seconds."
+    return click.option(
+        "--time-limit", type=float, metavar="S", default=default, show_default=default is not None, help=help_
+    )(within)
 
 
-def memory_option(command: Callable) -> Callable:
+def memory_option(command: Callable, default: str | None = None) -> Callable:
     """--memory-limit SIZE: the memory that this process, and each process that it starts, may take."""
 
     def limit(context: click.Context, option: click.Parameter, size: str | None) -> None:
@@ -75,7 +81,10 @@ def memory_option(command: Callable) -> Callable:
             context.call_on_close(memory.limited_to(memory.size_of(size)))
 
     help_ = "Stop before a process takes more, e.g. 2GiB."
-    return click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=limit, help=help_)(command)
+    return click.option(
+        "--memory-limit", metavar="SIZE", default=default, show_default=default is not None, expose_value=False,
+        callback=limit, help=help_,
+    )(command)  # fmt: skip
 
 
 def overwrite_option(command: Callable) -> Callable:

@@ -37,6 +37,7 @@ from workbench.proofs.certificate import (
 )
 from workbench.proofs.checker import Malformed, Unknown, Verdict, check
 from workbench.proofs.exact import above, below, text
+from workbench.system import memory
 
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"
 ALLOWANCE = 1e-12  # of interval bounds, each end of its own size: another machine may add in another order
@@ -95,8 +96,18 @@ def verify(
     except (Malformed, OSError) as error:
         raise BadInput(unreadable(path, fault_of(error))) from None
     except MemoryError:
-        raise OutOfMemory(f"Checking {path} takes more memory than there is; verify on a larger machine.") from None
+        raise OutOfMemory(f"Checking {path} takes more memory than {most()}.") from None
     return judged(established(verdict), data, given, expect)
+
+
+def most() -> str:
+    """What bounds the memory, and what to do about it."""
+    limit = memory.limit()
+    return (
+        "there is; verify on a larger machine"
+        if limit is None
+        else f"the {limit / 2**30:.3g} GiB that it may take; raise --memory-limit"
+    )
 
 
 def established(verdict: Verdict) -> Numbers:

@@ -391,10 +391,10 @@ def test_fractions_that_are_refused():
         ({"MOST_DIGITS": 1}, b"10/3\n1/3", "a fraction has more than 1 digits"),
         ({"MOST_DIGITS": 1}, b"-1/3\n1/3", ""),
         ({"MOST_BITS": 2}, b"1/3", ""),
-        ({"MOST_BITS": 1}, b"1/3", "the fractions have a common denominator of more than 1 bits"),
+        ({"MOST_BITS": 1}, b"1/3", "the fractions' common denominator has over 1 bits"),
         ({"MOST_TOGETHER": 2}, b"1/3", ""),
         ({"MOST_TOGETHER": 4}, b"1/3\n1/3", ""),
-        ({"MOST_TOGETHER": 3}, b"1/3\n1/3", "the fractions have a common denominator of more than 1 bits"),
+        ({"MOST_TOGETHER": 3}, b"1/3\n1/3", "the fractions' common denominator has over 1 bits"),
     ):
         with limits(**given):
             assert refusal(read_fractions, lines(text), text.count(b"\n") + 1) == told, (given, text)

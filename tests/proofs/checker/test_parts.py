@@ -99,8 +99,10 @@ def test_products_are_exact_whatever_their_bits():
             rows.spread(picked[:1], blocks[:1], factors[:1], k)
             == rows.spread(picked, blocks, factors * [1, 0, 0, 0], k)
         ).all()
-        with limited(whole, MOST_WORK=1):
+        with limited(whole, MOST_DENSE=1):
             assert refused(whole.dense_product, W, W.T)
+        with limited(whole, MOST_WORK=1):
+            assert not refused(whole.dense_product, W, W.T)
             assert refused(rows.scores, picked, W) == (whole.widths(rows.values, W, 5) is not None)
 
 
@@ -146,7 +148,14 @@ def test_rows_of_any_length_are_added_up_exactly():
 def test_how_much_work_is_too_much():
     """One product of a pair of pieces of a pair of entries, as many as the two factors have."""
     left, right = np.full((2, 3), (1 << 60) - 1, object), np.full((3, 5), 1, object)
-    assert not refused_beyond(2 * 3 * 5, whole.dense_product, left, right)
+    for wider in (0, 100, 7000):
+        steps = whole.widths(left, right << wider, 3)
+        pairs = whole.MOST_PIECES**2
+        if steps is not None:
+            pairs = len(whole.pieces(left, steps[0])) * len(whole.pieces(right << wider, steps[1]))
+        assert (steps is None) == (wider == 7000)
+        assert pairs == {0: 2, 100: pairs, 7000: 48**2}[wider] >= 2
+        assert not refused_beyond(2 * 3 * 5 * pairs, whole.dense_product, left, right << wider, limit="MOST_DENSE")
     rows = whole.Rows(np.array([1.0, 2.0**60 + 2.0**9, 3.0]), np.array([0, 1, 1]), np.array([0, 2, 3]), 2)
     W = np.full((5, 2), (1 << 90) - 1, object)
     for weights in (W, W >> 89):
@@ -159,10 +168,10 @@ def test_how_much_work_is_too_much():
         assert not refused_beyond(3 * each, rows.summed, np.arange(3), factors, np.array([0, 0, 1]), target)
 
 
-def refused_beyond(work, call, *given):
-    with limited(whole, MOST_WORK=work - 1):
+def refused_beyond(work, call, *given, limit="MOST_WORK"):
+    with limited(whole, **{limit: work - 1}):
         assert refused(call, *given), (work, call)
-    with limited(whole, MOST_WORK=work):
+    with limited(whole, **{limit: work}):
         return refused(call, *given)
 
 

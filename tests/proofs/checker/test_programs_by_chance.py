@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from chance.against import about, check_verdict, said, word
-from chance.programs import programs
+from chance.against import about, check_verdict, limited, said, word
+from chance.programs import programs as by_chance
 
+from workbench.proofs.checker import programs
 from workbench.proofs.checker.cones import Cones
 from workbench.proofs.checker.convexity import semidefinite
 from workbench.proofs.checker.programs import Claim, Finding, Numbers, check
 
 
 def test_programs_are_judged_as_by_the_second_checker():
-    for case in about(programs()):
+    for case in about(by_chance()):
         check_verdict(case, lambda case=case: said(case))
 
 
 def test_every_conclusion_is_proven_of_some_program():
-    proven = {case.header["formulation"]["settings"]["conclusion"] for case in programs() if case.verdict.proven}
+    proven = {case.header["formulation"]["settings"]["conclusion"] for case in by_chance() if case.verdict.proven}
     assert proven == {"optimal", "bounded", "infeasible", "unbounded", "nonconvex"}
 
 
@@ -111,6 +112,14 @@ def test_a_chain_of_rows_is_irreducible():
     assert check(twice, "infeasible", Claim(y=([2, 0, 0, 1, 0, 2, 1, 0], 1))).rows == (0, 3, 5, 6)
 
 
+def test_what_is_left_open_after_many_steps():
+    """The chain above: 3 other rows and a number, 2 rows, a row and a number."""
+    chain = numbers([[1, 0, 0], [-1, 1, 0], [0, -2, 1], [0, 0, -1]], [0, 0, 0, -1], q=(0,) * 3)
+    for most, rows in ((8, ()), (9, (0, 1, 2, 3))):
+        with limited(programs, MOST_STEPS=most):
+            assert check(chain, "infeasible", Claim(y=([2, 2, 1, 1], 1))) == Finding(True, rows=rows)
+
+
 def test_ends_of_a_linear_and_of_a_quadratic_program():
     """q/3 = 5/3·x on −x/5 ≤ −7/7, so x ≥ 5: units of A 5, of b 7, of q 3; the constant is ½."""
     line = numbers([[-1]], [-7], q=(5,))
@@ -150,7 +159,7 @@ def test_rays_and_directions():
 
 
 def test_what_the_verdict_says():
-    for case in about(programs()):
+    for case in about(by_chance()):
         if not case.verdict.proven or "," in case.name.rpartition(")")[2]:
             continue
         verdict, words = said(case), case.header["formulation"]["settings"]["conclusion"]
@@ -170,12 +179,14 @@ def test_what_the_verdict_says():
 
 
 def test_rows_that_contradict_one_another_are_named():
-    named = [said(case).statement.structure for case in programs() if "infeasible" in case.name and case.verdict.proven]
+    named = [
+        said(case).statement.structure for case in by_chance() if "infeasible" in case.name and case.verdict.proven
+    ]
     assert any("contradict" in words for words in named)
 
 
 def test_ends_that_are_equal_by_chance_are_no_claimed_optimum():
-    proven = [case for case in programs() if case.verdict.proven and case.verdict.lower == case.verdict.upper]
+    proven = [case for case in by_chance() if case.verdict.proven and case.verdict.lower == case.verdict.upper]
     for case in proven:
         if case.header["formulation"]["settings"]["conclusion"] == "bounded":
             assert word(case, optimum=str(case.verdict.lower)) == "not proven"

@@ -199,6 +199,10 @@ def test_a_claim_within_the_ends_has_no_faults():
     assert claimed(1, 2, 0.5 - 0.45e-12).faults(found) == []
     assert claimed(1, 2, 0.5 - 0.55e-12).faults(found)
     assert claimed(1.5, 2, 1).faults(found) == ["the claimed lower bound is 1.5, the proven one 1.0"]
+    told = ["the claimed lower bound is 0.1, the proven one 0.1 -6e-18"]
+    assert claimed(0.1, 2, 1).faults(ends(Fraction(1, 10), Fraction(2))) == told
+    told = ["the claimed upper bound is 0.3, the proven one 0.3 +1e-17"]
+    assert claimed(0, 0.3, 1).faults(ends(Fraction(0), Fraction(3, 10))) == told
     assert claimed(1, 1.5, 1).faults(found) == ["the claimed upper bound is 1.5, the proven one 2.0"]
     assert claimed(1, 2, 0.25).faults(found) == ["the claimed gap is 0.25, the proven one 0.5"]
     assert claimed(1, 2, -0.5).faults(found) == ["the claimed gap is -0.5, the proven one 0.5"]

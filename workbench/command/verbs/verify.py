@@ -25,8 +25,10 @@ from workbench.data.loading import load_problem
 from workbench.errors import BadInput
 from workbench.registries import build, is_path, parse_settings, settings_of
 
+SECONDS, MEMORY = 600, "4GiB"  # so that no file from elsewhere stops this machine
 
-@verb(__doc__)
+
+@verb(__doc__, seconds=SECONDS, most=MEMORY)
 @click.argument("certificate")
 @click.option("--data", metavar="FILE|PROBLEM", help="Also prove that the certificate is about these data.")
 @click.option(

@@ -200,9 +200,9 @@ class Claim:
                 "so a definition or the checker has a bug"
             )
         if not self.lower <= ends.lower + self.room:
-            found.append(f"the claimed lower bound is {self.lower!r}, the proven one {shown(ends.lower)}")
+            found.append(f"the claimed lower bound is {self.lower!r}, the proven one {shown(ends.lower, self.lower)}")
         if not reached - self.room <= self.upper:
-            found.append(f"the claimed upper bound is {self.upper!r}, the proven one {shown(reached)}")
+            found.append(f"the claimed upper bound is {self.upper!r}, the proven one {shown(reached, self.upper)}")
         if INFINITE in (abs(self.lower), abs(self.upper)) and self.gap != INFINITE:
             found.append(f"the claimed gap is {self.gap!r} where an end is infinite")
         gap = min(relative_gap(ends.upper, ends.lower, ends.start), relative_gap(self.upper, self.lower, ends.start))
@@ -230,9 +230,10 @@ def fraction(words: object) -> Fraction:
         sys.set_int_max_str_digits(limit)
 
 
-def shown(number: Fraction | float) -> str:
-    """About how large a number is."""
+def shown(number: Fraction | float, claimed: float | None = None) -> str:
+    """About how large a number is, told apart from the claimed one."""
     try:
-        return repr(float(number))
+        near = float(number)
     except OverflowError:
         return "beyond all floats"
+    return repr(near) if near != claimed else f"{near!r} {float(number - Fraction(near)):+.1g}"

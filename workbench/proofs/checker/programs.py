@@ -27,6 +27,7 @@ from workbench.proofs.checker.convexity import Entries, semidefinite
 
 Vector = tuple[list[int], int]
 PRIME = (1 << 61) - 1
+MOST_STEPS = 3 * 10**7  # of an elimination, each on one number
 KINDS = ("optimal", "bounded", "infeasible", "unbounded", "nonconvex")
 
 
@@ -107,7 +108,9 @@ def farkas(program: Numbers, y: Vector | None) -> bool:
 
 
 def irreducible(program: Numbers, y: Vector | None) -> tuple[int, ...]:
-    """The support of y if it is irreducible, else nothing. A rank modulo a prime is never above the true one."""
+    """The support of y if it is irreducible; nothing if it is not, or if MOST_STEPS do not tell. A rank modulo a prime
+    is never above the true one.
+    """
     support = [k for k, value in enumerate(y[0] if y else []) if value]
     if not support or support[-1] >= program.cones.zero + program.cones.nonneg:
         return ()
@@ -115,15 +118,16 @@ def irreducible(program: Numbers, y: Vector | None) -> tuple[int, ...]:
     for row, column, value in program.A[0]:
         if row in rows:
             rows[row][column] = value % PRIME
-    rank = 0
-    while rows:
+    rank = steps = 0
+    while rows and steps < MOST_STEPS:
         row = {place: value for place, value in rows.pop(min(rows, key=lambda k: len(rows[k]))).items() if value}
         if not row:
             continue
         rank, pivot = rank + 1, next(iter(row))
-        inverse = pow(row[pivot], -1, PRIME)
+        inverse, steps = pow(row[pivot], -1, PRIME), steps + len(rows)
         for other in rows.values():
             if factor := other.get(pivot, 0) * inverse % PRIME:
+                steps += len(row)
                 for place, value in row.items():
                     other[place] = (other.get(place, 0) - factor * value) % PRIME
     return tuple(support) if rank == len(support) else ()

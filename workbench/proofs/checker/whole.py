@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from workbench.proofs.checker.faults import Malformed
+from workbench.proofs.checker.faults import demand
 
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
-MOST_WORK = 4 * 10**10  # products of pieces in one call
+MOST_WORK, MOST_DENSE = 4 * 10**10, 10**12  # products of pieces in one call, of sparse and of dense factors
 MOST_BITS = 1 << 60  # of a common denominator, unless told otherwise
 MOST_AT_ONCE = 4_000_000  # entries laid out at a time
 
@@ -110,8 +110,7 @@ def common(fractions: list[Fraction], most_bits: int = MOST_BITS) -> Whole:
     for each in fractions:
         if unit % each.denominator:
             unit = math.lcm(unit, each.denominator)
-            if unit.bit_length() > most_bits:
-                raise Malformed(f"the fractions have a common denominator of more than {most_bits} bits")
+            demand(unit.bit_length() <= most_bits, f"the fractions' common denominator has over {most_bits} bits")
     return Whole(objects(f.numerator * (unit // f.denominator) for f in fractions), unit)
 
 
@@ -257,19 +256,20 @@ class Rows:
         return assembled(convolved(lefts, rights, steps, lambda products: np.bincount(target, products, size)), size)
 
 
-def check_work(products: int) -> None:
-    if products > MOST_WORK:
-        raise Malformed(f"checking would take {products} products of pieces, more than {MOST_WORK}")
+def check_work(products: int, dense: bool = False) -> None:
+    most = MOST_DENSE if dense else MOST_WORK
+    demand(products <= most, f"checking would take {products} products of pieces, more than {most}")
 
 
 def dense_product(left: Array, right: Array) -> Array:
     """left (m, q) @ right (q, p), whole numbers both."""
-    check_work(left.shape[0] * left.shape[1] * right.shape[1])
-    steps = widths(left, right, left.shape[1])
+    steps, products = widths(left, right, left.shape[1]), left.shape[0] * left.shape[1] * right.shape[1]
     if steps is None:
+        check_work(products * MOST_PIECES**2, dense=True)
         return left @ right
-    total = zeros(left.shape[0], right.shape[1])
-    for i, one in enumerate(pieces(left, steps[0])):
-        for j, other in enumerate(pieces(right, steps[1])):
+    total, lefts, rights = zeros(left.shape[0], right.shape[1]), pieces(left, steps[0]), pieces(right, steps[1])
+    check_work(products * len(lefts) * len(rights), dense=True)
+    for i, one in enumerate(lefts):
+        for j, other in enumerate(rights):
             total = total + ((one @ other).astype(np.int64).astype(object) << (i * steps[0] + j * steps[1]))
     return total
