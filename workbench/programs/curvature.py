@@ -13,6 +13,8 @@ from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.programs.linear import spread
 from workbench.programs.program import Exact
 
+EPS = 2.0**-52  # of entries of at most 1
+
 
 def factor(e: Exact) -> tuple[list[int], int] | None:
     """A float Cholesky factor of P less a little of its diagonal, for `semidefinite`; None where there is none."""
@@ -24,10 +26,10 @@ def factor(e: Exact) -> tuple[list[int], int] | None:
     scale = np.exp2(np.round(np.log2(diagonal) / 2))
     scaled = P / scale[:, None] / scale
     try:
-        root = np.linalg.cholesky(scaled - 1e-12 * len(P) * np.eye(len(P))) * scale[:, None]
+        root = np.linalg.cholesky(scaled - 1e-12 * len(P) * np.eye(len(P)))
     except np.linalg.LinAlgError:
         return None
-    found = ratios(root.ravel())
+    found = ratios((np.rint(root / EPS) * EPS * scale[:, None]).ravel())  # tiny entries would make whole numbers long
     return found.whole.tolist(), found.unit
 
 

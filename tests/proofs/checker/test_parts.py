@@ -150,11 +150,11 @@ def test_how_much_work_is_too_much():
     left, right = np.full((2, 3), (1 << 60) - 1, object), np.full((3, 5), 1, object)
     for wider in (0, 100, 7000):
         steps = whole.widths(left, right << wider, 3)
-        pairs = whole.MOST_PIECES**2
+        pairs = whole.MOST_PIECES**3
         if steps is not None:
             pairs = len(whole.pieces(left, steps[0])) * len(whole.pieces(right << wider, steps[1]))
         assert (steps is None) == (wider == 7000)
-        assert pairs == {0: 2, 100: pairs, 7000: 48**2}[wider] >= 2
+        assert pairs == {0: 2, 100: pairs, 7000: 48**3}[wider] >= 2
         assert not refused_beyond(2 * 3 * 5 * pairs, whole.dense_product, left, right << wider, limit="MOST_DENSE")
     rows = whole.Rows(np.array([1.0, 2.0**60 + 2.0**9, 3.0]), np.array([0, 1, 1]), np.array([0, 2, 3]), 2)
     W = np.full((5, 2), (1 << 90) - 1, object)

@@ -32,8 +32,8 @@ TEXT = re.compile(r"<U[1-9][0-9]{0,3}|\|S[1-9][0-9]{0,3}")
 QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)  # a text without end is passed over once
 INFINITE_KEYS = ("lower", "upper", "gap")
 VERSIONS = (b"\x01\x00", b"\x02\x00", b"\x03\x00")
-DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError)
-DAMAGE += (ValueError,)  # of a name that is not UTF-8, and of an offset from 2⁶³ on
+# ValueError: of a name that is not UTF-8, and of an offset from 2⁶³ on
+DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, ValueError)
 DAMAGED = "its npz file is damaged"
 MAGIC = b"\x93NUMPY"
 

@@ -23,7 +23,8 @@ from workbench.proofs.checker.faults import demand
 
 EXACT = 53  # float64 holds every whole number up to 2⁵³
 MOST_PIECES = 48  # of a factor, beyond which Python integers are the faster way
-MOST_WORK, MOST_DENSE = 4 * 10**10, 10**12  # products of pieces in one call, of sparse and of dense factors
+MOST_WORK = 4 * 10**10  # products of pieces in one call
+MOST_DENSE = 10**12  # of dense factors, which take less time each
 MOST_BITS = 1 << 60  # of a common denominator, unless told otherwise
 MOST_AT_ONCE = 4_000_000  # entries laid out at a time
 
@@ -265,7 +266,7 @@ def dense_product(left: Array, right: Array) -> Array:
     """left (m, q) @ right (q, p), whole numbers both."""
     steps, products = widths(left, right, left.shape[1]), left.shape[0] * left.shape[1] * right.shape[1]
     if steps is None:
-        check_work(products * MOST_PIECES**2, dense=True)
+        check_work(products * MOST_PIECES**3, dense=True)
         return left @ right
     total, lefts, rights = zeros(left.shape[0], right.shape[1]), pieces(left, steps[0]), pieces(right, steps[1])
     check_work(products * len(lefts) * len(rights), dense=True)
