@@ -21,6 +21,7 @@ from forging.forgery import Forgery
 from forging.truth import truth
 
 import workbench as wb
+from workbench.proofs.exact import text
 from workbench.registries import registry
 
 SECONDS, INFINITE = 20, float("inf")
@@ -68,23 +69,23 @@ def optimum(case: Forgery) -> tuple[Any, Any]:
     return OPTIMA[key]
 
 
-def fitted(case: Forgery, folder: Any) -> tuple[float, float]:
-    """The best claim that the checkers prove, as floats; one unit in the last place more on either side is refused."""
+def fitted(case: Forgery, folder: Any, greedy: bool = False) -> tuple[float, float]:
+    """The best claim that the checkers prove, as floats; if greedy, a unit in the last place more is refused, too."""
     found = told(claimed(case, -INFINITE, INFINITE), folder)
     assert found["first"] == PROVEN, found
     lower, upper = found["lower"], found["upper"]
-    assert word(claimed(case, lower, upper), folder) == PROVEN
-    if abs(lower) < INFINITE:
+    if greedy and abs(lower) < INFINITE:
         assert word(claimed(case, float(np.nextafter(lower, INFINITE)), upper), folder) == FALSE
-    if abs(upper) < INFINITE:
+    if greedy and abs(upper) < INFINITE:
         assert word(claimed(case, lower, float(np.nextafter(upper, -INFINITE))), folder) == FALSE
-    claimed(case, lower, upper)
+    if greedy:
+        assert word(claimed(case, lower, upper), folder) == PROVEN
     return lower, upper
 
 
-def check(case: Forgery, folder: Any) -> tuple[float, float]:
+def check(case: Forgery, folder: Any, greedy: bool = False) -> tuple[float, float]:
     """The proven ends of a case, which hold the optimum by another route between them."""
-    lower, upper = fitted(case, folder)
+    lower, upper = fitted(case, folder, greedy)
     low, high = optimum(case)
     room = 1e-9 * max(1.0, abs(float(low)))
     assert lower <= high + room, (lower, high)
@@ -149,7 +150,82 @@ def test_any_weights_and_points_prove_ends_that_hold_the_optimum(output, tmp_pat
     for name, edit in PROOFS.items():
         case = solved(output).copy()
         edit(case)
-        ends[name] = check(case, tmp_path)
+        ends[name] = check(case, tmp_path, greedy=name == "as they are")
     assert ends["each cut three times"][1] == ends["backwards"][1] == ends["as they are"][1]
     assert ends["no cuts"][0] == -INFINITE
     assert ends["only truths"][0] == 0
+
+
+# ── one sample, whose optimum has a closed form ───────────────────────────────────────────────────
+
+
+def single(name: str, x: float, given: dict[str, Any], weight: float = 1.0, target: float = 1.0) -> Forgery:
+    """A certificate of the linear sample (x, target ≥ 0) at θ = 0: a cut of the other output, one of its own."""
+    case, whole = solved("linear").copy(), np.zeros(1, np.int64)
+    case.header["formulation"] = {"name": name, "version": 1, "settings": given}
+    case.arrays = {
+        "theta": np.zeros(1), "samples": np.zeros(2, np.int64), "witnesses": np.array([[0], [1]]), "weights": np.ones(2),
+        "data_data": np.array([x]), "data_indices": whole, "data_indptr": np.array([0, 1]),
+        "data_n_features": np.array(1), "data_targets": np.array([target]), "data_weights": np.array([weight]),
+    }  # fmt: skip
+    return case
+
+
+def smooth(case: Forgery) -> None:
+    """The proof by a tangent, without cuts."""
+    case.header["proof"]["kind"] = "tangent"
+    for name, shape in (("samples", 0), ("witnesses", (0, 1))):
+        case.arrays[name] = np.zeros(shape, np.int64)
+    case.arrays["weights"] = np.zeros(0)
+
+
+def fractions(case: Forgery, *beta: Fraction) -> None:
+    text = "\n".join(f"{'-' * (b < 0)}{abs(b.numerator):x}/{b.denominator:x}" for b in beta)
+    case.arrays["fractions"] = np.frombuffer(text.encode(), np.uint8)
+
+
+def soft(x: float, lam: float) -> Fraction:
+    """min λ/2 w² + (1 − wx)₊."""
+    ratio = Fraction(x) ** 2 / Fraction(lam)
+    return 1 - ratio / 2 if ratio <= 1 else 1 / (2 * ratio)
+
+
+SIZES = (0.75, 2.0**-1074, 1e-160, 2.0**-166, 2.0**166, 1e154, MOST)
+
+
+@pytest.mark.parametrize("x", SIZES)
+def test_exact_optima_of_one_sample_at_extremes(x, tmp_path):
+    """The fractions prove the optimum; no other is proven, however near; and none where they miss the price."""
+    for lam in (1e-100, 3, 1e100):
+        best = Fraction(lam) / Fraction(x) ** 2
+        share = min(best, Fraction(1))
+        for name, given, beta, value in (
+            ("soft-margin", {"rescaling": "margin", "declare": "cuts"}, (share, 1 - share), soft(x, lam)),
+            ("soft-margin", {"rescaling": "slack", "declare": "compact"}, (share, 1 - share), soft(x, lam)),
+            ("hard-margin", {}, (best, Fraction(0)), best / 2),
+            ("perceptron", {}, (best, Fraction(7)), best / 2),
+        ):
+            case = single(name, x, {"lam": lam, **given})
+            fractions(case, *beta)
+            claimed(case, -INFINITE, INFINITE).header["optimum"] = text(value)
+            assert word(case, tmp_path) == PROVEN
+            for other in (value + Fraction(1, 10**700), value * (1 + Fraction(1, 10**30)), -value):
+                case.header["optimum"] = text(other)
+                assert word(case, tmp_path) == FALSE
+            if name == "soft-margin":
+                fractions(case, share, 1 - share + Fraction(1, 10**700))
+                assert word(case, tmp_path) == MALFORMED
+
+
+@pytest.mark.parametrize("x", SIZES)
+def test_smooth_risks_of_one_sample_at_extremes(x, tmp_path):
+    for lam, target in ((1e-100, 1.0), (0.1, -0.0), (0.1, LEAST), (1e100, -MOST)):
+        for loss in ("squared", "logistic"):
+            case = single("weighted-risk", x, {"lam": lam, "loss": loss}, target=target)
+            smooth(case)
+            lower, upper = fitted(case, tmp_path)
+            if loss == "squared":
+                value = Fraction(lam) * Fraction(target) ** 2 / (2 * (Fraction(lam) + Fraction(x) ** 2))
+                assert lower <= value <= upper
+            else:
+                assert lower <= np.log(2) <= upper + 1e-15
