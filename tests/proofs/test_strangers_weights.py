@@ -21,6 +21,8 @@ from forging.forgery import Forgery
 from forging.truth import truth
 
 import workbench as wb
+from workbench.errors import BadInput
+from workbench.proofs.certificate import load
 from workbench.proofs.exact import text
 from workbench.registries import registry
 
@@ -65,7 +67,8 @@ def claimed(case: Forgery, lower: float, upper: float, gap: float = INFINITE) ->
 def optimum(case: Forgery) -> tuple[Any, Any]:
     key = repr((case.header["problem"]["data_sha256"], case.header["formulation"]))
     if key not in OPTIMA:
-        OPTIMA[key] = truth(case.header, case.arrays)
+        weights = case.arrays["data_weights"]  # of which only the ratios matter
+        OPTIMA[key] = truth(case.header, case.arrays | {"data_weights": weights / max(1.0, weights.max())})
     return OPTIMA[key]
 
 
@@ -164,7 +167,8 @@ def single(name: str, x: float, given: dict[str, Any], weight: float = 1.0, targ
     case, whole = solved("linear").copy(), np.zeros(1, np.int64)
     case.header["formulation"] = {"name": name, "version": 1, "settings": given}
     case.arrays = {
-        "theta": np.zeros(1), "samples": np.zeros(2, np.int64), "witnesses": np.array([[0], [1]]), "weights": np.ones(2),
+        "theta": np.zeros(1), "weights": np.ones(2),
+        "samples": np.zeros(2, np.int64), "witnesses": np.array([[0], [1]]),
         "data_data": np.array([x]), "data_indices": whole, "data_indptr": np.array([0, 1]),
         "data_n_features": np.array(1), "data_targets": np.array([target]), "data_weights": np.array([weight]),
     }  # fmt: skip
@@ -229,3 +233,195 @@ def test_smooth_risks_of_one_sample_at_extremes(x, tmp_path):
                 assert lower <= value <= upper
             else:
                 assert lower <= np.log(2) <= upper + 1e-15
+
+
+# ── data and settings ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("output", [each for each in STRUCTURES if each != "motif"])
+def test_the_same_problem_in_other_units_has_the_same_ends(output, tmp_path):
+    """Features by s, λ by s² and θ by 1/s; and weights of samples by any factor."""
+    case = solved(output).copy()
+    before = fitted(case, tmp_path)
+    for s, weight in ((2.0**160, 2.0**900), (2.0**-160, 2.0**-900)):
+        case = solved(output).copy()
+        for name in ("data_data", "data_pairs"):
+            if name in case.arrays:
+                case.arrays[name] = case.arrays[name] * s
+        if output == "chain":
+            continue  # counts of neighbours have no unit
+        case.header["formulation"]["settings"]["lam"] *= s * s
+        case.arrays["theta"] = case.arrays["theta"] / s
+        case.arrays["data_weights"] = case.arrays["data_weights"] * weight
+        assert fitted(case, tmp_path) == before
+
+
+def put(name: str, at: Any, value: Any) -> Edit:
+    def edit(case: Forgery) -> None:
+        array = case.arrays[f"data_{name}"] = case.arrays[f"data_{name}"].copy()
+        array[at] = value
+
+    return edit
+
+
+def become(name: str, *values: Any) -> Edit:
+    return lambda case: case.arrays.__setitem__(f"data_{name}", np.array(*values))
+
+
+def empty_row(case: Forgery) -> None:
+    """The first sample's row of X holds nothing."""
+    ends = case.arrays["data_indptr"]
+    kept = slice(int(ends[1]), None)
+    case.arrays |= {"data_data": case.arrays["data_data"][kept], "data_indices": case.arrays["data_indices"][kept]}
+    case.arrays["data_indptr"] = np.append(0, ends[1:] - ends[1])
+
+
+def zeros_stored(case: Forgery) -> None:
+    case.arrays["data_data"] = np.resize([0.0, -0.0], case.arrays["data_data"].shape)
+
+
+def a_class_more(case: Forgery) -> None:
+    """A class that no sample has, with weights that are all 0, errors into which cost nothing."""
+    k, p = len(case.arrays["data_classes"]), int(case.arrays["data_n_inputs"])
+    case.arrays["data_classes"] = np.arange(k + 1)
+    case.arrays["data_cost"] = np.pad(case.arrays["data_cost"], ((0, 1), (0, 1)))
+    case.arrays["theta"] = np.append(case.arrays["theta"], np.zeros(p))
+
+
+WRAP = [0, 2**63 - 1, 5 - 2**63, 4]  # differences that are positive where they wrap around, and add up to 4
+
+
+def wrapped(name: str) -> Edit:
+    """Ends that fall by more than 2⁶³, over four nodes or four edges."""
+
+    def edit(case: Forgery) -> None:
+        none, q = np.zeros(0, np.int64), case.arrays["data_pairs"].shape[1]
+        N, E = (4, 0) if name == "offsets" else (3, 4)
+        case.arrays |= {"data_labels": np.zeros(N, np.int64), "data_indptr": np.zeros(N + 1, np.int64)}
+        case.arrays |= {"data_data": np.zeros(0), "data_indices": none, "data_weights": np.ones(3), "samples": none}
+        case.arrays |= {"data_offsets": np.arange(4), "data_ends": np.zeros(4, np.int64), "weights": np.zeros(0)}
+        case.arrays |= {"data_edges": np.zeros((E, 2), np.int64), "data_pairs": np.zeros((E, q))}
+        case.arrays |= {"witnesses": np.zeros((0, 4), np.int64), f"data_{name}": np.array(WRAP)}
+
+    return edit
+
+
+def linked(case: Forgery) -> None:
+    """A link from the last detection to itself."""
+    case.arrays["data_counts"][-1] += 1
+    case.arrays["data_heads"] = np.append(case.arrays["data_heads"], case.arrays["data_sizes"][-1] - 1)
+    case.arrays["data_indptr"] = np.append(case.arrays["data_indptr"], case.arrays["data_indptr"][-1])
+
+
+def resized(name: str, size: int) -> Edit:
+    def edit(case: Forgery) -> None:
+        old = case.arrays[f"data_{name}"]
+        case.arrays[f"data_{name}"] = np.append(old, np.zeros(size, old.dtype))[:size]
+
+    return edit
+
+
+DATA: dict[str, dict[str, tuple[Edit, str]]] = {
+    "multiclass": {
+        "a right label costs -0.0": (put("cost", (0, 0), -0.0), PROVEN),
+        "a right label costs the least float": (put("cost", (1, 1), LEAST), MALFORMED),
+        "a negative cost": (put("cost", (0, 1), -LEAST), MALFORMED),
+        "no costs at all": (put("cost", slice(None), 0.0), PROVEN),
+        "costs of all sizes": (put("cost", (0, slice(1, None)), LEAST), PROVEN),
+        "an empty row": (empty_row, PROVEN),
+        "zeros stored": (zeros_stored, PROVEN),
+        "a class more": (a_class_more, PROVEN),
+        "classes 0.0 and -0.0": (become("classes", [0.0, -0.0, 1.0]), MALFORMED),
+        "a class that is NaN": (become("classes", [0.0, np.nan, 1.0]), MALFORMED),
+        "classes that differ in zeros at their end": (become("classes", [b"a", b"a\0", b"b"], "S2"), MALFORMED),
+        "classes of one code point in two ways": (become("classes", ["e", "e\u0301", "é"]), PROVEN),
+        "a label that is no class": (put("labels", 0, 3), MALFORMED),
+        "no weights": (put("weights", slice(None), -0.0), MALFORMED),
+        "a cut whose sample weighs -0.0": (put("weights", 0, -0.0), MALFORMED),
+        "weights of the least and the greatest floats": (put("weights", slice(1, 3), [LEAST, MOST]), PROVEN),
+        "weights whose sum is no float": (put("weights", slice(0, 2), MOST), PROVEN),
+        "no input": (become("n_inputs", 0), MALFORMED),
+        "2^40 inputs": (become("n_inputs", 1 << 40), MALFORMED),
+    },
+    "chain": {
+        "offsets that wrap around": (become("offsets", WRAP), MALFORMED),
+        "another word for the loss": (become("loss", "Hamming"), MALFORMED),
+        "the other loss": (lambda case: become("loss", flipped(case))(case), PROVEN),
+        "lengths none": (become("offsets", [0]), MALFORMED),
+    },
+    "linear": {
+        "a target of -0.0": (put("targets", 0, -0.0), PROVEN),
+        "the least targets": (put("targets", slice(None), LEAST), PROVEN),
+        "an empty row": (empty_row, PROVEN),
+    },
+    "multilabel": {"a truth of 2": (put("truth", (0, 0), 2), MALFORMED), "zeros stored": (zeros_stored, PROVEN)},
+    "matching": {
+        "a cost of 0": (become("false_positive", 0.0), MALFORMED),
+        "the least cost": (become("false_negative", LEAST), PROVEN),
+        "annotated, but none": (become("annotated", np.zeros((0, 3), np.int64)), MALFORMED),
+        "annotated, a matching": (become("annotated", [[0, 0, 0]]), MALFORMED),
+        "a truth of -2": (put("truth", (0, 0), -2), MALFORMED),
+    },
+    "motif": {
+        "a window that is beyond": (put("spans", (0, 1), 2**62), MALFORMED),
+        "a length that wraps around": (put("lengths", slice(0, 2), [2**62, -(2**62)]), MALFORMED),
+        "no letter": (become("length", 0), MALFORMED),
+    },
+    "views": {
+        "offsets that wrap around": (put("offsets", slice(1, 3), [2**63 - 1, 5 - 2**63]), MALFORMED),
+        "a view that is none": (put("states", 0, 2**62), MALFORMED),
+    },
+    "tree": {
+        "offsets that wrap around": (wrapped("offsets"), MALFORMED),
+        "ends that wrap around": (wrapped("ends"), MALFORMED),
+        "an edge to itself": (put("edges", 0, [0, 0]), MALFORMED),
+    },
+    "flow": {
+        "one block": (lambda case: become("blocks", [int(case.arrays["data_blocks"].sum())])(case), MALFORMED),
+        "five blocks": (resized("blocks", 5), MALFORMED),
+        "sizes that wrap around": (put("sizes", slice(0, 2), [2**63 - 1, 2**63 - 1]), MALFORMED),
+        "a link to itself": (linked, MALFORMED),
+        "a cost of 0": (become("false_negative", -0.0), MALFORMED),
+    },
+    "graph": {
+        "offsets that wrap around": (wrapped("offsets"), MALFORMED),
+        "ends that wrap around": (wrapped("ends"), MALFORMED),
+        "the least negative feature": (put("pairs", (0, 0), -LEAST), MALFORMED),
+        "a feature of -0.0": (put("pairs", (0, 0), -0.0), PROVEN),
+        "weights of edges below 0": (point(lambda w: -abs(w)), PROVEN),
+    },
+    "structured": {
+        "an output of another sample": (put("owners", -1, 0), PROVEN),
+        "an output of none": (put("owners", -1, 2**62), MALFORMED),
+        "a truth that costs": (put("losses", 0, LEAST), MALFORMED),
+        "outputs that cost nothing": (put("losses", slice(None), 0.0), PROVEN),
+    },
+    "dyads": {
+        "a name twice": (put("left_names", slice(0, 2), 0), MALFORMED),
+        "another word on both": (lambda case: become("of_both", not case.arrays["data_of_both"])(case), PROVEN),
+    },
+}
+
+
+def flipped(case: Forgery) -> str:
+    return "hamming-normalised" if str(case.arrays["data_loss"]) == "hamming" else "hamming"
+
+
+def test_classes_that_are_not_in_order_are_proven_and_not_predicted_by(tmp_path):
+    """Whatever reads a model sorts the classes of its data, so that weights would go to other classes."""
+    case = solved("multiclass").copy()
+    become("classes", [2, 0, 1])(case)
+    fitted(case, tmp_path)
+    with pytest.raises(BadInput, match="its classes are not in order"):
+        load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("output", DATA)
+def test_data_at_the_edge_of_what_they_may_be(output, tmp_path):
+    for name, (edit, wanted) in DATA[output].items():
+        case = solved(output).copy()
+        edit(case)
+        if wanted == PROVEN:
+            check(case, tmp_path)
+        else:
+            assert word(claimed(case, -INFINITE, INFINITE), tmp_path) == wanted, name
