@@ -7,6 +7,7 @@ other units, or `forging.truth`, which enumerates or writes all cuts out for a s
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -34,6 +35,7 @@ STRUCTURES = (
     "dyads",
 )  # fmt: skip
 Edit = Callable[[Forgery], Any]
+SLOT = "a value of JSON"
 OPTIMA: dict[str, tuple[Any, Any]] = {}
 
 
@@ -45,7 +47,9 @@ def solved(output: str, name: str = "soft-margin", seed: int = 0, polish: bool =
 
 
 def told(case: Forgery, folder: Any) -> dict[str, Any]:
-    case.sign()
+    """What both checkers say; of a text that is written already, the digest is left alone."""
+    if case.text is None:
+        case.sign()
     case.write(folder / "c")
     began = time.process_time()
     found = both(str(folder / "c"))
@@ -178,9 +182,7 @@ def single(name: str, x: float, given: dict[str, Any], weight: float = 1.0, targ
 def smooth(case: Forgery) -> None:
     """The proof by a tangent, without cuts."""
     case.header["proof"]["kind"] = "tangent"
-    for name, shape in (("samples", 0), ("witnesses", (0, 1))):
-        case.arrays[name] = np.zeros(shape, np.int64)
-    case.arrays["weights"] = np.zeros(0)
+    case.arrays |= {name: case.arrays[name][:0] for name in ("samples", "witnesses", "weights")}
 
 
 def fractions(case: Forgery, *beta: Fraction) -> None:
@@ -262,6 +264,11 @@ def put(name: str, at: Any, value: Any) -> Edit:
         array[at] = value
 
     return edit
+
+
+def alternating(name: str, status: str) -> Edit:
+    told = {"program": "last of an alternation", "alternation": {"formulation": name, "status": status}}
+    return lambda case: case.header.update(told)
 
 
 def become(name: str, *values: Any) -> Edit:
@@ -425,3 +432,285 @@ def test_data_at_the_edge_of_what_they_may_be(output, tmp_path):
             check(case, tmp_path)
         else:
             assert word(claimed(case, -INFINITE, INFINITE), tmp_path) == wanted, name
+
+
+# ── searches, tangents, slopes ────────────────────────────────────────────────────────────────────
+
+
+def searched(x: float, C: float, K: float, nodes: list[tuple[int, int, float, float]]) -> Forgery:
+    """A tree of nodes (parent, branch, cutoff, λ on the cut of the other output) about one linear sample."""
+    case = single("self-paced", x, {"C": C, "K": K})
+    smooth(case)
+    case.header["proof"]["kind"] = "tree"
+    parents, branches, cutoffs, lam = (list(each) for each in zip(*nodes, strict=True))
+    whole = {"parents": parents, "branches": branches, "cuts": 2, "indices": [0] * len(nodes)}
+    case.arrays |= {f"tree_{name}": np.array(each, np.int64) for name, each in whole.items()}
+    case.arrays |= {"tree_cutoffs": np.array(cutoffs, float), "tree_data": np.array(lam, float)}
+    case.arrays["tree_indptr"] = np.arange(len(nodes) + 1)
+    return case
+
+
+def kept(x: float, C: float, K: float) -> Fraction:
+    """min ½w² + min(C(1 − wx)₊, 1/K)."""
+    return min(Fraction(C) * soft(x, 1 / Fraction(C)), 1 / Fraction(K))
+
+
+NAN = float("nan")
+ROOT, NO = (0, -1, -INFINITE, 0.5), (0, 1, -INFINITE, 0.0)
+TREES: dict[str, tuple[list[tuple[int, int, float, float]], str]] = {
+    "a root": ([ROOT], PROVEN),
+    "a root of the greatest weight": ([(0, -1, 0.0, MOST)], PROVEN),
+    "a root of the least weight": ([(0, -1, 0.0, LEAST)], PROVEN),
+    "an infinite cutoff": ([(0, -1, INFINITE, 0.5)], PROVEN),
+    "both branches": ([ROOT, (0, 0, 0.0, 0.5), NO], PROVEN),
+    "one branch is cut off": ([ROOT, NO], PROVEN),
+    "the other is cut off": ([ROOT, (0, 0, -INFINITE, 0.5)], PROVEN),
+    "a branch twice": ([ROOT, NO, NO], PROVEN),
+    "leaves thrice": ([ROOT, (0, 0, 0.0, 0.5), NO, NO, (0, 0, 0.0, 1.0), NO], PROVEN),
+    "both branches, then the other on each": ([ROOT, (0, 0, 0.0, 0.5), NO, (1, 1, 0.0, 0.5), (2, 0, 0.0, 0.5)], PROVEN),
+    "a hundred times the same box": ([ROOT, *((k, -1, -MOST, 0.25) for k in range(99))], PROVEN),
+    "cutoffs that rise": ([ROOT, (0, 0, MOST, 0.5), (0, 1, INFINITE, 0.0)], PROVEN),
+    "no node": ([], MALFORMED),
+    "a root of a branch": ([(0, 0, 0.0, 0.5)], MALFORMED),
+    "a node that is its own parent": ([ROOT, (1, 0, 0.0, 0.5)], MALFORMED),
+    "a circle": ([ROOT, (2, 0, 0.0, 0.5), (1, 1, 0.0, 0.5)], MALFORMED),
+    "a parent of -1": ([ROOT, (-1, 0, 0.0, 0.5)], MALFORMED),
+    "a branch of no sample": ([ROOT, (0, 2, 0.0, 0.5)], MALFORMED),
+    "a branch of -2": ([ROOT, (0, -2, 0.0, 0.5)], MALFORMED),
+    "a cutoff that is NaN": ([(0, -1, NAN, 0.5)], MALFORMED),
+    "a weight below 0": ([(0, -1, 0.0, -LEAST)], MALFORMED),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_of_one_sample(name, tmp_path):
+    nodes, wanted = TREES[name]
+    for x, C, K in ((1.5, 2.0, 1.0), (0.5, 2.0, 0.25), (1e-160, 1e-100, 1e100), (1e150, 1e100, 1e-100)):
+        case = searched(x, C, K, nodes or [ROOT])
+        if not nodes:
+            case.arrays |= {f"tree_{key}": np.zeros(0, np.int64) for key in ("parents", "branches", "indices")}
+            case.arrays |= {"tree_cutoffs": np.zeros(0), "tree_data": np.zeros(0), "tree_indptr": np.zeros(1, np.int64)}
+        for theta in (0.0, 0.6):
+            case.arrays["theta"][:] = theta
+            if wanted == MALFORMED:
+                assert word(claimed(case, -INFINITE, INFINITE), tmp_path) == MALFORMED
+                continue
+            lower, upper = fitted(case, tmp_path)
+            assert lower <= kept(x, C, K) <= upper
+
+
+def test_trees_by_chance(tmp_path):
+    """Any tree whatever proves a bound below the optimum."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        nodes = [(0, -1, float(rng.choice([-INFINITE, 0.0, INFINITE])), float(rng.exponential()))]
+        for v in range(1, int(rng.integers(1, 7))):
+            cutoff = float(rng.choice([-1.0, 0.0, 0.3]))
+            nodes.append((int(rng.integers(v)), int(rng.integers(-1, 2)), cutoff, float(rng.exponential())))
+        x, C, K = rng.uniform(0.3, 2), rng.uniform(0.3, 3), rng.uniform(0.5, 3)
+        case = searched(x, C, K, nodes)
+        case.arrays["theta"][:] = rng.choice([0.0, 1 / x, min(C * x, 1 / x)])
+        lower, upper = fitted(case, tmp_path)
+        assert lower <= kept(x, C, K) <= upper
+
+
+@pytest.mark.parametrize("output", [each for each in STRUCTURES if each != "graph"])
+def test_likelihoods_at_points_of_any_size(output, tmp_path):
+    for size in (LEAST, -0.0, 30.0, 1e2 if output in ("chain", "tree") else 1e5):
+        case = solved(output).copy()
+        case.header["formulation"] = {"name": "crf", "version": 1, "settings": {"lam": 0.1}}
+        smooth(case)
+        case.arrays["theta"] = np.resize([size, -size, size / 3], case.arrays["theta"].shape)
+        check(case, tmp_path)
+
+
+def paired(left: float, right: float, given: dict[str, Any], slope: float, theta: float = 0.0) -> Forgery:
+    """A certificate of slopes about one pair of one feature on each side, whose linear feature is 0."""
+    case, at, ends = solved("dyads").copy(), np.zeros(1, np.int64), np.array([0, 1])
+    case.header["formulation"] = {"name": "nuclear-dyadic", "version": 1, "settings": given}
+    smooth(case)
+    case.header["proof"]["kind"] = "slopes"
+    case.arrays = {name: array for name, array in case.arrays.items() if not name.endswith("_names")}
+    case.arrays |= {"theta": np.full(2 * given["dimensions"] + 1, theta), "slopes": np.array([[slope]])}
+    case.arrays |= {"data_data": np.zeros(1), "data_indices": at, "data_indptr": ends, "data_n_inputs": np.array(1)}
+    case.arrays |= {"data_labels": at + 1, "data_classes": np.array([0, 1]), "data_cost": 1 - np.eye(2)}
+    case.arrays["data_weights"] = np.ones(1)
+    for side, x in (("left", left), ("right", right)):
+        case.arrays |= {f"data_{side}_data": np.array([x]), f"data_{side}_indices": at, f"data_{side}_indptr": ends}
+        case.arrays[f"data_{side}_columns"] = np.array(1)
+    return case
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize(
+    "sides", [(1.0, 0.5), (1e300, 1e-300), (LEAST, MOST), (MOST, MOST), (0.0, -0.0), (1e-160, 1e-160)]
+)
+def test_slopes_of_one_pair(loss, sides, tmp_path):
+    """L is −k cᵀQ⁻¹c and what the loss gains, or −∞: with ‖S‖ near λ floats overflow, of which nothing is proven."""
+    for lam in (1.0, 0.75):
+        for slope in (0.0, -0.25, -1.0, -1.0 + 2.2e-9, -1.0 + 1e-15, -LEAST, LEAST, -1.5):
+            for dimensions in (1, 3):
+                given = {"lam": lam, "loss": loss, "dimensions": dimensions}
+                case = paired(*sides, given, slope)
+                found = told(claimed(case, -INFINITE, INFINITE), tmp_path)
+                assert found["first"] == PROVEN
+                best = bound_of_one(*map(Fraction, sides), Fraction(lam), Fraction(slope), dimensions, loss)
+                assert Fraction(found["lower"] if found["lower"] > -INFINITE else -MOST) <= max(best, -Fraction(MOST))
+                if sides == (1.0, 0.5) and lam == 1.0 and abs(slope) in (0, 0.25, 1):
+                    assert found["lower"] == pytest.approx(float(best), rel=1e-12)
+
+
+def bound_of_one(left: Fraction, right: Fraction, lam: Fraction, g: Fraction, k: int, loss: str) -> Fraction:
+    """The bound of §12 for one pair of label +1, by the inverse of a 2 × 2 matrix; −∞ as the least float."""
+    if (loss == "hinge" and not 0 <= -g <= 1) or abs(g * left * right) >= lam:
+        return -Fraction(MOST)
+    S, square = g * left * right, g * g / 4
+    inverse = 2 * square * (lam * (left**2 + right**2) - 2 * S * left * right) / (lam**2 - S**2)
+    return -g - (g * g / 2 if loss == "squared" else 0) - k * inverse
+
+
+# ── settings, words, and what ties a certificate to somebody's data ────────────────────────────────
+
+
+LINEAR = {"lam": 0.25, "rescaling": "margin", "declare": "cuts"}
+WORDS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
+    "soft-margin": ("linear", LINEAR, {
+        "lam=1e-100": PROVEN, "lam=1e100": PROVEN, "lam=1": PROVEN, "lam=9.99e-101": MALFORMED,
+        "lam=1.01e100": MALFORMED,
+        "lam=0": MALFORMED, "lam=-0.25": MALFORMED, "lam=true": MALFORMED, 'lam="0.25"': MALFORMED,
+        "lam=null": MALFORMED,
+        'rescaling="slack"': PROVEN, 'rescaling="Margin"': MALFORMED, "rescaling=null": MALFORMED,
+        "rescaling=[]": MALFORMED,
+        'declare="compact"': PROVEN, "declare=true": MALFORMED, "intercept=true": MALFORMED, 'LAM=0.25': MALFORMED,
+    }),
+    "completed-ssvm": ("linear", {"C": 2.0, "states": None, "kept": None}, {
+        "C=1e100": PROVEN, "C=1e-100": PROVEN, "C=Infinity": MALFORMED, "C=1e999": MALFORMED, "C=5e-324": MALFORMED,
+        "kept=[1]": PROVEN, "kept=[1.0]": PROVEN, "kept=[0]": MALFORMED, "kept=[true]": MALFORMED, "kept=[1,
+        1]": MALFORMED,
+        "kept=[0.5]": MALFORMED, "kept=[-0.0]": MALFORMED, "kept=1": MALFORMED, "states=[0]": MALFORMED,
+        "states=[]": MALFORMED,
+    }),
+    "weighted-risk": ("linear", {"lam": 0.25, "loss": "hinge"}, {
+        'loss="hinge"': PROVEN, 'loss="logistic"': MALFORMED, 'loss="squared"': MALFORMED, "loss=0": MALFORMED,
+    }),
+    "fixed-cost": ("multiclass", {
+        "lam2": 0.1, "lam1": 0.0, "K": 1.0, "factoring": "unordered", "v": None, "parts": 0, "left_out": 0,
+    }, {
+        "K=1e100": PROVEN, "K=1e-100": PROVEN, "K=0": MALFORMED, "lam1=1e100": PROVEN, "lam1=-1e-300": MALFORMED,
+        "lam1=-0.0": PROVEN, "lam1=5e-324": PROVEN, "lam2=0": MALFORMED, "v=[0, 0, 0]": PROVEN, "v=[0, 0]": MALFORMED,
+        "v=[1, 1, -1e-300]": MALFORMED, "v=[1e300, 5e-324, 0]": PROVEN, "v=[]": MALFORMED, "v=[true, 1, 1]": MALFORMED,
+        "parts=1": MALFORMED, "parts=2.0": MALFORMED, "left_out=1": MALFORMED, "parts=9007199254740992": MALFORMED,
+        'factoring="input"': PROVEN, 'factoring=""': MALFORMED,
+    }),
+    "simplex-cost-learning": ("multiclass", {"lam2": 0.1, "lam1": 0.0, "K": 1.0, "factoring": "unordered"}, {
+        "K=1e100": PROVEN, "K=1e-100": PROVEN, "lam1=1e100": PROVEN, 'factoring="ordered"': MALFORMED,
+    }),
+    "normalized-cost-learning": ("multiclass", {
+        "lam2": 0.1, "lam1": 0.0, "K": 1.0, "factoring": "unordered", "counts": "expected", "baseline": None,
+    }, {
+        "K=1e100": PROVEN, "K=1e-100": PROVEN, 'counts="none"': PROVEN, 'counts="total"': PROVEN,
+        'counts="logical"': PROVEN,
+        'counts="baseline"': MALFORMED, "baseline=[1, 1, 1]": MALFORMED,
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_settings_at_the_edge_of_what_they_may_be(name, tmp_path):
+    output, given, table = WORDS[name]
+    for change, wanted in table.items():
+        if output == "linear":
+            case = single(name, 0.75, dict(given))
+        else:
+            case = solved(output, name, **{key: each for key, each in given.items() if each is not None}).copy()
+        key, _, value = change.partition("=")
+        settings = case.header["formulation"]["settings"] = given | {key: SLOT}
+        case.text = None
+        found = claimed(case, -INFINITE, INFINITE)
+        found.sign()
+        found.text = json.dumps(found.header).replace(json.dumps(SLOT), value).encode()
+        assert word(found, tmp_path) == wanted, (name, change)
+        assert settings[key] == SLOT
+
+
+SAID: dict[str, tuple[Edit, str]] = {
+    "an alternation's last program": (alternating("x", "y"), PROVEN),
+    "an alternation of no name": (alternating("", ""), PROVEN),
+    "an alternation over two lines": (alternating("x", "proven\nwhole"), MALFORMED),
+    "an alternation turned around": (alternating("\u202enevorp", "x"), MALFORMED),
+    "an alternation of the whole": (
+        lambda case: case.header.update(alternation={"formulation": "x", "status": "y"}),
+        MALFORMED,
+    ),
+    "the last of none": (lambda case: case.header.update(program="last of an alternation"), MALFORMED),
+    "a program Whole": (lambda case: case.header.update(program="Whole"), MALFORMED),
+    "an oracle under": (lambda case: case.header.update(oracle="under"), FALSE),
+    "an oracle Exact": (lambda case: case.header.update(oracle="Exact"), FALSE),
+    "an oracle exact and more": (lambda case: case.header.update(oracle="exact "), FALSE),
+    "an oracle null": (lambda case: case.header.update(oracle=None), MALFORMED),
+    "version 0": (lambda case: case.header["problem"].update(version=0), MALFORMED),
+    "version 2 of the data": (lambda case: case.header["problem"].update(version=2), "conditional"),
+    "version 3 of the formulation": (lambda case: case.header["formulation"].update(version=3), "conditional"),
+    "version 2 of the proof": (lambda case: case.header["proof"].update(version=2), "conditional"),
+    "another proof": (lambda case: case.header["proof"].update(kind="tangent"), MALFORMED),
+    "a proof of a program": (lambda case: case.header["proof"].update(kind="program"), MALFORMED),
+    "data of another structure": (lambda case: case.header["problem"].update(output="linear"), MALFORMED),
+    "dyads without sides": (lambda case: case.header["problem"].update(output="dyads"), MALFORMED),
+    "a digest in capitals": (lambda case: case.header["problem"].update(data_sha256="A" * 64), MALFORMED),
+    "a digest of others": (lambda case: case.header["problem"].update(data_sha256="0" * 64), FALSE),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_words_about_what_is_proven(name, tmp_path):
+    edit, wanted = SAID[name]
+    case = solved("multiclass").copy()
+    case.sign()
+    edit(case)
+    case.text = json.dumps(claimed(case, -INFINITE, INFINITE).header).encode()
+    assert word(case, tmp_path) == wanted
+
+
+EXPECTED = {
+    "lam=0.25": True, "lam=2.5e-1": True, "lam=0.250": True, "lam=0.25000000000000001": True, "lam=1/4": False,
+    "lam=0.25000000000000006": False, "lam=nan": False, "rescaling=margin": True, "rescaling=slack": False,
+    "rescaling=Margin": False, "formulation=soft-margin": True, "formulation=soft_margin": True,
+    "output=multiclass": True,
+    "output=dyads": False, "declare=cuts": True, "lam=True": False,
+}  # fmt: skip
+
+
+INTERCEPT = {"intercept=true": True, "intercept=True": True, "intercept=1": False, "intercept=false": False}
+
+
+def test_what_is_expected_is_compared_by_value(tmp_path):
+    for case, table in ((solved("multiclass", lam=0.25), EXPECTED), (solved("multiclass", intercept=True), INTERCEPT)):
+        case.write(tmp_path / "c")
+        for words, same in table.items():
+            key, _, value = words.partition("=")
+            assert wb.verify(tmp_path / "c.json", expect={key: value})["proven"] is same, words
+    assert not wb.verify(tmp_path / "c.json", expect={"intercept": 1})["proven"]
+
+
+def test_data_are_tied_to_all_that_the_objective_reads(tmp_path):
+    """Whatever of the data differs, the certificate is about others; -0.0 for 0 and other types of names, too."""
+    case = solved("multiclass")
+    case.write(tmp_path / "c")
+    problem = registry("output").get("multiclass").from_arrays(case.data())
+    assert wb.verify(tmp_path / "c.json", data=problem)["proven"]
+    X, y, names = problem.X.toarray(), problem.labels, problem.classes
+    others = {
+        "weights": wb.Multiclass(X, y, problem.cost, np.append(np.ones(len(y) - 1), 2.0)),
+        "weights of one size": wb.Multiclass(X, y, problem.cost, np.full(len(y), 2.0)),
+        "costs": wb.Multiclass(X, y, problem.cost * 2),
+        "columns turned around": wb.Multiclass(X[:, ::-1], y, problem.cost),
+        "labels renamed": wb.Multiclass(X, np.array(["a", "b", "c", "d"])[y], problem.cost),
+        "labels exchanged": wb.Multiclass(X, len(names) - 1 - y, problem.cost[::-1, ::-1]),
+        "samples turned around": wb.Multiclass(X[::-1], y[::-1], problem.cost),
+        "a unit in the last place": wb.Multiclass(np.nextafter(X, 9), y, problem.cost),
+    }
+    for name, other in others.items():
+        found = wb.verify(tmp_path / "c.json", data=other)
+        assert not found["proven"], name
+        assert not found["data_matches"], name
+        assert "the data given differ" in found["reason"], name
