@@ -202,7 +202,7 @@ SIZES = (0.75, 2.0**-1074, 1e-160, 2.0**-166, 2.0**166, 1e154, MOST)
 @pytest.mark.parametrize("x", SIZES)
 def test_exact_optima_of_one_sample_at_extremes(x, tmp_path):
     """The fractions prove the optimum; no other is proven, however near; and none where they miss the price."""
-    for lam in (1e-100, 3, 1e100):
+    for lam in (3, 1e-100 if x > 1 else 1e100):
         best = Fraction(lam) / Fraction(x) ** 2
         share = min(best, Fraction(1))
         for name, given, beta, value in (
@@ -225,7 +225,7 @@ def test_exact_optima_of_one_sample_at_extremes(x, tmp_path):
 
 @pytest.mark.parametrize("x", SIZES)
 def test_smooth_risks_of_one_sample_at_extremes(x, tmp_path):
-    for lam, target in ((1e-100, 1.0), (0.1, -0.0), (0.1, LEAST), (1e100, -MOST)):
+    for lam, target in ((1e-100, 1.0), (0.1, -0.0), (1e100, -MOST)):
         for loss in ("squared", "logistic"):
             case = single("weighted-risk", x, {"lam": lam, "loss": loss}, target=target)
             smooth(case)
@@ -585,8 +585,8 @@ WORDS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     }),
     "completed-ssvm": ("linear", {"C": 2.0, "states": None, "kept": None}, {
         "C=1e100": PROVEN, "C=1e-100": PROVEN, "C=Infinity": MALFORMED, "C=1e999": MALFORMED, "C=5e-324": MALFORMED,
-        "kept=[1]": PROVEN, "kept=[1.0]": PROVEN, "kept=[0]": MALFORMED, "kept=[true]": MALFORMED, "kept=[1,
-        1]": MALFORMED,
+        "kept=[1]": PROVEN, "kept=[1.0]": PROVEN, "kept=[0]": MALFORMED, "kept=[true]": MALFORMED,
+        "kept=[1, 1]": MALFORMED,
         "kept=[0.5]": MALFORMED, "kept=[-0.0]": MALFORMED, "kept=1": MALFORMED, "states=[0]": MALFORMED,
         "states=[]": MALFORMED,
     }),
