@@ -163,6 +163,32 @@ def test_any_weights_and_points_prove_ends_that_hold_the_optimum(output, tmp_pat
     assert ends["only truths"][0] == 0
 
 
+def seen(new: Callable[[np.ndarray], Any]) -> Edit:
+    return lambda case: case.arrays.update(witnesses=new(case.arrays["witnesses"]))
+
+
+NO_OUTPUTS: dict[str, Edit] = {
+    "the greatest number": seen(lambda z: np.full_like(z, 2**63 - 1)),
+    "the least number": seen(lambda z: np.full_like(z, -(2**63))),
+    "2^32 more": seen(lambda z: z + (1 << 32)),
+    "-2 throughout": seen(lambda z: np.full_like(z, -2)),
+    "a column more": seen(lambda z: np.column_stack([z, z[:, :1] * 0 - 1])),
+    "no column": seen(lambda z: z[:, :0]),
+    "other numbers": seen(lambda z: z.astype(np.int32)),
+    "one witness less": seen(lambda z: z[1:]),
+    "a sample beyond": lambda case: case.arrays["samples"].__setitem__(0, len(case.arrays["data_weights"])),
+    "a sample before": lambda case: case.arrays["samples"].__setitem__(0, -1),
+}
+
+
+@pytest.mark.parametrize("output", STRUCTURES)
+def test_witnesses_that_are_no_outputs(output, tmp_path):
+    for name, edit in NO_OUTPUTS.items():
+        case = solved(output).copy()
+        edit(case)
+        assert word(claimed(case, -INFINITE, INFINITE), tmp_path) == MALFORMED, name
+
+
 # ── one sample, whose optimum has a closed form ───────────────────────────────────────────────────
 
 
