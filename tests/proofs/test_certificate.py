@@ -202,7 +202,7 @@ def third(digits):
     ("changes", "words"),
     [
         ({"fractions": [third(62_501)]}, "more than 62500 digits"),
-        ({"fractions": [third(62_000), third(61_000)]}, "denominator of more than 250000 bits"),
+        ({"fractions": [third(62_000), third(61_000)]}, "common denominator has over 250000 bits"),
         ({"fractions": [Fraction(1, 7**50_000)] * 130}, "longer than 4194304 bytes"),
         ({"formulation": wb.SoftMargin(lam=2**53 + 1)}, "9007199254740993, which is no float64"),
         ({"source": {"name": "x" * (64 << 20)}}, "JSON is longer than"),

@@ -310,6 +310,8 @@ class Flow(Parts):
         if truth.shape != (len(where.starts) - 1, int(np.diff(where.starts).max())) or min(blocks, default=-1) < 0:
             raise BadInput(f"the truth has shape {truth.shape}, or a block of features has a negative size")
         found, rows = cls.__new__(cls), saved_rows(arrays, (len(where.heads), sum(blocks)))
+        if not np.isfinite(rows.data).all():
+            raise BadInput("a feature of an arc is not finite")
         found.blocks = blocks
         costs = float(arrays["false_positive"]), float(arrays["false_negative"])
         everyone = np.arange(len(truth))

@@ -184,12 +184,16 @@ def same(value: object, wanted: object) -> bool:
     """Whether a setting is what somebody expects, who may have written it as text."""
     if isinstance(value, list | tuple) and isinstance(wanted, list | tuple):
         return list(value) == list(wanted)
+    if isinstance(value, bool) or isinstance(wanted, bool):
+        return str(value).lower() == str(wanted).lower()
+    if isinstance(value, str):
+        return value.replace("_", "-") == str(wanted).replace("_", "-")
     if value == wanted or str(value) == str(wanted) or (value is None and str(wanted).lower() == "none"):
         return True
     try:
-        return not isinstance(value, bool | str) and float(str(value)) == float(str(wanted))
-    except (TypeError, ValueError):
-        return isinstance(value, str) and value.replace("_", "-") == str(wanted).replace("_", "-")
+        return float(str(value)) == float(str(wanted))
+    except ValueError:
+        return False
 
 
 # ── certificates about users' own classes ─────────────────────────────────────────────────────────

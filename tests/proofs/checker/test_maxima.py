@@ -271,7 +271,7 @@ def test_listing_stops_at_the_limit_whatever_the_number_of_links():
         "counts": counts,
         "heads": heads,
         "weights": [1.0],
-        "blocks": [1],
+        "blocks": [1, 0, 0, 0],
         "truth": [[-1] * size],
     }
     arrays |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(3 * size + len(heads) + 1, np.int64)}
@@ -656,9 +656,9 @@ def test_flows_that_are_refused():
     assert refusal(structure, "flow", **none) == "data_sizes or blocks are empty"
     for key, least in (("sizes", 1), ("counts", 0), ("blocks", 0)):
         assert changed("flow", key, 0, least - 1).startswith(f"data_{key} holds a number that is not in {least} … ")
-    wide = {"blocks": [1 << 30]}
+    wide = {"blocks": [1 << 30, 0, 0, 0]}
     assert structure("flow", **wide).dim == 1 << 30
-    assert refusal(structure, "flow", blocks=[(1 << 30) + 1]).startswith(
+    assert refusal(structure, "flow", blocks=[(1 << 30) + 1, 0, 0, 0]).startswith(
         "data_blocks holds a number that is not in 0 … "
     )
     told = "data_truth: a row is no set of paths"
@@ -671,7 +671,13 @@ def test_flows_that_are_refused():
 
 def test_no_detection_beyond_a_sample_follows():
     """Behind the two detections of sample 0 stands the first of sample 1, which has links."""
-    base = {"sizes": [2, 3], "counts": [0, 0, 2, 1, 0], "heads": [1, 2, 2], "weights": [1.0, 1.0], "blocks": [1]}
+    base = {
+        "sizes": [2, 3],
+        "counts": [0, 0, 2, 1, 0],
+        "heads": [1, 2, 2],
+        "weights": [1.0, 1.0],
+        "blocks": [1, 0, 0, 0],
+    }
     base |= {"truth": [[0, 1, -1], [0, 1, 2]], "data": [], "indices": np.zeros(0, np.int64), "indptr": [0] * 19}
     outputs = np.array([[-1, -1, -1], [-1, -1, 1], [0, 1, 1], [-1, -1, 0], [-1, -1, 2]])
     found = structure("flow", **base)
@@ -713,14 +719,14 @@ def test_each_side_of_pairs_has_a_column():
 
 
 def test_where_nothing_is_linked_nothing_follows():
-    base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1]}
+    base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1, 0, 0, 0]}
     base |= {"truth": [[0, -1]], "data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(7, np.int64)}
     outputs = np.array([[-1, -1], [0, -1], [0, 1], [1, -1], [1, 1]])
     assert structure("flow", **base).is_output(np.zeros(5, int), outputs).tolist() == [True] * 3 + [False] * 2
 
 
 def test_the_rivals_of_detections_that_nothing_links():
-    base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1]}
+    base = {"sizes": [2], "counts": [0, 0], "heads": np.zeros(0, np.int64), "weights": [1.0], "blocks": [1, 0, 0, 0]}
     base |= {"data": [1.0] * 6, "indices": [0] * 6, "indptr": np.arange(7)}
     for truth, bests in (([[-1, -1]], (-3, 6)), ([[0, -1]], (3, 3)), ([[0, 1]], (6, -3))):
         found, one = structure("flow", truth=truth, **base), np.array([0])
@@ -735,7 +741,7 @@ def test_flows_and_their_least_loss():
         "counts": [0],
         "heads": np.zeros(0, np.int64),
         "weights": [1.0],
-        "blocks": [1],
+        "blocks": [1, 0, 0, 0],
         "false_positive": 2.0,
     }
     base |= {"data": [], "indices": np.zeros(0, np.int64), "indptr": np.zeros(4, np.int64)}

@@ -96,15 +96,15 @@ def duals(problem, found, arrays):
         need(problem.quadratic, "fractions are for r = λ/2‖θ‖²")
         given = read_fractions(arrays["fractions"], len(found))
     for i, z, weight in found:
-        demand(problem.data.is_output(i, z), f"the witness {z} is no output of sample {i}")
-        demand(prices[i] or not weight, f"a weight stands on sample {i}, whose price is 0")
+        need(problem.data.is_output(i, z), f"the witness {z} is no output of sample {i}")
+        need(prices[i] or not weight, f"a weight stands on sample {i}, whose price is 0")
         whole[i] += weight
     if given is not None:
         sums = [Fraction(0)] * problem.n
         for (i, _, _), b in zip(found, given, strict=True):
-            demand(b >= 0, "a fraction is negative")
+            need(b >= 0, "a fraction is negative")
             sums[i] += b
-        demand(all(p in (INF, b) for p, b in zip(prices, sums, strict=True)), "fractions do not sum to the price")
+        need(all(p in (INF, b) for p, b in zip(prices, sums, strict=True)), "fractions do not sum to the price")
         return given
     if problem.hard:
         return [weight for _, _, weight in found]

@@ -14,7 +14,7 @@ import numpy as np
 from .enclosures import roots
 from .files import exact, need
 from .formulations import INF, square
-from .proofs import Ends, demand, read, take
+from .proofs import Ends, read, take
 from .structures import dot, minus
 
 
@@ -181,7 +181,7 @@ def read_tree(arrays, search):
     """The nodes (parent, branch, cutoff), and λ of each as a dict cut → number."""
     cuts, states = len(search.cuts), sum(map(len, search.states))
     R = int(take(arrays, "tree_cuts", "<i8", ()))
-    demand(cuts == R, f"tree_cuts is {R}, and there are {cuts}")
+    need(cuts == R, f"tree_cuts is {R}, and there are {cuts}")
     parents = take(arrays, "tree_parents", "<i8", (None,)).tolist()
     m = len(parents)
     branches = take(arrays, "tree_branches", "<i8", (m,)).tolist()

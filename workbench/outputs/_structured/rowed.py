@@ -155,6 +155,8 @@ class Recorded(Rowed):
     def fill(self, arrays: dict[str, NDArray], prefix: str) -> None:
         owners, losses = arrays[f"{prefix}owners"].astype(np.int64), arrays[f"{prefix}losses"].astype(float)
         held = saved_rows({k: arrays[prefix + k] for k in CSR}, (len(owners), self.n_features))
+        if not np.isfinite(held.data).all():
+            raise BadInput("a feature of an output is not finite")
         if losses.shape != owners.shape or not (np.isfinite(losses) & (losses >= 0)).all():
             raise BadInput("the losses are not one number ≥ 0 an output")
         for k, (owner, loss) in enumerate(zip(owners.tolist(), losses.tolist(), strict=True)):

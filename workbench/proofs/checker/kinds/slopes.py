@@ -30,7 +30,7 @@ MOST_CELLS = 1 << 20  # of S
 MARGIN = 1e-9  # s over the norm in floats
 SHIFT = 1e-9  # ε over s²
 ROOT = 1 << 60  # the unit of a factor
-LARGEST = 10**300  # of the numbers that are turned into floats
+LARGEST = 10**290  # of the numbers that are turned into floats; z is at most 10^10 times as large
 INFINITE = float("inf")
 
 

@@ -21,7 +21,7 @@ class Detections:
     dim: int
 
     def read_links(self, fields: Fields) -> None:
-        heads, widths = fields.ints("heads", None), fields.ints("blocks", None, within=(0, 1 << 30))
+        heads, widths = fields.ints("heads", None), fields.ints("blocks", 4, within=(0, 1 << 30))
         counts = fields.ints("counts", None, within=(0, len(heads)))
         self.sizes = fields.ints("sizes", None, within=(1, len(counts)))
         fits = self.sizes.sum() == len(counts) and counts.sum() == len(heads)

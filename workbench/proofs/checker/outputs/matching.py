@@ -16,7 +16,7 @@ from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.outputs._common import extended, read_rows, read_weights
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival
-from workbench.proofs.checker.whole import Array, Whole, exact, grouped, objects
+from workbench.proofs.checker.whole import Array, Whole, check_work, exact, grouped, objects
 
 MOST_OUTPUTS = 100_000
 ITSELF = -2  # in a row: the annotation of the sample, which is no matching
@@ -106,6 +106,7 @@ class Matching(Structure):
         """(sample, gains (J, K), their sum over y_i) of each, over a unit, with the loss if `augment` is 1."""
         found, (plus, minus) = [], self.costs.values * augment
         for i in samples.tolist():
+            check_work(int(self.heights[i]) ** 2 * int(self.columns[i]))
             rows = np.arange(self.starts[i], self.starts[i + 1])
             gains = self.X.scores(rows, w.values[None, :]).ravel() * self.costs.unit + plus * self.X.unit * w.unit
             gains[self.gold[rows]] -= (plus + minus) * self.X.unit * w.unit

@@ -75,7 +75,7 @@ class Listed(Structure):
     def rival(self, w: Whole, samples: Array) -> Whole:
         owners, outputs = self.listed(samples)
         gains = self.gains(w, owners, outputs)
-        lowest = -sum(map(abs, gains.values))  # no rival gains less
+        lowest = -sum(map(abs, gains.values)) - gains.unit  # no rival gains less, and −1 violates nothing
         return self.highest(samples, np.where(outputs.ravel() == owners, lowest, gains.values), gains.unit)
 
     def magnitudes(self) -> Array:
