@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
 from workbench.contracts import (
     CutForm,
@@ -284,7 +285,7 @@ class Bounds(Both):
         if not len(free) or not len(used):
             return weights
         samples, mu = cuts.samples[used], weights[used]
-        slopes = cuts.slopes[used][:, free].toarray()
+        slopes = taken(cuts.slopes, used)[:, free].toarray()
         prices = self.prices.floats()
         for _ in range(BALANCING):
             mu = mu * (prices / np.maximum(np.bincount(samples, mu, len(prices)), TINY))[samples]
@@ -320,7 +321,7 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
-        slopes, free = cuts.slopes if len(used) == len(cuts) else cuts.slopes[used], self.regularizer.free
+        slopes, free = taken(cuts.slopes, used), self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()
         for entry, column in zip(free, columns, strict=True):  # one rounding a sum is slow, so only of the free entries
