@@ -69,7 +69,7 @@ SMALL = {
     "continuum": {"folds": 2, "most": 20, "only": "digits", "gap": 0.1, "inner": 0.5},
     "continuum-grid": {"most": 10, "only": "words", "inner": 0.5},
     "startup": {"repeats": 1},
-    "path": {"n": 30, "epsilon": 0.1, "tried": 5},
+    "path": {"n": 30, "epsilon": 0.1, "tried": 5, "points": 3},
     "reliability": {"only": "oracles"},
     "programs": {"only": "afiro,HS21,HS35,itest6", "readings": "float", "backends": "CLARABEL"},
     "program-families": {"instances": 1, "only": "ball,lasso,infeasible"},
