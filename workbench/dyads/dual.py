@@ -222,7 +222,7 @@ def climbed(
 
 
 class Sides(NamedTuple):
-    """`few` (n, ·) has fewer features, `rows` is the row of each of its entries; `across` is the other side, transposed."""
+    """`few` (n, ·) has fewer features than `many`; `rows` is the row of each of its entries, `across` is manyᵀ."""
 
     few: sparse.csr_array
     many: sparse.csr_array
