@@ -97,9 +97,9 @@ class Rows(NamedTuple):
 
     def membership(self, n_groups: int) -> sparse.csr_array:
         """S (rows, groups) with (Sξ)_r = ξ_{g_r}; rows of group −1 are empty."""
-        held = np.flatnonzero(self.groups >= 0)
-        where = (held, self.groups[held])
-        return sparse.csr_array((np.ones(len(held)), where), shape=(len(self.groups), n_groups))
+        held = self.groups >= 0
+        columns, ends = self.groups[held], np.append(0, np.cumsum(held))
+        return sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(self.groups), n_groups))
 
     @classmethod
     def none(cls, dim: int) -> Rows:

@@ -48,6 +48,7 @@ from workbench.objectives.sweeps import Sweeps
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
+SEEN = 200  # samples whose cuts at the start tell the entries of a row
 FAR = 1e100  # of θ, beyond which squares and scores overflow
 
 KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returned for some witnesses
@@ -169,6 +170,13 @@ class Bounds(Both):
         Answers below the maximum make `scale` smaller, and so a relative gap larger; no final bound depends on them.
         """
         return self.highest(self.start, self.samples)
+
+    @cached_property
+    def row_entries(self) -> float:
+        """The mean number of entries of a cut at the start, over SEEN samples."""
+        some = np.linspace(0, len(self.samples) - 1, min(SEEN, len(self.samples))).astype(int)
+        slopes, _ = self.oracle.rows(self.samples[some], self.opening[some])
+        return slopes.nnz / max(len(some), 1)
 
     def at_start(self) -> float:
         return self.upper(self.start, self.opening)
