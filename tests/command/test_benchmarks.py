@@ -31,7 +31,7 @@ SMALL = {
     },
     "adagrad": {"passes": 20, "tolerance": 0.9, "only": "toy"},
     "alternations": {"n": 6, "gap": 0.1, "rounds": 2, "only": "digits"},
-    "cost-table": {"n": 12, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 1},
+    "cost-table": {"n": 8, "gap": 0.1, "only": "digits", "grid": "0.1", "passes": 1},
     "error-counts": {"count": 2, "n": 12, "gap": 1e-3, "real": False},
     "threads": {"n": 12, "gap": 0.05, "repeats": 1},
     "shards": {
@@ -54,7 +54,7 @@ SMALL = {
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
-    "alignment": {"n": 6, "folds": 3, "gap": 0.1},
+    "alignment": {"n": 4, "folds": 3, "gap": 0.1},
     "instances": {"n": 3, "pair": "multiclass:soft-margin"},
     "lazy": {"degree": 4, "points": 101, "gap": 1e-4, "repeats": 1},
     "dual-block": {"n": 3, "lam": 1.0, "gap": 1e-1, "digits_n": 20},
