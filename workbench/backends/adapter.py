@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import metadata, util
 from typing import Any
 
@@ -53,7 +54,7 @@ class Backend:
 
     @property
     def version(self) -> str:
-        return metadata.version(self.package)
+        return version_of(self.package)
 
     @property
     def installed(self) -> bool:
@@ -105,6 +106,12 @@ class Backend:
             fault, size = " ".join(f"{type(error).__name__}: {error}".split()), (program.q.size, program.b.size)
             text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
             raise BackendFailed(text) from error
+
+
+@cache
+def version_of(package: str) -> str:
+    """The version of an installed package; the search through the path takes as long as a small solve."""
+    return metadata.version(package)
 
 
 def sound(answer: object) -> Answer:

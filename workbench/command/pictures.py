@@ -220,7 +220,7 @@ def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:
     out = Path(out)
     make_folder(out)
     with style():  # one layout for both pictures, which are then drawn once each
-        figure.draw_without_rendering()
+        figure.get_layout_engine().execute(figure)
         figure.set_layout_engine(None)
     contents = {"png": image(figure, "png"), "svg": image(figure, "svg"), "csv": table(arrays).encode()}
     paths = [out / f"{name}.{suffix}" for suffix in contents]

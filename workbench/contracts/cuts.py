@@ -93,13 +93,13 @@ class Rows(NamedTuple):
     groups: Ints
 
     def take(self, index: Ints | NDArray[np.bool_] | slice) -> Rows:
-        return Rows(sparse.csr_array(self.slopes[index]), self.offsets[index], self.groups[index])
+        return Rows(self.slopes[index], self.offsets[index], self.groups[index])
 
     def membership(self, n_groups: int) -> sparse.csr_array:
         """S (rows, groups) with (Sξ)_r = ξ_{g_r}; rows of group −1 are empty."""
-        held = np.flatnonzero(self.groups >= 0)
-        where = (held, self.groups[held])
-        return sparse.csr_array((np.ones(len(held)), where), shape=(len(self.groups), n_groups))
+        held = self.groups >= 0
+        columns, ends = self.groups[held], np.append(0, np.cumsum(held))
+        return sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(self.groups), n_groups))
 
     @classmethod
     def none(cls, dim: int) -> Rows:
@@ -136,6 +136,7 @@ class GrownRows:
         self.dim = dim
         self._ends = Grown(np.zeros(1, np.int64))
         self._columns, self._values = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
+        self._view: sparse.csr_array | None = None  # None: not yet made since the last rows came
 
     @classmethod
     def of(cls, rows: sparse.csr_array) -> GrownRows:
@@ -148,10 +149,13 @@ class GrownRows:
 
     @property
     def view(self) -> sparse.csr_array:
-        parts = (self._values.view, self._columns.view, self._ends.view)
-        return sparse.csr_array(parts, shape=(len(self._ends.view) - 1, self.dim))
+        if self._view is None:  # SciPy copies the indices each time
+            parts = (self._values.view, self._columns.view, self._ends.view)
+            self._view = sparse.csr_array(parts, shape=(len(self._ends.view) - 1, self.dim))
+        return self._view
 
     def extend(self, rows: sparse.csr_array) -> None:
+        self._view = None
         self._ends.extend(rows.indptr[1:] + self._ends.view[-1])
         self._columns.extend(rows.indices)
         self._values.extend(rows.data)

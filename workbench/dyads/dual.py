@@ -27,7 +27,7 @@ from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from workbench.arithmetic.intervals import Interval, gamma, length, matvec
-from workbench.contracts import Floats
+from workbench.contracts import Floats, Ints
 from workbench.dyads.pairs import Dyads, Factors
 
 POWERS = 16  # squarings of SᵀS
@@ -118,7 +118,8 @@ def lower_beside(parts: Parts, A: Floats, lam: float, loss: str, g: Floats) -> f
 
 def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse.csr_array:
     """Σ weights_i l_i r_iᵀ."""
-    return sparse.csr_array(L.T @ sparse.dia_array((weights[None], [0]), shape=(len(weights),) * 2) @ R)
+    scaled = sparse.csr_array((L.data * np.repeat(weights, np.diff(L.indptr)), L.indices, L.indptr), shape=L.shape)
+    return sparse.csr_array(scaled.T @ R)
 
 
 def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
@@ -195,16 +196,18 @@ def climbed(
     parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, step: float, ends: tuple[Floats | float, ...]
 ) -> tuple[Floats, float]:
     """(slopes, step) after at most STEPS accelerated steps with the barrier μ."""
-    prices, best, ahead, pace = parts.prices, point(parts, lam, k, loss, mu, g).value, g, 1.0
+    sides, prices = sides_of(parts), parts.prices
+    best, ahead, pace = point(parts, lam, k, loss, mu, g, sides).value, g, 1.0
     for number in range(STEPS):
-        at = point(parts, lam, k, loss, mu, ahead)
+        at = point(parts, lam, k, loss, mu, ahead, sides)
         if not np.isfinite(at.value):
             ahead, pace = g, 1.0
             continue
         while True:
             new = np.clip(ahead + step * at.gradient, *ends)
             moved = new - ahead
-            value, model = point(parts, lam, k, loss, mu, new).value, moved * at.gradient - moved**2 / (2 * step)
+            model = moved * at.gradient - moved**2 / (2 * step)
+            value = point(parts, lam, k, loss, mu, new, sides).value
             if value >= at.value + prices @ model - 1e-15:
                 break
             step /= 2
@@ -218,24 +221,41 @@ def climbed(
     return g, step
 
 
-def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats) -> Point:
-    """lower(g) + μ log det(I − SᵀS/λ²) in floats, and what a step needs."""
-    L, R, X, y, prices = parts
+class Sides(NamedTuple):
+    """`few` (n, ·) has fewer features than `many`; `rows` is the row of each of its entries, `across` is manyᵀ."""
+
+    few: sparse.csr_array
+    many: sparse.csr_array
+    across: sparse.csr_array
+    rows: Ints
+
+
+def sides_of(parts: Parts) -> Sides:
+    """What all points of an ascent share."""
+    L, R = parts.left, parts.right
     few, many = (L, R) if L.shape[1] < R.shape[1] else (R, L)
+    return Sides(few, many, many.T.tocsr(), np.repeat(np.arange(len(parts.y)), np.diff(few.indptr)))
+
+
+def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, sides: Sides | None = None) -> Point:
+    """lower(g) + μ log det(I − SᵀS/λ²) in floats, and what a step needs."""
+    _, R, X, y, prices = parts
+    few, many, across, rows = sides or sides_of(parts)
     weights = prices * g
-    S = product(many, few, weights).toarray()
+    entries = across.data * weights[across.indices]
+    S = (sparse.csr_array((entries, across.indices, across.indptr), shape=across.shape) @ few).toarray()
     try:
         root = np.linalg.cholesky(np.eye(S.shape[1]) - S.T @ S / lam**2)
     except np.linalg.LinAlgError:
         return Point(-np.inf, g, (g, g), g, S)
     inverse = linalg.cho_solve((root, True), np.eye(S.shape[1])) / lam**2
-    c_many, c_few = 0.5 * (many.T @ weights), 0.5 * (few.T @ weights)
+    c_many, c_few = 0.5 * (across @ weights), 0.5 * (few.T @ weights)
     z_few = inverse @ (2 * (lam * c_few - S.T @ c_many))
     z_many = (2 * c_many - S @ z_few) / lam
     push = X.T @ weights
     a, b, bent = many @ z_many, few @ z_few, S @ inverse
     value = prices @ negative_conjugate(g, y, loss) - k * (c_many @ z_many + c_few @ z_few) - push @ push / (2 * lam)
-    near = np.asarray(few.multiply(many @ bent).sum(axis=1)).ravel()
+    near = np.bincount(rows, few.data * (many @ bent)[rows, few.indices], len(y))
     gradient = k * (a * b - a - b) - X @ push / lam - (y if loss == "hinge" else y + g) - 2 * mu * near
     z = (z_many, z_few) if few is R else (z_few, z_many)
     return Point(float(value + 2 * mu * np.log(np.diag(root)).sum()), gradient, z, push, S)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -42,6 +43,14 @@ from workbench.contracts import (
 )
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
+
+
+class Says(NamedTuple):
+    """Whether a problem has these members; Python needs as long to see that as a small problem to answer."""
+
+    feature_error: bool
+    exact_loss: bool
+    missed: bool
 
 
 @dataclass(frozen=True)
@@ -105,15 +114,19 @@ class MarginRescaling:
         slopes = (rows.data, rows.indices, np.cumsum(ends, dtype=ends.dtype))
         return sparse.csr_array(slopes, shape=(len(samples), rows.shape[1])), loss
 
+    @cached_property
+    def says(self) -> Says:
+        return Says(*(isinstance(self.problem, each) for each in (BoundedFeatures, ExactLoss, Missing)))
+
     def slope_error(self, samples: Ints) -> Floats:
-        if isinstance(self.problem, BoundedFeatures):
+        if self.says.feature_error:
             return self.problem.feature_error[samples]
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
     def offset_error(self, samples: Ints) -> Floats:
         """A loss is a sum of ≤ k costs, divided once; zero where the problem says `exact_loss`."""
-        hidden = 0 if exact_loss(self.problem) else self.problem.terms
+        hidden = 0 if self.says.exact_loss and self.problem.exact_loss else self.problem.terms
         return gamma(hidden) * self.problem.max_loss[samples]
 
     def exact(self) -> ExactMargin | None:
@@ -124,7 +137,7 @@ class MarginRescaling:
     def rounding(self, theta: Floats) -> Floats:
         """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
-        missed = self.problem.missed(theta) if isinstance(self.problem, Missing) else 0.0
+        missed = self.problem.missed(theta) if self.says.missed else 0.0
         return 2 * gamma(2 * self.problem.terms + 8) * size + missed
 
     def reach(self, samples: Ints) -> Floats:

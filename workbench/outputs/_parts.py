@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import taken
 from workbench.contracts import Floats, Ints
 
 
@@ -43,17 +44,23 @@ class Parts(ABC):
         """|y ∖ y_i| and |y_i ∖ y| for a batch, (m,) each."""
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        if np.array_equal(outputs, self.truth[samples]):
+            return taken(self.truth_features, samples)
+        return self._features(samples, outputs)
+
+    def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        """Σ of the outputs' parts, (m, d)."""
         number, rows = self.used(samples, outputs)
         ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(samples)))])
         pick = sparse.csr_array((np.ones(len(rows)), rows, ends), shape=(len(samples), self.parts.shape[0]))
-        sums = sparse.csr_array(pick @ self.parts)
+        sums = pick @ self.parts
         sums.sort_indices()
         return sums
 
     @cached_property
     def truth_features(self) -> sparse.csr_array:
         """φ(x_i, y_i) of every sample, (n, d)."""
-        return self.features(np.arange(self.n_samples), self.truth)
+        return self._features(np.arange(self.n_samples), self.truth)
 
     @cached_property
     def exact_features(self) -> bool:

@@ -310,7 +310,7 @@ class RelaxedGraph(ExpandedGraph):
         """The shares (V, K) in an output row."""
         return row[: self.sizes[i] * self.n_classes].reshape(-1, self.n_classes)
 
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+    def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         return sparse.csr_array(np.stack([self.mean(i, row) for i, row in zip(samples, outputs, strict=True)]))
 
     def mean(self, i: int, row: Ints) -> Floats:

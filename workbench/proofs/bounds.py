@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
 from workbench.contracts import (
     CutForm,
@@ -47,6 +48,7 @@ from workbench.objectives.sweeps import Sweeps
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
+SEEN = 200  # samples whose cuts at the start tell the entries of a row
 FAR = 1e100  # of θ, beyond which squares and scores overflow
 
 KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returned for some witnesses
@@ -169,6 +171,13 @@ class Bounds(Both):
         """
         return self.highest(self.start, self.samples)
 
+    @cached_property
+    def row_entries(self) -> float:
+        """The mean number of entries of a cut at the start, over SEEN samples."""
+        some = np.linspace(0, len(self.samples) - 1, min(SEEN, len(self.samples))).astype(int)
+        slopes, _ = self.oracle.rows(self.samples[some], self.opening[some])
+        return slopes.nnz / max(len(some), 1)
+
     def at_start(self) -> float:
         return self.upper(self.start, self.opening)
 
@@ -284,7 +293,7 @@ class Bounds(Both):
         if not len(free) or not len(used):
             return weights
         samples, mu = cuts.samples[used], weights[used]
-        slopes = cuts.slopes[used][:, free].toarray()
+        slopes = taken(cuts.slopes, used)[:, free].toarray()
         prices = self.prices.floats()
         for _ in range(BALANCING):
             mu = mu * (prices / np.maximum(np.bincount(samples, mu, len(prices)), TINY))[samples]
@@ -320,7 +329,7 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
-        slopes, free = cuts.slopes if len(used) == len(cuts) else cuts.slopes[used], self.regularizer.free
+        slopes, free = taken(cuts.slopes, used), self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()
         for entry, column in zip(free, columns, strict=True):  # one rounding a sum is slow, so only of the free entries

@@ -17,9 +17,10 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from fractions import Fraction
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -410,6 +411,12 @@ def version_of(formulation: Formulation) -> int:
 
 def versions() -> dict[str, str]:
     """Python and the packages that computed the claim."""
+    return dict(installed())
+
+
+@cache
+def installed() -> Mapping[str, str]:
+    """The versions that `versions` tells; the search through the path takes as long as a small solve."""
     found = {"python": platform.python_version()}
     for package in ("cutbench", "numpy", "scipy", "cvxpy", "clarabel", "piqp", "osqp", "ecos", "scs"):
         try:

@@ -287,7 +287,7 @@ class Family:
         if len(flat) == len(atoms):
             offsets = self.cuts.offsets[flat]
             offsets = np.where(offsets == 0, self.caution, offsets) if self.hard else offsets
-            return Rows(sparse.csr_array(self.cuts.slopes[flat]), offsets, groups)
+            return Rows(taken(self.cuts.slopes, flat), offsets, groups)
         mix = sparse.csr_array((self.share[where], flat, starts), shape=(len(atoms), len(self.cuts)))
         return Rows(sparse.csr_array(mix @ self.cuts.slopes), mix @ self.cuts.offsets, groups)
 

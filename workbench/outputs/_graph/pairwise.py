@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_cost, checked_learned, checked_weights, kept_rows, numbers, saved_rows
+from workbench.arithmetic.arrays import (
+    checked_cost,
+    checked_learned,
+    checked_weights,
+    kept_rows,
+    numbers,
+    saved_rows,
+    taken,
+)
 from workbench.arithmetic.compiled import available, entirely
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import Floats, Ints, Kernel
@@ -126,17 +134,23 @@ class Pairwise(ABC):
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        if np.array_equal(outputs, self.truth[samples]):
+            return taken(self.truth_features, samples)
+        return self._features(samples, outputs)
+
+    def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
+        """The nodes' features laid out by label, then what the pairs add."""
         k, p, q = self.n_classes, self.n_inputs, self.n_pairs
         number, at = self.rows(samples, self.offsets)
-        taken = self.nodes[at].tocoo()
+        nodes = taken(self.nodes, at).tocoo()
         labels = outputs[self.within(samples)]
         chosen, edges = self.rows(samples, self.ends)
         kind = self.classes_at(chosen, edges, outputs)
         kept = np.flatnonzero(kind >= 0)
         row, place = np.repeat(chosen[kept], q), (k * p + kind[kept][:, None] * q + np.arange(q)).ravel()
-        rows = np.concatenate([number[taken.coords[0]], row])
-        columns = np.concatenate([taken.coords[1] + labels[taken.coords[0]] * p, place])
-        data = np.concatenate([taken.data, self.pairs[edges[kept]].ravel()])
+        rows = np.concatenate([number[nodes.coords[0]], row])
+        columns = np.concatenate([nodes.coords[1] + labels[nodes.coords[0]] * p, place])
+        data = np.concatenate([nodes.data, self.pairs[edges[kept]].ravel()])
         found = sparse.csr_array((data, (rows, columns)), shape=(len(samples), self.n_features))
         found.sort_indices()
         return found
@@ -144,7 +158,7 @@ class Pairwise(ABC):
     @cached_property
     def truth_features(self) -> sparse.csr_array:
         """φ(x_i, y_i) of every sample, (n, d)."""
-        return self.features(np.arange(self.n_samples), self.truth)
+        return self._features(np.arange(self.n_samples), self.truth)
 
     @cached_property
     def exact_features(self) -> bool:

@@ -20,7 +20,6 @@ from workbench.solving.masters.master import COPIES
 from workbench.system.memory import demand, room
 
 DECLARED = 640  # bytes for an entry of a declared program
-SEEN = 200  # samples whose cuts at the start tell the entries of a row
 NAMES = {"gram": "The inner products of {0} rows", "compiled": "A declared program with {0} rows"}
 ADVICE = "take fewer samples, fewer --groups, or no master by name"
 ROUNDS = 20  # of rows that fewer groups leave room for
@@ -28,19 +27,12 @@ ROUNDS = 20  # of rows that fewer groups leave room for
 
 def needed(kind: str, bounds: Bounds, rows: int) -> float:
     """Bytes for so many rows."""
-    entries = rows * row_entries(bounds)
+    entries = rows * bounds.row_entries
     return {
         "ascent": 16 * entries + 64 * bounds.oracle.dim,
         "gram": 8 * COPIES * float(rows) ** 2 + 16 * entries,
         "compiled": DECLARED * (entries + rows + bounds.oracle.dim),
     }.get(kind, 32 * entries + 128 * bounds.oracle.dim)
-
-
-def row_entries(bounds: Bounds) -> float:
-    """The mean number of entries of a cut at the start, over SEEN samples."""
-    some = np.linspace(0, len(bounds.samples) - 1, min(SEEN, len(bounds.samples))).astype(int)
-    slopes, _ = bounds.oracle.rows(bounds.samples[some], bounds.opening[some])
-    return slopes.nnz / max(len(some), 1)
 
 
 def demanded(kind: str, bounds: Bounds, rows: int) -> None:

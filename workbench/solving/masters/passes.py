@@ -14,8 +14,10 @@ Cuts that contradict one another take all weight that they can get, so the heavi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -267,8 +269,8 @@ def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) 
     """
     if passes <= patient:
         return False
-    recent = min((max(gap, 0.0) for at, gap in estimates if 3 * at > 2 * passes), default=np.inf)
-    earlier = min((max(gap, 0.0) for at, gap in estimates if 3 * at <= 2 * passes), default=np.inf)
+    split, gap = bisect_right(estimates, 2 * passes, key=lambda each: 3 * each[0]), itemgetter(1)
+    earlier, recent = (max(min(map(gap, part), default=np.inf), 0.0) for part in (estimates[:split], estimates[split:]))
     return recent >= 0.5 * earlier and (recent < FAR or passes > 10 * patient)
 
 

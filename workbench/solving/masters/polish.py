@@ -24,6 +24,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
+from workbench.arithmetic.arrays import taken
 from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Ints, Rows
 
@@ -57,9 +58,9 @@ def balanced(rows: Rows, prices: Floats, curvature: float) -> Floats | None:
     start[reference] = prices[groups] if len(prices) else 0.0
     free = np.setdiff1d(np.arange(m), reference) if len(prices) else np.arange(m)
     back = reference[np.searchsorted(groups, rows.groups[free])]
-    slopes, offsets = rows.slopes[free], rows.offsets[free]
+    slopes, offsets = taken(rows.slopes, free), rows.offsets[free]
     if len(prices):
-        slopes, offsets = slopes - rows.slopes[back], offsets - rows.offsets[back]
+        slopes, offsets = slopes - taken(rows.slopes, back), offsets - rows.offsets[back]
     height = offsets - slopes @ (rows.slopes.T @ start) / curvature
     found = solved(np.asarray((slopes @ slopes.T).todense()) / curvature, height) if len(free) <= FEW else None
     if found is None:
