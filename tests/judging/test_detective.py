@@ -354,6 +354,24 @@ def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
     assert verdict(1.0, [free, meant._replace(most=3e-4), fit(1e-3, 0.0, "λ")]).name == "λ"
 
 
+def test_it_is_sure_of_weights_only_by_which_it_would_say_that_they_agree():
+    """SURE is the judge's tolerance: few weights, rounded to a digit, come within CLOSE of some optimum by chance."""
+    assert verdict(1.0, [fit(1e-3)]).confident
+    found = verdict(1.0, [fit(np.nextafter(1e-3, 1))])
+    assert (found.name, found.confident) == ("another", False)
+    assert not verdict(1.0, [fit(1e-6, name="absolute penalty")]).confident
+
+
+def test_chance_may_bring_a_multiple_beside_one_that_has_a_reason():
+    """Sure up to CHANCE · e of the best multiple, and FINE, by which either e may be off."""
+    most = 1.2 * 1e-4 + FINE
+    free, meant = fit(1e-4, 0.0, "λ"), {"name": "λ twice", "evidence": {"multiple": 2.1}}
+    assert verdict(1.0, [free, fit(most, 0.0, **meant)]).confident
+    found = verdict(1.0, [free, fit(np.nextafter(most, 1), 0.0, **meant)])
+    assert (found.name, found.confident) == ("λ twice", False)
+    assert verdict(1.0, [fit(2e-5, 0.0, **meant)]).confident  # no other multiple was worth a look
+
+
 def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):
     bounds = SimpleNamespace(upper=lambda theta: 3.0, relative=lambda upper, lower: (upper - lower) / 4)
     suspect = SimpleNamespace(theta=None, reference=SimpleNamespace(bounds=bounds, upper=1.0))

@@ -14,12 +14,22 @@ For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L
 less, for F′ hardly depends on weights that cost next to nothing.
 
 **The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
-The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, and the given objective has e₋ ≥
-CLOSE. A multiple of λ without a known reason is never confident, nor are zero weights. Without a candidate the answer
-is None: a learner that has not converged is stationary under no objective. An entry is discarded as soon as a point is
-known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least e so far. Features count as
-left out only where the learner's weights are 0. Weights that a learner has and does not report, such as an intercept of
-its own, are set to their values at the optimum, since any other values would only raise e.
+Without a candidate the answer is None: a learner that has not converged is stationary under no objective. An entry is
+discarded as soon as a point is known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least
+e so far. Features count as left out only where the learner's weights are 0. Weights that a learner has and does not
+report, such as an intercept of its own, are set to their values at the optimum, since any other values would only
+raise e.
+
+**Confidence.** The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, the given
+objective has e₋ ≥ CLOSE, and chance is no rival:
+
+- e ≤ SURE, by which the judge says of a learner that it agrees. Few weights, rounded to a digit, come within CLOSE of
+  some objective of the table by chance.
+- A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE. Weights
+  that are the best of their length, as on a wrong sphere, are optimal for some multiple, and that may lie beside one
+  that has a reason.
+- A multiple of λ without a known reason is never confident, nor are zero weights, nor is ‖w‖₁: its optima lie at
+  corners, where signs of slopes cancel and other rules end, too, and no distance is certified.
 
 **Certain identity.** For a μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of
 the optimum of F′ for the last half of the passes, with D a small share of ‖θ′‖ and the optimum that was asked for AWAY
@@ -53,7 +63,9 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
-UNSURE = (UNNAMED, "zero weights")  # read off the weights, with as many ways to be right as there are weights
+UNSURE = (UNNAMED, "zero weights", "absolute penalty")  # weights of many kinds fit them
+SURE = 1e-3  # e of who is named with confidence: the judge's tolerance
+CHANCE = 1.2  # times e of the best multiple of λ: on the way from it to a named one, e rises at least so
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -211,7 +223,8 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    open_to_doubt = found.name in UNSURE or found.size
+    by_chance = best.most > min(SURE, CHANCE * free + FINE)
+    open_to_doubt = found.name in UNSURE or found.size or by_chance
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(
