@@ -72,6 +72,8 @@ def test_weights_in_other_layouts():
     assert "[1, 2, 0]" in found[2].sentence
     assert {each.objective for each in found} == {"as asked for"}
     assert "labels permuted" not in by_name(layouts.layouts(suspected(singles(), theta)))
+    two = by_name(layouts.layouts(suspected(singles(), theta, best=[1.0, 2.0, 5.0, 6.0, 3.0, 4.0])))
+    assert "[0, 2, 1]" in two["labels permuted"].sentence
 
 
 def test_transitions_in_other_layouts():
@@ -80,6 +82,15 @@ def test_transitions_in_other_layouts():
     assert found["labels permuted"].theta.tolist() == [3.0, 4.0, 1.0, 2.0, 8.0, 7.0, 6.0, 5.0]
     assert found["transposed transitions"].theta.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 6.0, 8.0]
     assert found["feature-major layout"].theta.tolist() == [1.0, 3.0, 2.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    two = wb.Chain([np.ones((3, 1))], [np.array([0, 1, 0])], pairs=[np.ones((2, 2))])
+    theta = np.arange(1.0, 3.0 + two.n_features - 2)  # each pair of labels has a weight for each feature
+    pairs = theta[2:].reshape(2, 2, -1)
+    found = by_name(layouts.layouts(suspected(two, theta, best=[2.0, 1.0, *np.zeros(len(theta) - 2)])))
+    wanted = [[[pairs[b, a, j] for j in range(pairs.shape[2])] for b in (0, 1)] for a in (0, 1)]
+    np.testing.assert_array_equal(found["transposed transitions"].theta[2:], np.ravel(wanted))
+    theta = theta * np.append([2.0, 0.25], np.ones(len(theta) - 2))
+    found = by_name(layouts.layouts(suspected(two, theta, best=[1.0, 2.0, *np.zeros(len(theta) - 2)])))
+    np.testing.assert_array_equal(found["labels permuted"].theta[2:], pairs[::-1, ::-1].ravel())
 
 
 def test_what_has_no_layouts():

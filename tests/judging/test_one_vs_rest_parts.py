@@ -134,6 +134,21 @@ def test_two_hundredths_around_the_margin_are_on_it(away, on, sign):
     assert (epsilon > 0) == on
 
 
+def test_a_sample_at_the_very_end_of_what_is_on_the_margin(monkeypatch):
+    monkeypatch.setattr(module, "ON", 0.25)
+    for margin in (0.75, 1.25):
+        G, epsilon = hinge([margin], mu=0.3)
+        assert G[0, 0] == pytest.approx(-0.3 * margin)
+        assert epsilon == pytest.approx(max(1 - margin, 0.0) - 0.3 * margin * (1 - margin))
+
+
+def test_shares_make_up_for_the_samples_below_the_margin():
+    """Of inputs ½ and 1 with w = 1: −¼ − α/2 is nearest to −μ = −½ at α = ½."""
+    data = Rows(np.array([[0.5], [1.0]]), np.ones((2, 1)), np.full(2, 0.5), "hinge")
+    assert data.hinge_slope(np.ones((1, 1)), 0.5)[0] == pytest.approx(np.array([[-0.5]]))
+    assert data.hinge_slope(np.ones((1, 1)), 0.9)[0] == pytest.approx(np.array([[-0.75]]))
+
+
 def test_inputs_may_be_sparse():
     data = rows("hinge")
     W, _ = weights()
@@ -166,6 +181,7 @@ def test_weights_are_stationary_with_intercepts_of_their_own(loss):
     assert fitting(W, data.slope(W, data.intercepts(W, kept.mu))) == pytest.approx(kept.mu, rel=1e-8)
     np.testing.assert_allclose(kept.b, data.intercepts(W, kept.mu))
     np.testing.assert_allclose(kept.G, data.slope(W, kept.b))
+    assert kept.epsilon == 0.0
 
 
 def test_of_a_penalised_intercept_no_multiple_may_fit():
@@ -185,6 +201,8 @@ def test_a_multiple_is_looked_for_up_to_ten_times_the_free_one_and_1():
     assert penalised(data, W, 0.49) == 0.0
     data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b: -0.9 * W)
     assert penalised(data, W, 0.0) == pytest.approx(0.9)
+    data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b: -1.1 * W)
+    assert penalised(data, W, 0.0) == 0.0
     for least, found in ((1.1 * LEAST, 1.1 * LEAST), (0.9 * LEAST, 0.0)):
         data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b, least=least: -least * W)
         assert penalised(data, W, 0.0) == pytest.approx(found, rel=1e-3)
@@ -214,6 +232,37 @@ def test_a_hinges_multiple_and_its_shares_are_found_in_turns():
     assert asked == []
     falls = SimpleNamespace(loss="hinge", slope=lambda W, b: -0.1 * W, hinge_slope=lambda W, mu: (0.2 * W, 0.0))
     assert stationary(falls, W, "").mu == pytest.approx(-0.2)
+
+
+def test_turns_end_where_no_multiple_fits_and_only_there():
+    W, asked = np.ones((1, 2)), []
+
+    def told(start, follow):
+        def slope(W, mu):
+            asked.append(mu)
+            return -follow(mu) * W, 0.0
+
+        asked.clear()
+        return stationary(SimpleNamespace(loss="hinge", slope=lambda W, b: -start * W, hinge_slope=slope), W, "").mu
+
+    assert told(0.0, lambda mu: 1.0) == 0.0
+    assert asked == []
+    for end in (0.0, -0.2):
+        assert told(0.1, lambda mu, end=end: end) == pytest.approx(end)
+        assert len(asked) == 1
+    assert told(2.0, lambda mu: 0.4 + mu / 2) == pytest.approx(0.8, rel=1e-6)  # from above
+    assert len(asked) == 25
+    assert told(1e-7, lambda mu: 4e-7 + mu / 2) == pytest.approx(8e-7, rel=1e-6)  # a change is relative to μ
+    assert len(asked) == 25
+
+
+def test_only_a_hinge_has_shares():
+    asked, W = [], np.ones((1, 2))
+
+    def slope(W, mu):
+        asked.append(mu)
+        return W, 0.0
+
     flat = SimpleNamespace(loss="likelihood", slope=lambda W, b: -0.1 * W, hinge_slope=slope)
     assert stationary(flat, W, "").mu == pytest.approx(0.1)
     assert asked == []
@@ -293,6 +342,8 @@ def test_samples_are_weighed_as_given_and_by_classes():
     found = {changed: prices for changed, _, prices in readings(suspected(wb.Multiclass(X, uneven, weights=weights)))}
     counts = np.bincount(uneven)
     np.testing.assert_allclose(found["balanced classes"], weights * 9 / (3 * counts[uneven]) / weights.sum())
+    (plain,) = (X for changed, X, _ in readings(suspected(wb.Multiclass(X, uneven))) if changed == "balanced classes")
+    np.testing.assert_array_equal(plain, X)
 
 
 def test_every_loss_is_tried_the_hinge_without_intercepts_and_on_features_as_they_are(monkeypatch):
@@ -346,6 +397,7 @@ def test_where_there_is_no_one_against_the_rest(monkeypatch):
     assert not list(one_vs_rest(suspected(wb.Multiclass(*inputs(k=2)))))
     chain = wb.Chain([X[:4], X[4:]], [y[:4], y[4:]])
     assert not list(one_vs_rest(suspected(chain)))
+    assert not list(one_vs_rest(suspected(wb.Chain([X[:2], X[2:4], X[4:6]], [y[:2], y[2:4], y[4:6]]))))
     assert not list(one_vs_rest(suspected(wb.Linear(X, np.where(y == 0, 1.0, -1.0)))))
 
 
