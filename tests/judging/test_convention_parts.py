@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 import workbench as wb
-from workbench.judging.conventions import features, layouts, standardised
+from workbench.judging.conventions import features, layouts, neighbours, standardised
 from workbench.judging.conventions.losses import farthest, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.losses import likelihood as likelihoods
-from workbench.judging.conventions.neighbours import Suspect, data, viewed
+from workbench.judging.conventions.neighbours import Explanation, Neighbour, Suspect, data, viewed
 from workbench.judging.conventions.padding import padding
 from workbench.judging.reference import Reference
 from workbench.objectives.variants import SmoothVariant, Variant
@@ -109,6 +109,11 @@ def test_weights_off_the_domain_are_projected(away, said):
     found = list(layouts.projection(suspect))
     assert bool(found) == said
     assert not said or found[0][1] == {"away": abs(away)}
+    suspect.theta = np.ones(2)
+    assert bool(list(layouts.projection(suspect))) == said
+    repair.feasible = lambda theta: theta - 0.0
+    assert not list(layouts.projection(suspect))
+    suspect.theta = np.zeros(2)
     repair.feasible = lambda theta: theta - 1e-9  # no rounding is larger
     assert not list(layouts.projection(suspect))
     suspect.theta = np.zeros(0)
@@ -145,7 +150,8 @@ def test_classes_that_count_alike():
     np.testing.assert_allclose(layouts.balanced(problem.weights, problem), np.array([1, 2, 1, 3, 3]) * 5 / 9)
     rare = SimpleNamespace(labels=np.array([0, 0, 0, 2]), classes=np.arange(3), width=1, n_samples=4, **MORE)
     np.testing.assert_allclose(layouts.balanced(np.ones(4), rare), np.array([1, 1, 1, 3]) * 4 / 6)
-    sequences = chain()
+    for sequences in (chain(), chain((2, 2, 1))):
+        assert layouts.balanced(sequences.weights, sequences) is sequences.weights
     assert layouts.balanced(sequences.weights, sequences) is sequences.weights
     signs = linear()
     assert layouts.balanced(signs.weights, signs) is signs.weights
@@ -197,6 +203,7 @@ def test_how_far_weights_can_be_that_are_better_than_0():
     suspect = suspected(singles(weights=weights, cost=cost), np.full(6, 1e-3), wb.SoftMargin(0.5))
     mean = (9.0 + 4.0 + 2 * 1.0) / 4
     assert farthest(suspect) == pytest.approx(2 * np.sqrt(2 * mean / 0.5))
+    assert farthest(suspected(singles(), np.full(6, 1e-3), wb.SoftMargin(100.0))) == pytest.approx(2 * np.sqrt(0.02))
     theta = np.array([1.0, -50.0, 0, 0, 0, 0])
     assert farthest(suspected(singles(), theta)) == pytest.approx(2 * 1.4 * 50.0)
 
@@ -209,7 +216,8 @@ def test_squares_reach_to_a_power_of_two(size, far):
 
 
 def test_losses_of_1_where_an_output_has_several_places():
-    assert [each.name for each in units(suspected(chain()))] == ["unit loss"]
+    for problem in (chain(), chain((2, 2, 1))):
+        assert [each.name for each in units(suspected(problem))] == ["unit loss"]
     assert not list(units(suspected(singles())))
     assert not list(units(suspected(chain(), form=wb.CRF(0.5))))
 
@@ -315,7 +323,7 @@ def test_subspaces_are_those_in_which_the_weights_lie():
     found = by_name(features.subspaces(suspected(problem, theta)))
     assert "no positive count" in found
     assert "zero weights" not in found or int(kept.sum()) != np.count_nonzero(theta)
-    for light, said in ((0.9, True), (1.1, False)):
+    for light, said in ((0.9, True), (1.0, True), (1.1, False)):
         some = np.tile([3.0, -4.0, -light * 4.0 * ZERO, 0.0], 3)
         assert ("no intercept" in by_name(features.subspaces(suspected(problem, some)))) == said
     assert "zero weights" not in by_name(features.subspaces(suspected(problem, np.zeros(12))))
@@ -359,11 +367,19 @@ def test_features_that_are_standardised_are_not_standardised_again():
     assert "normalised rows" not in dict(standardised.views(sparse.csr_array(rows)))
 
 
+@pytest.mark.parametrize("size", [1.0, 1000.0, 1e-3])
 @pytest.mark.parametrize(("spread", "varies"), [(2.1e-6, True), (1.9e-6, False)])
-def test_a_column_varies_by_more_than_rounding(spread, varies):
+def test_a_column_varies_by_more_than_rounding(spread, varies, size):
     """Its variance is (spread/2)², of a mean square of 1."""
-    X = sparse.csr_array(np.array([[1.0], [1.0 + spread]]))
+    X = sparse.csr_array(size * np.array([[1.0, 0.0], [1.0 + spread, 0.0]]))
     assert (standardised.deviations(X)[0] != 1.0) == varies
+    assert standardised.deviations(X)[1] == 1.0
+
+
+def test_rows_shorter_than_1_are_normalised_by_their_own_length():
+    rows = 1e-3 * np.array([[1.0, 0.0], [0.0, 1.0 + 1e-8]])
+    found = dict(standardised.views(sparse.csr_array(rows)))["normalised rows"]
+    np.testing.assert_allclose(found, np.eye(2), rtol=1e-12)
 
 
 def test_large_inputs_stay_sparse_and_uncentred(monkeypatch):
@@ -419,6 +435,7 @@ def test_sequences_are_filled_up_to_the_longest():
     assert found.problem.labels.tolist() == [0 if each is None else problem.labels[each] for each in places]
     assert found.problem.lengths.tolist() == [3, 3, 3]
     assert not list(padding(suspected(chain((2, 2)))))
+    assert list(padding(suspected(chain((20, *[1] * 18)))))  # 19 times 20 are ten times as many as 38
     assert not list(padding(suspected(singles())))
 
 
@@ -458,5 +475,11 @@ def test_another_view_is_one_of_cuts_with_one_block():
     assert not list(entry(suspected(singles(), form=COSTS())))
 
 
+def test_what_is_not_said_of_a_neighbour():
+    assert Explanation("", "").confident is False
+    assert (Neighbour("", "", None, None, None).size, len(Neighbour("", "", None, None, None).hidden)) == (0.0, 0)
+
+
 def test_the_numbers_of_the_table():
+    assert (neighbours.SHARE, neighbours.ALONG, neighbours.UNNAMED) == (30.0, (0.7, 1.4), "λ")
     assert (features.ZERO, features.LIGHT, standardised.SMALL, standardised.VARIES) == (ZERO, LIGHT, 1e-12, 1e-9)
