@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.judging.conventions import features, layouts, neighbours, standardised
 from workbench.judging.conventions.losses import farthest, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.losses import likelihood as likelihoods
-from workbench.judging.conventions.neighbours import Explanation, Neighbour, Suspect, data, viewed
+from workbench.judging.conventions.neighbours import Explanation, Fit, Neighbour, Suspect, data, viewed
 from workbench.judging.conventions.padding import padding
 from workbench.judging.reference import Reference
 from workbench.objectives.variants import SmoothVariant, Variant
@@ -70,7 +70,7 @@ def test_weights_in_other_layouts():
     assert found[0].sentence == "lays its weights out feature by feature, not label by label"
     assert found[2].theta.tolist() == [3.0, 4.0, 5.0, 6.0, 1.0, 2.0]
     assert "[1, 2, 0]" in found[2].sentence
-    assert {each.objective for each in found} == {"as asked for"}
+    assert {(each.objective, each.size) for each in found} == {("as asked for", 0.0)}
     assert "labels permuted" not in by_name(layouts.layouts(suspected(singles(), theta)))
     two = by_name(layouts.layouts(suspected(singles(), theta, best=[1.0, 2.0, 5.0, 6.0, 3.0, 4.0])))
     assert "[0, 2, 1]" in two["labels permuted"].sentence
@@ -436,6 +436,7 @@ def test_sequences_are_filled_up_to_the_longest():
     assert found.problem.lengths.tolist() == [3, 3, 3]
     assert not list(padding(suspected(chain((2, 2)))))
     assert list(padding(suspected(chain((20, *[1] * 18)))))  # 19 times 20 are ten times as many as 38
+    assert not list(padding(suspected(chain((21, *[1] * 19)))))  # and 20 times 21 more than ten times 40
     assert not list(padding(suspected(singles())))
 
 
@@ -477,6 +478,7 @@ def test_another_view_is_one_of_cuts_with_one_block():
 
 def test_what_is_not_said_of_a_neighbour():
     assert Explanation("", "").confident is False
+    assert (Fit(None, 1.0, 1.0).distance, Fit(None, 1.0, 1.0).apart) == (np.inf, 0.0)
     assert (Neighbour("", "", None, None, None).size, len(Neighbour("", "", None, None, None).hidden)) == (0.0, 0)
 
 

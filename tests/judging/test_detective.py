@@ -63,6 +63,7 @@ def test_an_optimum_starts_at_the_reference_or_for_hidden_weights_at_0(monkeypat
     known(monkeypatch, Plain())
     at = Optimum(neighbour(), np.array([4.0, 0.0]))
     assert (at.upper, at.at_reference, at.lower, at.theta.tolist()) == (6.0, 6.0, -np.inf, [4.0, 0.0])
+    assert at.found == 6.0
     at = Optimum(neighbour(hidden=np.array([True, False])), np.array([4.0, 0.0]))
     assert (at.upper, at.theta.tolist()) == (2.0, [0.0, 0.0])
 

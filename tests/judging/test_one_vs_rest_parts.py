@@ -302,6 +302,14 @@ def test_the_excess_the_distance_and_a_better_point():
     assert level.least == 0.0
 
 
+def test_the_excess_falls_with_the_multiple():
+    W, b = np.array([[3.0, -4.0]]), np.zeros(1)
+    suspect = SimpleNamespace(form="form", problem="problem", theta=W.ravel())
+    point = Point(2.0, b, np.array([[-5.0, 9.0]]), 0.25)  # ρ = (1, 1)
+    found = fit(SimpleNamespace(risk=lambda other, b: 0.0), W, point, ("", ""), suspect)
+    assert found.most == pytest.approx((2.0 / 4.0 + 0.25) / (SHARE * 25.0))
+
+
 def test_the_words_of_what_is_learned():
     suspect = SimpleNamespace(n=50, form=SimpleNamespace(lam=0.3))
     name, said = described("squared hinge", "a free intercept", "scaled features", suspect, 0.6)

@@ -68,6 +68,13 @@ def test_slopes_are_between_those_that_can_be(monkeypatch):
     assert np.log(asked) == pytest.approx([0.1, 0.1 - 0.1 / FLAT])
 
 
+def test_the_slope_is_that_of_the_last_two_places(monkeypatch):
+    """log ‖w‖ is 1 at log κ = 0, 0.6 at 1, 0.3 at 2.5: slopes −1, −0.4, −0.2."""
+    logs = {0.0: 1.0, 1.0: 0.6, 2.5: 0.3}
+    _, asked = searched(monkeypatch, lambda each: np.exp(logs.get(round(float(np.log(each)), 6), 0.0)))
+    assert np.log(asked) == pytest.approx([1.0, 2.5, 4.0])
+
+
 def test_lengths_that_are_alike_end_the_search(monkeypatch):
     for off, solves in ((0.99 * ALIKE, 0), (1.01 * ALIKE, 1), (-0.99 * ALIKE, 0), (-1.01 * ALIKE, 1)):
         _, asked = searched(monkeypatch, lambda each, off=off: np.exp(off) if each == 1.0 else 1.0)
