@@ -63,6 +63,7 @@ def test_an_optimum_starts_at_the_reference_or_for_hidden_weights_at_0(monkeypat
     known(monkeypatch, Plain())
     at = Optimum(neighbour(), np.array([4.0, 0.0]))
     assert (at.upper, at.at_reference, at.lower, at.theta.tolist()) == (6.0, 6.0, -np.inf, [4.0, 0.0])
+    assert at.found == 6.0
     at = Optimum(neighbour(hidden=np.array([True, False])), np.array([4.0, 0.0]))
     assert (at.upper, at.theta.tolist()) == (2.0, [0.0, 0.0])
 
@@ -352,6 +353,66 @@ def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
     assert verdict(1.0, [fit(0.9 * CLOSE, 0.0, "λ"), far._replace(most=1.001 * CLOSE)]).name == "λ"
     assert verdict(1.0, [free, fit(2e-4, 0.0, "λ twice")]).name == "λ"  # what is no multiple
     assert verdict(1.0, [free, meant._replace(most=3e-4), fit(1e-3, 0.0, "λ")]).name == "λ"
+
+
+def test_it_is_sure_of_weights_only_by_which_it_would_say_that_they_agree():
+    """SURE is the judge's tolerance: few weights, rounded to a digit, come within CLOSE of some optimum by chance."""
+    assert verdict(1.0, [fit(1e-3)]).confident
+    found = verdict(1.0, [fit(np.nextafter(1e-3, 1))])
+    assert (found.name, found.confident) == ("another", False)
+    assert not verdict(1.0, [fit(1e-6, name="absolute penalty")]).confident
+
+
+def test_who_rests_beside_an_optimum_is_not_at_it():
+    """Farther from it than REST times the way of the last half of the passes; without a history nobody rests."""
+    beside = fit(1e-4)._replace(apart=0.01)
+    assert verdict(1.0, [beside]).confident
+    assert verdict(1.0, [beside], 0.001).confident
+    found = verdict(1.0, [beside], np.nextafter(0.001, 0))
+    assert (found.name, found.confident) == ("another", False)
+    assert verdict(1.0, [fit(1e-4)], 1e-9).confident  # no farther than the point that was found may be
+    assert not verdict(1.0, [beside], np.nextafter(1e-10, 1)).confident
+    for moved in (0.0, 1e-10):  # it has stopped, perhaps short of that optimum
+        assert verdict(1.0, [beside], moved).confident
+
+
+def test_how_far_weights_are_from_another_optimum_at_least(monkeypatch):
+    """From the point found, less √(2 (U − L)/μ) by which that may be off; relative to their length."""
+    known(monkeypatch, Plain(), lower=1.0, upper=1.5, theta=(3.0, 0.0))
+    at = Optimum(neighbour(), np.array([4.0, 0.0]))
+    at.solve(lambda value: None, Allowance())
+    at.upper = 1.2  # of another point
+    assert at.apart(np.array([8.0, 0.0]), 0.25) == pytest.approx((5.0 - 2.0) / 8.0)
+    assert at.apart(np.array([4.0, 0.0]), 0.25) == 0.0
+    at.lower = 1.6  # by rounding
+    assert at.apart(np.array([4.0, 0.0]), 0.25) == pytest.approx(0.25)
+    assert at.apart(np.zeros(2), 0.25) == pytest.approx(3.0 / detective.LEAST)
+
+
+@pytest.mark.parametrize(
+    ("history", "moved"),
+    [
+        ((), np.inf),
+        ([(10.0, np.array([3.0, 4.0]))], np.inf),
+        ([(5.0, np.array([3.0, 3.0])), (10.0, np.array([3.0, 4.0]))], 0.2),
+    ],
+)
+def test_the_way_of_the_last_half_is_relative_to_the_weights(history, moved, monkeypatch):
+    problem = wb.Multiclass(np.eye(2, 1), np.array([0, 1]))
+    reference = Reference(wb.SoftMargin(), problem, np.zeros(2), 1.0, 0.0, 1.0)
+    monkeypatch.setattr(detective, "CONVENTIONS", [])
+    monkeypatch.setattr(detective, "verdict", lambda given, findings, moved: moved)
+    assert Detective(reference).explain(np.array([3.0, 4.0]), history) == pytest.approx(moved)
+
+
+def test_chance_may_bring_a_multiple_beside_one_that_has_a_reason():
+    """Sure up to CHANCE · e of the best multiple, and FINE, by which either e may be off."""
+    most = 1.2 * 1e-4 + FINE
+    free, meant = fit(1e-4, 0.0, "λ"), {"name": "λ twice", "evidence": {"multiple": 2.1}}
+    assert verdict(1.0, [free, fit(most, 0.0, **meant)]).confident
+    found = verdict(1.0, [free, fit(np.nextafter(most, 1), 0.0, **meant)])
+    assert (found.name, found.confident) == ("λ twice", False)
+    assert verdict(1.0, [fit(2e-5, 0.0, **meant)]).confident  # no other multiple was worth a look
 
 
 def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):

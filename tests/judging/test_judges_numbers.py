@@ -118,7 +118,9 @@ def said(given, most, rival=1.0, name="λ twice"):
 
 
 def test_who_is_named_and_who_is_sure():
-    assert said(1.0, 2.9e-3).confident
+    assert said(1.0, 0.99e-3).confident
+    assert said(1.0, 1.01e-3).confident is False  # an excess by which the judge would not say that it agrees
+    assert said(1.0, 2.9e-3).confident is False
     assert said(1.0, 3.1e-3) is None
     assert said(0.99e-2, 1e-3) is None
     assert said(1.01e-2, 1e-3).confident
@@ -128,6 +130,7 @@ def test_who_is_named_and_who_is_sure():
     assert not said(2.9e-3, 1e-5).confident
     assert not said(1.0, 1e-5, name="zero weights").confident
     assert not said(1.0, 1e-5, name="λ").confident
+    assert not said(1.0, 1e-5, name="absolute penalty").confident
 
 
 @pytest.mark.parametrize(

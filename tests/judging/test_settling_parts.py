@@ -346,5 +346,14 @@ def test_the_checkpoints_that_are_kept_are_those_of_the_definition():
         assert kept == [passes[k] for k in sorted(wanted)]
 
 
+def test_passes_that_hardly_grow_are_checkpoints_like_any():
+    """The ratios between 1 and the next float may be rounded beyond the last of them."""
+    passes = 1.0 + 2.0**-52 * np.arange(GRADED + 30)
+    reports = told(np.ones(len(passes)), passes)
+    kept = chosen(reports)
+    assert (kept[0], kept[-1]) == (reports[0], reports[-1])
+    assert len(kept) <= GRADED
+
+
 def ratios(passes):
     return passes[0] * (passes[-1] / passes[0]) ** (np.arange(60) / 59)

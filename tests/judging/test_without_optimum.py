@@ -56,6 +56,14 @@ def test_updates_that_were_mistakes_do_not_grow_together(times, verdict):
     assert verdict == AGREES or found.reason.startswith("Its updates were no mistakes: the squared norm grew 1 times")
 
 
+def test_growth_by_just_what_is_allowed(monkeypatch):
+    """Two equal updates grow twice as much as their squares; with a drift of 1 that is allowed, and no more."""
+    for drift, verdict in ((1.0, AGREES), (0.999, DISAGREES)):
+        monkeypatch.setattr(mistakes, "DRIFT", drift)
+        found = counted([[-1.0, 0.0]], [2])
+        assert (found.evidence["growth"], found.verdict) == (2.0, verdict)
+
+
 def test_no_mistakes_at_all():
     found = counted(np.zeros((0, 2)), [])
     assert (found.verdict, found.evidence["growth"], found.evidence["mistakes"]) == (AGREES, 0.0, 0)

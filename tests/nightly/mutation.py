@@ -212,6 +212,7 @@ TARGETS |= {
     if path.name != "__init__.py"
 }
 JUDGES = ("words_of_verdicts", "judges_numbers", "settling", "patience", "controls", "verdict_parts")
+CONVENTIONS = ("features", "layouts", "standardised", "losses", "padding", "neighbours")
 OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "patience": ("patience",),
     "settling": ("settling_parts", "settling"),
@@ -228,8 +229,11 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "judge": ("judge", "share"),
     "stand": ("stand", "share"),
     "relations": ("relation_parts", "relations"),
-    "audits": ("audit_parts", "judges_numbers", "audits", "flow_audit"),
+    "audits": ("audit_parts", "audit_limits", "judges_numbers", "audits", "flow_audit"),
     "conventions/detective": ("detective", "judges_numbers"),
+    "conventions/scaling": ("scaling_parts",),
+    "conventions/one_vs_rest": ("one_vs_rest_parts", "judges_numbers"),
+    **{f"conventions/{name}": ("convention_parts",) for name in CONVENTIONS},
 }
 TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}
 

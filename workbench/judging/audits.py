@@ -105,7 +105,7 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
     asked = solver.oracle(problem) or bounds.oracle
     kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
     if isinstance(asked, Scores):  # there is no maximum
-        return Hooks(solver=solver, asked=None if smooth else asked)
+        return Hooks(solver=solver)
 
     def oracle(theta: Floats, i: int) -> Ints:
         found = np.zeros(asked.width, np.int64)
@@ -207,7 +207,7 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     certificate, theta = reference.certificate, reference.certificate.theta
     if bounds.prices.hard:
         return
-    mean, size = np.zeros(len(theta)), 1e-300 + float(certificate.weights @ slope_norms(bounds)[certificate.samples])
+    mean, size = np.zeros(len(theta)), float(certificate.weights @ slope_norms(bounds)[certificate.samples])
     for i, witness, weight in zip(certificate.samples, certificate.witnesses, certificate.weights, strict=True):
         hooks.allowance.spend()
         hooks.push(int(i), witness, float(weight), mean)
@@ -403,7 +403,8 @@ def height(oracle: Oracle | Terms, theta: Floats, i: int) -> float:
     """h_i(θ)."""
     sample = np.array([i])
     if isinstance(oracle, Terms):
-        return float(oracle.evaluate(theta, sample, np.zeros(1))[0][0])
+        values, _ = oracle.evaluate(theta, sample, np.zeros(1))
+        return float(values.item())
     return score(oracle, theta, sample, oracle.argmax(theta, sample))[0]
 
 
@@ -412,7 +413,7 @@ def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, floa
     sample = np.array([i])
     if isinstance(oracle, Terms):
         values, slope = oracle.errors(theta, sample, np.ones(1))
-        return float(values[0]), float(slope)
+        return float(values.item()), float(slope)
     return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
 
 

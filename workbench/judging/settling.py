@@ -200,5 +200,5 @@ def chosen(reports: list[Report]) -> list[Report]:
         return reports
     passes = np.maximum([each.passes for each in reports], 1e-9)
     even = np.linspace(0, len(reports) - 1, GRADED // 2).astype(int)
-    late = np.searchsorted(passes, np.geomspace(passes[0], passes[-1], GRADED // 2))
-    return [reports[k] for k in np.unique(np.minimum(np.concatenate([even, late]), len(reports) - 1))]
+    late = np.searchsorted(passes[:-1], np.geomspace(passes[0], passes[-1], GRADED // 2))
+    return [reports[k] for k in np.unique(np.concatenate([even, late]))]

@@ -14,12 +14,25 @@ For g = Σ μ a of the dual weights behind L it is a residual: F′(θ′) − L
 less, for F′ hardly depends on weights that cost next to nothing.
 
 **The rule.** Candidates are entries with e ≤ CLOSE; the least e is named if the given objective has e₋ ≥ WORSE · e.
-The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, and the given objective has e₋ ≥
-CLOSE. A multiple of λ without a known reason is never confident, nor are zero weights. Without a candidate the answer
-is None: a learner that has not converged is stationary under no objective. An entry is discarded as soon as a point is
-known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least e so far. Features count as
-left out only where the learner's weights are 0. Weights that a learner has and does not report, such as an intercept of
-its own, are set to their values at the optimum, since any other values would only raise e.
+Without a candidate the answer is None: a learner that has not converged is stationary under no objective. An entry is
+discarded as soon as a point is known whose value is lower than that of θ′ by WORSE · CLOSE, or by WORSE times the least
+e so far. Features count as left out only where the learner's weights are 0. Weights that a learner has and does not
+report, such as an intercept of its own, are set to their values at the optimum, since any other values would only
+raise e.
+
+**Confidence.** The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, the given
+objective has e₋ ≥ CLOSE, and chance is no rival:
+
+- e ≤ SURE, by which the judge says of a learner that it agrees. Few weights, rounded to a digit, come within CLOSE of
+  some objective of the table by chance.
+- Weights that still move lie no farther from the named optimum than REST times their way in the last half of the
+  passes. A sample left out may change an objective almost as equal weights do, and who comes to rest beside an optimum,
+  at a distance that is proven, was not on the way to it. Who has stopped may have stopped short of it.
+- A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE. Weights
+  that are the best of their length, as on a wrong sphere, are optimal for some multiple, and that may lie beside one
+  that has a reason.
+- A multiple of λ without a known reason is never confident, nor are zero weights, nor is ‖w‖₁: its optima lie at
+  corners, where signs of slopes cancel and other rules end, too, and no distance is certified.
 
 **Certain identity.** For a μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of
 the optimum of F′ for the last half of the passes, with D a small share of ‖θ′‖ and the optimum that was asked for AWAY
@@ -53,7 +66,11 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
-UNSURE = (UNNAMED, "zero weights")  # read off the weights, with as many ways to be right as there are weights
+UNSURE = (UNNAMED, "zero weights", "absolute penalty")  # weights of many kinds fit them
+SURE = 1e-3  # e of who is named with confidence: the judge's tolerance
+STILL = 1e-10  # of the weights' length: rounding
+REST = 10.0  # times the way of the last half of the passes: who goes like t^−0.14 still has so far to go
+CHANCE = 1.2  # times e of the best multiple of λ: on the way from it to a named one, e rises at least so
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -69,7 +86,10 @@ def explain(
 
 
 class Optimum:
-    """What is known of min F′: `upper`, of the points seen so far, and `lower`, −∞ until it is solved for."""
+    """What is known of min F′: `upper`, of the points seen so far, and `lower`, −∞ until it is solved for.
+
+    theta, found : the point that was found, and its value
+    """
 
     def __init__(self, neighbour: Neighbour, reference: Floats):
         self.form, self.problem = neighbour.formulation, neighbour.problem
@@ -77,7 +97,7 @@ class Optimum:
         start = 0 * neighbour.theta if len(neighbour.hidden) else reference
         self.at_reference = self.upper = self.bounds.upper(start)
         self.lower = -np.inf
-        self.theta = start
+        self.theta, self.found = start, self.upper
 
     def solve(self, seen: Callable[[float], None], allowance: Allowance) -> None:
         """`seen` is told the values on the way, and may end it; an end for want of time leaves no lower bound."""
@@ -89,6 +109,13 @@ class Optimum:
             self.upper = min(self.upper, best.upper)
             raise OutOfTime
         self.lower, self.theta, self.upper = best.lower, best.theta_flat, min(self.upper, best.upper)
+        self.found = best.upper
+
+    def apart(self, theta: Floats, curvature: float) -> float:
+        """How far weights are from the optimum at least, of their length: D of the point that was found is left off."""
+        unsure = float(np.sqrt(2 * max(self.found - self.lower, 0.0) / curvature))
+        away = float(np.linalg.norm(theta - self.theta)) - unsure
+        return max(away, 0.0) / max(float(np.linalg.norm(theta)), LEAST)
 
 
 class Detective:
@@ -108,7 +135,9 @@ class Detective:
         if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
             return None
         suspect = Suspect(theta, self.reference, history)
-        return verdict(as_given(suspect), sorted(self.tried(suspect), key=lambda finding: finding.most))
+        findings = sorted(self.tried(suspect), key=lambda finding: finding.most)
+        moved = since_half(history) if history else np.inf
+        return verdict(as_given(suspect), findings, moved / max(suspect.length, LEAST))
 
     def identity(self, history: Sequence[tuple[float, Floats]]) -> Explanation | None:
         """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.
@@ -174,9 +203,12 @@ class Detective:
                 seen(known.upper)
         except BetterByFar:
             return Fit(neighbour, np.inf, (upper - known.upper) / size)
+        most, least = (upper - known.lower) / size, (upper - known.upper) / size
         curvature = known.bounds.regularizer.curvature
-        distance = np.inf if curvature is None else float(np.sqrt(2 * max(upper - known.lower, 0.0) / curvature))
-        return Fit(neighbour, (upper - known.lower) / size, (upper - known.upper) / size, distance)
+        if curvature is None:
+            return Fit(neighbour, most, least)
+        distance = float(np.sqrt(2 * max(upper - known.lower, 0.0) / curvature))
+        return Fit(neighbour, most, least, distance, known.apart(theta, curvature))
 
 
 def since_half(history: Sequence[tuple[float, Floats]]) -> float:
@@ -198,8 +230,11 @@ def as_given(suspect: Suspect) -> float:
     return bounds.relative(bounds.upper(suspect.theta), suspect.reference.upper)
 
 
-def verdict(given: float, findings: list[Fit]) -> Explanation | None:
-    """The rule of the module's docstring, for findings in order of e."""
+def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explanation | None:
+    """The rule of the module's docstring, for findings in order of e.
+
+    moved : in the last half of the passes, relative to the weights' length; ∞ if that is not known
+    """
     free = min((each.most for each in findings if not named(each)), default=np.inf)
     if any(
         "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free) for each in findings if named(each)
@@ -211,7 +246,9 @@ def verdict(given: float, findings: list[Fit]) -> Explanation | None:
     others = [finding for finding in findings if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    open_to_doubt = found.name in UNSURE or found.size
+    by_chance = best.most > min(SURE, CHANCE * free + FINE)
+    beside = moved > STILL and best.apart > REST * moved
+    open_to_doubt = found.name in UNSURE or found.size or by_chance or beside
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     return Explanation(

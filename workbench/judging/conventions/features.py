@@ -104,4 +104,4 @@ def subspaces(suspect: Suspect) -> Iterator[Neighbour]:
         left_out = float(np.abs(suspect.theta[~kept]).max(initial=0.0))
         if kept.tobytes() not in told and left_out <= ZERO * float(np.abs(suspect.theta).max(initial=0.0)):
             told.add(kept.tobytes())
-            yield suspect.seen(name, what.format(int((~kept).sum()), d), kept * 1.0)
+            yield suspect.seen(name, what.format(int((~kept).sum()), d), kept.astype(float))

@@ -48,7 +48,7 @@ def projection(suspect: Suspect) -> Iterator[Neighbour]:
 
 def averages(suspect: Suspect) -> Iterator[Neighbour]:
     """The mean of what it reported; and, of a running mean x̄_t since the start, (t x̄_t − s x̄_s)/(t − s), s ≈ t/2."""
-    if len(suspect.history) < 2:
+    if not suspect.history:
         return
     passes, thetas = np.array([p for p, _ in suspect.history], float), np.array([theta for _, theta in suspect.history])
     half = int(np.searchsorted(passes, passes[-1] / 2, side="right")) - 1
@@ -56,7 +56,7 @@ def averages(suspect: Suspect) -> Iterator[Neighbour]:
     if len(late) > 1:
         said = "reports its last iterate where their average is right"
         yield suspect.same("last iterate", said, late.mean(axis=0))
-    if half >= 0 and passes[half] < passes[-1]:
+    if passes[half] < passes[-1]:  # without one so early, half is −1, the last
         t, s = passes[-1], passes[half]
         said = "averages over all iterates since the start, where those of the second half are right"
         yield suspect.same("average from the start", said, (t * thetas[-1] - s * thetas[half]) / (t - s))

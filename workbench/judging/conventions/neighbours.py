@@ -50,12 +50,16 @@ class Neighbour(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """e and e₋ of a neighbour, and D, within which of its optimum the weights lie (∞ where r has no curvature)."""
+    """e and e₋ of a neighbour, and D, within which of its optimum the weights lie (∞ where r has no curvature).
+
+    apart : how far from that optimum they are at least, of their length; 0 where that is not known
+    """
 
     neighbour: Neighbour
     most: float
     least: float
     distance: float = np.inf
+    apart: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,9 @@ class Rows:
         if self.loss == "squared hinge":
             return 2 * np.maximum(1 - m, 0), 2.0 * (m < 1)
         if self.loss == "likelihood":
-            pull = 1 / (1 + np.exp(np.clip(m, -700, 700)))
+            pull = np.exp(-np.logaddexp(0, m))
             return pull, pull * (1 - pull)
-        return (m < 1) * 1.0, 0.0 * m
+        return (m < 1).astype(float), np.zeros_like(m)
 
     def slope(self, W: Floats, b: Floats) -> Floats:
         """G (k, p)."""
@@ -98,12 +98,12 @@ class Rows:
             pulls = -self.prices * self.signs[:, y]
             on = np.flatnonzero(abs(margins - 1) <= ON)
             G[y] = (pulls * (margins < 1 - ON)) @ self.X
-            shares = np.zeros(0)
-            if len(on):
-                rows = self.X[on].toarray() if sparse.issparse(self.X) else self.X[on]
-                A = (pulls[on, None] * rows).T
-                shares = lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
-                G[y] += A @ shares
+            if not len(on):
+                continue
+            rows = self.X[on].toarray() if sparse.issparse(self.X) else self.X[on]
+            A = (pulls[on, None] * rows).T
+            shares = lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
+            G[y] += A @ shares
             missing = 1 - margins[on]
             epsilon += float(self.prices[on] @ (np.maximum(missing, 0) - shares * missing))
         return G, epsilon
@@ -157,7 +157,7 @@ def stationary(rows: Rows, W: Floats, bias: str) -> Point:
     mu = fitting(W, G)
     if bias == "a penalised intercept":
         mu = penalised(rows, W, mu)
-        b = rows.intercepts(W, max(mu, 0.0))
+        b = rows.intercepts(W, mu)
         return Point(mu, b, rows.slope(W, b), 0.0)
     for _ in range(TURNS if rows.loss == "hinge" and mu > 0 else 0):
         before, (G, epsilon) = mu, rows.hinge_slope(W, mu)

@@ -92,8 +92,8 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
             named.append((count, "mean twice", f"with λ {count:g} times larger (the losses' mean divided by n again)"))
     else:
         named.append((total, "mean for sum", f"with λ {total:g} times larger (the losses' mean, not their sum)"))
-    if isinstance(suspect.problem, Labelled) and (places := len(suspect.problem.labels)) > suspect.problem.n_samples:
-        longer = places / suspect.problem.n_samples
+    if isinstance(suspect.problem, Labelled):
+        longer = len(suspect.problem.labels) / suspect.problem.n_samples
         named.append((longer, "mean over positions", f"with λ {longer:.3g} times larger (a mean over positions)"))
     if mean and hasattr(suspect.form, "lam"):  # any form's λ
         square = float(suspect.form.lam) ** 2
