@@ -193,7 +193,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
-        if "classes" in data and not np.array_equal(getattr(problem, "classes", data["classes"]), data["classes"]):
+        kept = getattr(problem, "classes", None)  # a user's own structure may have none
+        if kept is not None and "classes" in data and not np.array_equal(kept, data["classes"]):
             raise BadInput("its classes are not in order, so that weights would go to others than it says")
         for key in TOLD:
             setattr(problem, key, header["problem"].get(key))
