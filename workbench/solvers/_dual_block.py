@@ -41,16 +41,19 @@ def sweep(
             m = count[i]
         own = 0.0
         for a in range(m):
-            r, s, z = member[i, a], 0.0, 0.0
+            r, s, s1, s2, s3 = member[i, a], 0.0, 0.0, 0.0, 0.0
             if parent[r] >= 0:
                 s = score[parent[r]]
-            odd = (last[r] - first[r]) % 2
-            if odd > 0:
-                z = value[first[r]] * theta[index[first[r]]]
-            for k in range(first[r] + odd, last[r], 2):
-                s += value[k] * theta[index[k]]
-                z += value[k + 1] * theta[index[k + 1]]
-            s += z
+            places, values = index[first[r] : last[r]], value[first[r] : last[r]]
+            odd = len(places) % 4
+            for k in range(odd):
+                s += values[k] * theta[places[k]]
+            for k in range(odd, len(places), 4):
+                s += values[k] * theta[places[k]]
+                s1 += values[k + 1] * theta[places[k + 1]]
+                s2 += values[k + 2] * theta[places[k + 2]]
+                s3 += values[k + 3] * theta[places[k + 3]]
+            s = (s + s1) + (s2 + s3)
             score[a], height[a], start[a] = s, s + offset[r], weight[r]
             own += height[a] * weight[r]
         highest = height[0]
