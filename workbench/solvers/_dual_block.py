@@ -106,12 +106,13 @@ def sweep(
                 if parent[r] >= 0:
                     change[parent[r]] += change[a]
                 step = change[a] / curvature
-                for k in range(first[r], last[r]):
-                    j = index[k]
+                places, values = index[first[r] : last[r]], value[first[r] : last[r]]
+                for k in range(len(places)):
+                    j = places[k]
                     if j < plain:
-                        theta[j] -= step * value[k]
+                        theta[j] -= step * values[k]
                     else:
-                        push[j - plain] += change[a] * value[k]
+                        push[j - plain] += change[a] * values[k]
                         theta[j] = max((pull[j - plain] - push[j - plain]) / metric[j - plain], floor[j - plain])
     return len(order)
 
@@ -278,11 +279,12 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
                 if change[k] != 0.0:
                     if parent[r] >= 0:
                         change[parent[r]] += change[k]
-                    for z in range(first[r], last[r]):
-                        if index[z] < plain:
-                            tried[index[z]] -= change[k] * value[z] / curvature
+                    places, values = index[first[r] : last[r]], value[first[r] : last[r]]
+                    for z in range(len(places)):
+                        if places[z] < plain:
+                            tried[places[z]] -= change[k] * values[z] / curvature
                         else:
-                            tried[index[z]] += change[k] * value[z]
+                            tried[places[z]] += change[k] * values[z]
         for k in range(m):
             r = member[i, k]
             rise += offset[r] * (trial[r] - weight[r])
