@@ -41,19 +41,16 @@ def sweep(
             m = count[i]
         own = 0.0
         for a in range(m):
-            r, s, s1, s2, s3 = member[i, a], 0.0, 0.0, 0.0, 0.0
+            r, s, z = member[i, a], 0.0, 0.0
             if parent[r] >= 0:
                 s = score[parent[r]]
-            places, values = index[first[r] : last[r]], value[first[r] : last[r]]
-            odd = len(places) % 4
-            for k in range(odd):
-                s += values[k] * theta[places[k]]
-            for k in range(odd, len(places), 4):
-                s += values[k] * theta[places[k]]
-                s1 += values[k + 1] * theta[places[k + 1]]
-                s2 += values[k + 2] * theta[places[k + 2]]
-                s3 += values[k + 3] * theta[places[k + 3]]
-            s = (s + s1) + (s2 + s3)
+            odd = (last[r] - first[r]) % 2
+            if odd > 0:
+                z = value[first[r]] * theta[index[first[r]]]
+            for k in range(first[r] + odd, last[r], 2):
+                s += value[k] * theta[index[k]]
+                z += value[k + 1] * theta[index[k + 1]]
+            s += z
             score[a], height[a], start[a] = s, s + offset[r], weight[r]
             own += height[a] * weight[r]
         highest = height[0]
@@ -106,13 +103,12 @@ def sweep(
                 if parent[r] >= 0:
                     change[parent[r]] += change[a]
                 step = change[a] / curvature
-                places, values = index[first[r] : last[r]], value[first[r] : last[r]]
-                for k in range(len(places)):
-                    j = places[k]
+                for k in range(first[r], last[r]):
+                    j = index[k]
                     if j < plain:
-                        theta[j] -= step * values[k]
+                        theta[j] -= step * value[k]
                     else:
-                        push[j - plain] += change[a] * values[k]
+                        push[j - plain] += change[a] * value[k]
                         theta[j] = max((pull[j - plain] - push[j - plain]) / metric[j - plain], floor[j - plain])
     return len(order)
 
@@ -279,12 +275,11 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
                 if change[k] != 0.0:
                     if parent[r] >= 0:
                         change[parent[r]] += change[k]
-                    places, values = index[first[r] : last[r]], value[first[r] : last[r]]
-                    for z in range(len(places)):
-                        if places[z] < plain:
-                            tried[places[z]] -= change[k] * values[z] / curvature
+                    for z in range(first[r], last[r]):
+                        if index[z] < plain:
+                            tried[index[z]] -= change[k] * value[z] / curvature
                         else:
-                            tried[places[z]] += change[k] * values[z]
+                            tried[index[z]] += change[k] * value[z]
         for k in range(m):
             r = member[i, k]
             rise += offset[r] * (trial[r] - weight[r])

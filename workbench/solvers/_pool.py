@@ -142,26 +142,19 @@ def insert(slope_into, data, i, witness, pool, desk):
         s, dot = member[i, a], 0.0
         if parent[s] >= 0:
             dot = product[base + parent[s]]
-        places, numbers, more = index[first[s] : last[s]], value[first[s] : last[s]], 0.0
-        odd = len(places) % 2
-        if odd > 0:
-            j = places[0]
-            more = numbers[0] * dense[j] * (1.0 if j < plain else ratio[j - plain])
-        for k in range(odd, len(places), 2):
-            j, z = places[k], places[k + 1]
-            dot += numbers[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
-            more += numbers[k + 1] * dense[z] * (1.0 if z < plain else ratio[z - plain])
-        dot += more
+        for k in range(first[s], last[s]):
+            j = index[k]
+            dot += value[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
         product[base + a] = dot
         apart = square - 2.0 * dot + product[row[s] + a]
         if apart < distance:
             nearest, distance = a, apart
     product[base + m] = square
     if nearest >= 0:
-        others = slope_into(data, i, witnesses[member[i, nearest]], indices[entries:], values[entries:])
-        for k in range(entries, entries + others):
+        more = slope_into(data, i, witnesses[member[i, nearest]], indices[entries:], values[entries:])
+        for k in range(entries, entries + more):
             dense[indices[k]] -= values[k]
-        entries += others
+        entries += more
     end = start
     for k in range(entries):
         if dense[indices[k]] != 0.0:
