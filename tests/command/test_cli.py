@@ -20,8 +20,8 @@ import workbench as wb
 import workbench.command.terminal as terminal
 from workbench.backends import BACKENDS
 from workbench.command.cli import cli
-from workbench.command.verbs.crosscheck import still_open
 from workbench.command.solutions import train_loss
+from workbench.command.verbs.crosscheck import still_open
 from workbench.data.loading import load_problem
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import KINDS, present, registry
