@@ -110,7 +110,11 @@ DATA = {
     "malformed npz": ("data.npz", "PK nonsense", "data.npz is not an npz file"),
     "unknown format": ("data.json", "{}", "data.json"),
     "no problem in Python": ("data.py", "x = 1", "defines neither NAMES nor 'problem'"),
-    "Python that returns nothing": ("data.py", "def problem(): pass", "gives a NoneType, no problem"),
+    "Python that returns nothing": (
+        "data.py",
+        "def problem(): pass",
+        "gives a NoneType in place of a problem to learn",
+    ),
     "Python that crashes": ("data.py", "def problem(): 1 / 0", "data.py stops with ZeroDivisionError"),
     "broken Python": ("data.py", "def f(:", "data.py stops in line 1 with SyntaxError"),
 }

@@ -21,6 +21,7 @@ import workbench.command.terminal as terminal
 from workbench.backends import BACKENDS
 from workbench.command.cli import cli
 from workbench.command.solutions import train_loss
+from workbench.command.verbs.crosscheck import still_open
 from workbench.data.loading import load_problem
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import KINDS, present, registry
@@ -247,7 +248,8 @@ NAMES = {"exact": exact, "crashes": crashes, "leaves": leaves, "wrong": wrong, "
 
 def test_our_solvers_are_checked_by_default(cutbench):
     words = ("crosscheck", "toy", "soft-margin", "--passes", 300, "--tolerance", 0.01)
-    record = json.loads(cutbench(*words, "--json").stdout)
+    record = json.loads(cutbench(*words, "--json", "--out", "judged").stdout)
+    assert "proven in rational arithmetic" in cutbench("verify", "judged").stdout
     assert list(record["reference"]) == SOLVE_FIELDS
     data = load_problem("toy")()
     fitting = {n for n, solver in registry("solver").items() if solver().misfit(SoftMargin(), data) is None}
@@ -271,12 +273,24 @@ def test_a_learners_crash_is_a_row(cutbench):
         "short": "failed",
     }
     assert "RuntimeError: no memory" in rows["crashes"]["reason"]
+    assert "have shape (3,), not (" in rows["short"]["reason"]
+    assert "one for each entry of the features φ(x, y)" in rows["short"]["reason"]
     assert rows["wrong"]["excess"] > 1e-2
 
 
 def test_too_few_passes_exit_with_3_and_the_remedy(cutbench):
     words = ("crosscheck", "iris", "soft-margin", "--learners", "subgradient", "--passes", 1)
-    assert "raise --passes" in cutbench(*words, code=3).stderr
+    told = cutbench(*words, code=3).stderr
+    assert "no verdict yet: subgradient" in told
+    assert "raise --passes, accept a larger excess by --tolerance, or see" in told
+
+
+def test_what_a_slow_learner_needs_is_told_in_passes_and_seconds():
+    row = {"name": "mine", "needed": 300.0, "passes": 50, "seconds": 2.5}
+    assert still_open(row) == "mine (about 3e+02 passes, 15 s)"
+    for unknown in (None, float("nan"), float("inf"), 0.0):
+        assert still_open(row | {"needed": unknown}) == "mine"
+    assert still_open(row | {"passes": None}) == "mine"
 
 
 def test_the_seed_decides_the_run(cutbench):
@@ -366,9 +380,16 @@ def test_predict_reads_columns_as_they_were_learned(cutbench):
 def test_list_shows_every_name_and_the_matrix(cutbench):
     text = cutbench("list").stdout
     record = json.loads(cutbench("list", "--json").stdout)
+    assert len(text.splitlines()) < 80
+    matrix = cutbench("list", "fits").stdout
+    assert all(row["output"] in matrix and row["formulation"] in matrix for row in record["compatibility"])
     for kind in filter(present, KINDS):
+        of_kind = cutbench("list", kind).stdout
+        found = json.loads(cutbench("list", kind, "--json").stdout)["entries"]
+        assert found == [each for each in record["entries"] if each["kind"] == kind]
         for name in registry(kind).names():
             assert name in text
+            assert name in of_kind
             assert any(e["name"] == name and e["kind"] == kind for e in record["entries"])
     assert {(row["output"], row["formulation"]) for row in record["compatibility"]} >= {("multiclass", "soft-margin")}
 

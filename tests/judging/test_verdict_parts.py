@@ -150,7 +150,7 @@ def test_work_in_the_middle_of_a_step_ends_when_the_seconds_are_spent():
 
 
 def test_what_did_not_fit_is_said():
-    told = "Of the audits, oracle, prox did not fit into the 2.5 s that audits may take beside the fits"
+    told = "Of the audits, oracle, prox were left out, since audits may take 2.5 s, no longer than the fits"
     assert share.skipping(["oracle", "prox"], 2.5) == f"{told}; --audit makes them all."
 
 

@@ -131,6 +131,22 @@ def test_infeasible_and_unbounded(tmp_path):
     assert certified(bent, tmp_path).kind == "unbounded"
 
 
+def test_verify_says_that_there_is_no_optimum(tmp_path):
+    from click.testing import CliRunner
+
+    from workbench.command.cli import cli
+
+    x = cp.Variable(2)
+    for constraint, told in ((x[0] + x[1] >= 3, "no x satisfies the constraints"), (x[0] == 1, "without end along")):
+        path = wb.prove(cp.Problem(cp.Minimize(x[1]), [constraint, x <= 1])).save(tmp_path / "c")
+        done = CliRunner().invoke(cli, ["verify", str(path)])
+        assert done.exit_code == 0
+        line = next(line for line in done.stdout.splitlines() if line.startswith("  optimum"))
+        assert line.startswith("  optimum  none: ")
+        assert told in line
+        assert "unknown" not in done.stdout
+
+
 def test_the_conflict_is_told_by_name():
     x, y = cp.Variable(2, name="x"), cp.Variable(name="y")
     budget = cp.sum(x) <= 1

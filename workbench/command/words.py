@@ -160,7 +160,8 @@ def problem_of(data: Any, name: str) -> Any:
     from workbench.outputs.multiclass import Multiclass
 
     if not isinstance(data, Problem):
-        raise BadInput(f"{name} gives a {type(data).__name__}, no problem; return for example wb.Multiclass(X, y).")
+        given = type(data).__name__
+        raise BadInput(f"{name} gives a {given} in place of a problem to learn; return e.g. wb.Multiclass(X, y).")
     if isinstance(data, Multiclass) and data.reading:
         said = click.get_current_context().meta.setdefault("cutbench.readings", set())
         if data.reading not in said:  # a command may load its problem more than once
@@ -207,4 +208,8 @@ def certificate_path(word: str) -> Path:
             f"{word} is a problem and no certificate, which holds learned weights; `cutbench solve {word} soft-margin` "
             f"makes one, {run}."
         )
-    return path / "certificate.json" if path.is_dir() else files_of(path)[0]
+    if not path.is_dir():
+        return files_of(path)[0]
+    of_crosscheck = path / "reference.json"  # the name that `crosscheck` gives to the certificate of its reference
+    found = path / "certificate.json"
+    return of_crosscheck if of_crosscheck.exists() and not found.exists() else found

@@ -139,7 +139,8 @@ def read(
 
 
 def counted(problem: Multiclass) -> str:
-    return f"{problem.n_samples} samples, {problem.n_inputs} inputs"
+    inputs = "1 input" if problem.n_inputs == 1 else f"{problem.n_inputs} inputs"
+    return f"{problem.n_samples} samples, {inputs}"
 
 
 def listed(problem: Multiclass) -> str:

@@ -73,5 +73,5 @@ def allowed(fits: float, spent: float, limit: float | None, size: float, least: 
 
 def skipping(names: list[str], seconds: float) -> str:
     """The remark on work that did not fit."""
-    told = f"{', '.join(names)} did not fit into the {seconds:.2g} s that audits may take beside the fits"
+    told = f"{', '.join(names)} were left out, since audits may take {seconds:.2g} s, no longer than the fits"
     return f"Of the audits, {told}; --audit makes them all."

@@ -150,7 +150,9 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
         return Verdict(NOT_COMPARABLE, np.nan, reference.missing, rule="reference")
     dim = reference.bounds.oracle.dim
     if any(theta.shape != (dim,) for theta in thetas):
-        return Verdict(FAILED, np.inf, f"The weights have shape {thetas[-1].shape}, not ({dim},).", rule="weights")
+        shape = thetas[-1].shape
+        sentence = f"The weights have shape {shape}, not ({dim},), one for each entry of the features φ(x, y)."
+        return Verdict(FAILED, np.inf, sentence, rule="weights")
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))
         return Verdict(FAILED, np.inf, f"{bad} of the {dim} weights are not finite numbers.", rule="weights")

@@ -2,7 +2,9 @@
 
 A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
 fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
-seed. It may yield (passes, weights), too. A file runs with your rights, in a process of its own.
+seed. It may yield (passes, weights), too. The weights are an array of `problem.dim` numbers in the
+order of the features φ(x, y), for classes the weights of the first class first, then of the second.
+A file runs with your rights, in a process of its own.
 Ctrl-C keeps the verdicts so far; with --out `cutbench resume` goes on from there.
 
     cutbench crosscheck iris soft-margin --learners subgradient,bcfw,./mine.py
@@ -11,6 +13,7 @@ Ctrl-C keeps the verdicts so far; with --out `cutbench resume` goes on from ther
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -226,9 +229,18 @@ def verdicts_code(record: Mapping[str, Any], asked: int, run: Path | None) -> in
     if record["reference"]["status"] not in SOLVED:
         codes.append(solution_code(record["reference"]))
     elif 3 in codes and 1 not in codes:
-        open_ones = ", ".join(row["name"] for row, code in zip(rows, codes, strict=True) if code == 3)
-        complain(f"at least one learner has no verdict yet: {open_ones}; raise --passes, or see the reasons.", 3)
+        open_ones = ", ".join(still_open(row) for row, code in zip(rows, codes, strict=True) if code == 3)
+        remedy = "raise --passes, accept a larger excess by --tolerance, or see the reasons"
+        complain(f"at least one learner has no verdict yet: {open_ones}; {remedy}.", 3)
     return 1 if 1 in codes else max(codes)
+
+
+def still_open(row: Mapping[str, Any]) -> str:
+    """A learner without a verdict, and what its trend needs: passes, and seconds if each pass takes as long as now."""
+    needed, passes, seconds = row["needed"], row["passes"], row["seconds"]
+    if None in (needed, passes, seconds) or not 0 < needed < math.inf:
+        return row["name"]
+    return f"{row['name']} (about {needed:.2g} passes, {needed / passes * seconds:.2g} s)"
 
 
 class Verdicts:

@@ -1,16 +1,19 @@
-"""Show all names, and which of them fit together.
+"""Show all names.
 
-With NAME: the settings, defaults and formula of that name. With a FILE that defines a problem, or a data file: its
-settings and size, and which formulations and solvers work on it, or else why not.
+With NAME: the settings, defaults and formula of that name, or if NAME is a kind such as `formulation`, what each of
+that kind is; `fits`: which outputs, formulations and solvers fit together, or else why not. With a FILE that defines a
+problem, or a data file: its settings and size, and which formulations and solvers work on it.
 
+    cutbench list formulation
     cutbench list soft-margin
+    cutbench list fits
     cutbench list ./trees.py --set n=20
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import textwrap
 from dataclasses import asdict
 from typing import Any
 
@@ -36,6 +39,9 @@ from workbench.registries import (
     settings_of,
 )
 
+FITS = "fits"
+WIDTH, WIDE = 100, 13  # columns of a line, and of the kind that begins one
+
 
 @verb(__doc__)
 @click.argument("name", required=False)
@@ -47,17 +53,24 @@ def command(name: str | None, settings: tuple[str, ...], as_json: bool) -> int:
     if settings:
         raise BadInput("--set is for a problem in a FILE; leave --set out, or name a file such as ./mine.py.")
     entries = [entry(kind, key, obj) for kind in filter(present, KINDS) for key, obj in registry(kind).items()]
-    if name is not None:
+    kinds = list(dict.fromkeys(each["kind"] for each in entries))
+    if name in kinds:
+        of_kind = [each for each in entries if each["kind"] == name]
+        terminal.emit({"entries": of_kind}) if as_json else print_kind(name, of_kind)
+        return 0
+    if name is not None and name != FITS:
         found = [each for each in entries if each["name"] == dashed(name)]
         if not found:
-            raise UnknownName("name", name, {each["name"] for each in entries})
+            raise UnknownName("name", name, {each["name"] for each in entries} | {*kinds, FITS})
         terminal.emit({"entries": found}) if as_json else print_entries(found)
         return 0
-    pairs = compatibility()
     if as_json:
-        terminal.emit({"entries": entries, "compatibility": [asdict(each) for each in pairs]})
+        terminal.emit({"entries": entries, "compatibility": [asdict(each) for each in compatibility()]})
+    elif name == FITS:
+        rows = [[pair.output, pair.formulation, works(pair)] for pair in compatibility()]
+        terminal.table(["output", "formulation", "what works"], rows)
     else:
-        print_registries(entries, pairs)
+        print_names(kinds, entries)
     return 0
 
 
@@ -112,9 +125,16 @@ def print_entries(entries: list[dict[str, Any]]) -> None:
             click.echo("\n".join(f"  {line}".rstrip() for line in each["formula"].splitlines()) + "\n")
 
 
-def print_registries(entries: list[dict[str, Any]], pairs: Sequence[Any]) -> None:
-    for kind in dict.fromkeys(each["kind"] for each in entries):
-        rows = [[each["name"], each["summary"]] for each in entries if each["kind"] == kind]
-        terminal.table([kind, "what it is"], rows)
-    rows = [[pair.output, pair.formulation, works(pair)] for pair in pairs]
-    terminal.table(["output", "formulation", "what works"], rows)
+def print_names(kinds: list[str], entries: list[dict[str, Any]]) -> None:
+    """A paragraph of names for each kind, and where more is said."""
+    wrapped = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * WIDE, break_on_hyphens=False)
+    for kind in kinds:
+        names = ", ".join(each["name"] for each in entries if each["kind"] == kind)
+        click.echo(wrapped.fill(kind.ljust(WIDE) + names) + "\n")
+    click.echo("cutbench list KIND  what each is, for example `cutbench list formulation`")
+    click.echo("cutbench list NAME  its settings, defaults and formula, for example `cutbench list soft-margin`")
+    click.echo("cutbench list fits  which outputs, formulations and solvers fit together, or else why not")
+
+
+def print_kind(kind: str, entries: list[dict[str, Any]]) -> None:
+    terminal.table([kind, "what it is"], [[each["name"], each["summary"]] for each in entries])

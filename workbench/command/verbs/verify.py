@@ -13,6 +13,7 @@ is 1 unless --allow-conditional.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,19 @@ def print_proof(result: dict[str, Any]) -> None:
     else:
         click.echo(f"  outputs  {result['structure']}")
         click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
+    if general and result["proven"] and math.isinf(result["lower"]) and math.isinf(result["upper"]):
+        click.echo(f"  optimum  none: {result['formula'].rpartition(': ')[2]}")
+    else:
+        print_ends(result)
+    for title, sentences in {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}.items():
+        for sentence in result[sentences]:
+            click.echo(f"  {title:8} {sentence}")
+    if result["refuted"]:
+        click.echo(f"  because  {result['reason']}")
+    click.echo(f"  data     sha256 {result['data_sha256']}")
+
+
+def print_ends(result: dict[str, Any]) -> None:
     click.echo(f"  optimum  in {interval(result)}")
     if result["optimum"]:
         click.echo(f"  exactly  {shortened(result['optimum'])}")
@@ -134,9 +148,3 @@ def print_proof(result: dict[str, Any]) -> None:
         click.echo(f"  lower    {shortened(result['lower_exact'])}")
         click.echo(f"  upper    {shortened(result['upper_exact'])}")
     click.echo(f"  gap      {small(result['gap'])} relative")
-    for title, sentences in {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}.items():
-        for sentence in result[sentences]:
-            click.echo(f"  {title:8} {sentence}")
-    if result["refuted"]:
-        click.echo(f"  because  {result['reason']}")
-    click.echo(f"  data     sha256 {result['data_sha256']}")
