@@ -185,7 +185,9 @@ def test_the_command_bounds_time_and_memory_unless_others_are_given(honest, tmp_
         assert done.exit_code == 3
         assert f"takes more memory than the {size} that it may take; raise --memory-limit." in done.stderr
         assert seen.pop() == (int(size[0]) << 30, seconds)
-    assert (memory.limit(), SET) == (None, [])
+    for words in ([], ["--help"], [path, "--no-such-option"]):
+        assert CliRunner().invoke(cli, ["verify", *words]).exit_code in (0, 2)
+        assert (memory.limit(), SET) == (None, [])
     monkeypatch.setattr(verifying, "check", lambda path: time.sleep(60))
     done = CliRunner().invoke(cli, ["verify", path, "--time-limit", "0.2"])
     assert done.exit_code == 3

@@ -76,15 +76,19 @@ def timed(function: Callable[..., int], default: float | None = None) -> Callabl
 def memory_option(command: Callable, default: str | None = None) -> Callable:
     """--memory-limit SIZE: the memory that this process, and each process that it starts, may take."""
 
-    def limit(context: click.Context, option: click.Parameter, size: str | None) -> None:
-        if size is not None:
-            context.call_on_close(memory.limited_to(memory.size_of(size)))
+    @functools.wraps(command)
+    def within(*words: Any, memory_limit: str | None, **options: Any) -> int:
+        lifted = None if memory_limit is None else memory.limited_to(memory.size_of(memory_limit))
+        try:
+            return command(*words, **options)
+        finally:
+            if lifted is not None:
+                lifted()
 
     help_ = "Stop before a process takes more, e.g. 2GiB."
     return click.option(
-        "--memory-limit", metavar="SIZE", default=default, show_default=default is not None, expose_value=False,
-        callback=limit, help=help_,
-    )(command)  # fmt: skip
+        "--memory-limit", metavar="SIZE", default=default, show_default=default is not None, help=help_
+    )(within)
 
 
 def overwrite_option(command: Callable) -> Callable:
