@@ -189,7 +189,8 @@ def test_a_pipe_closed_early_is_no_error():
     line = f'"$0" -c "{SCRIPT}" list | head -1; exit ${{PIPESTATUS[0]}}'
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, text=True, env=environment)
-    assert done.stdout.split() == ["problem", "what", "it", "is"]
+    assert done.stdout.split()[0] == "problem"
+    assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
     assert done.returncode in (0, 141)  # 0 if all lines were written before `head` left
 
