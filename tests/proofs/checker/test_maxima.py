@@ -688,6 +688,17 @@ def test_no_detection_beyond_a_sample_follows():
             assert refusal(found.margin, w, one) == told
 
 
+def test_matchings_that_would_take_too_long_are_refused():
+    """3 rows and 5 columns: 3² · 5 = 45 steps."""
+    shapes, indptr = [[3, 5]], np.zeros(16, np.int64)
+    base = {"weights": [1.0], "data": [], "indices": np.zeros(0, np.int64), "truth": [[0, -1, 4]]}
+    found = structure("matching", shapes=shapes, indptr=indptr, **base)
+    w, one = Whole(objects([0] * found.dim), 1), np.array([0])
+    for most, told in ((45, ""), (44, "checking would take 45 products of pieces, more than 44")):
+        with limited(whole, MOST_WORK=most):
+            assert refusal(found.margin, w, one) == told
+
+
 def test_slack_of_chains_takes_whole_costs_that_are_not_too_large():
     def sentence(cost, *, most=10_000):
         found = structure(
