@@ -390,6 +390,12 @@ def test_data_that_are_refused():
         for at, value in ((0, 1), (-1, 0), (-1, 99), (1, 9)):
             assert changed(name, "ends", at, value) == "data_ends do not say where samples start"
         found = structure(name)
+        for part in ("offsets", "ends"):  # differences that wrap around are not below 0
+            wrapped = np.array(getattr(found, part))
+            assert len(wrapped) >= 4
+            wrapped[1:3] = 2**63 - 1, int(wrapped[3]) + 1 - 2**63
+            assert (np.diff(wrapped[:4]) > 0).all()
+            assert refusal(structure, name, **{part: wrapped}) == f"data_{part} do not say where samples start"
         told, other = "data_edges: an edge is none", found.edges[0, 1]
         for at, value in ((0, -1), (0, found.width), (1, -1), (1, 99), (0, other)):
             assert changed(name, "edges", at, value) == told

@@ -43,8 +43,8 @@ class Pairwise(Structure):
         edges, self.ends = fields.ints("edges", None, 2), fields.ints("ends", len(self.offsets))
         for name, ends, total in (("offsets", self.offsets, len(self.labels)), ("ends", self.ends, len(edges))):
             least = 1 if name == "offsets" else 0
-            rising = len(ends) > 1 and ends[0] == 0 and ends[-1] == total and (ends[1:] >= ends[:-1]).all()
-            rising = rising and (np.diff(ends) >= least).all()  # differences alone might wrap around
+            rising = len(ends) > 1 and ends[0] == 0 and ends[-1] == total and (ends >= 0).all()
+            rising = rising and (np.diff(ends) >= least).all()  # which wrap around for numbers below 0 only
             demand(rising, f"{fields.of}{name} do not say where samples start")
         self.n, self.sizes, self.edges = len(self.offsets) - 1, np.diff(self.offsets), edges
         self.of_edge, self.of_node = (np.repeat(np.arange(self.n), np.diff(e)) for e in (self.ends, self.offsets))
