@@ -14,8 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import metadata, util
+from importlib import util
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from workbench.backends.watching import Adapter, watched
 from workbench.errors import BackendFailed, MissingCapability, printable
 from workbench.system.alarm import Late, TimeIsUp
 from workbench.system.memory import limit
+from workbench.system.versions import installed_version
 
 Options = dict[str, Any]  # a solver's own names and values
 
@@ -54,7 +54,7 @@ class Backend:
 
     @property
     def version(self) -> str:
-        return version_of(self.package)
+        return installed_version(self.package) or ""
 
     @property
     def installed(self) -> bool:
@@ -106,12 +106,6 @@ class Backend:
             fault, size = " ".join(f"{type(error).__name__}: {error}".split()), (program.q.size, program.b.size)
             text = f"{self.name} failed on {size[0]} variables and {size[1]} rows ({fault}); try another backend."
             raise BackendFailed(text) from error
-
-
-@cache
-def version_of(package: str) -> str:
-    """The version of an installed package; the search through the path takes as long as a small solve."""
-    return metadata.version(package)
 
 
 def sound(answer: object) -> Answer:

@@ -11,7 +11,7 @@ tolerance, and no vector of the answer lets anybody check it: nothing here is a 
 
 from __future__ import annotations
 
-from importlib import metadata, util
+from importlib import util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from workbench.backends.cone import ConeProgram, Floats, as_csc
 from workbench.backends.silence import highs_model
 from workbench.contracts import Ints
 from workbench.errors import BackendFailed, MissingCapability
+from workbench.system.versions import installed_version
 
 PACKAGES = {"HIGHS": "highspy", "SCIP": "pyscipopt"}
 TIGHT = 1e-9  # by how much rows, and whole numbers, may be missed
@@ -54,7 +55,7 @@ def tree_backend(cone: ConeProgram, name: str | None = None) -> str:
 
 def versioned_tree(name: str) -> str:
     """The solver with its version."""
-    return f"{name} {metadata.version(PACKAGES[name])}"
+    return f"{name} {installed_version(PACKAGES[name])}"
 
 
 def search_tree(

@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from importlib import metadata
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ from workbench.registries import registry, settings_of
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import run
+from workbench.system.versions import installed_version
 
 PROCESSES = 2  # that draw figures
 PATIENCE = 25.0  # seconds that a single solve may take
@@ -135,10 +135,8 @@ def introduce() -> None:
     used = ("cvxpy", "numpy", "scipy", "matplotlib", *(BACKENDS[name].package for name in backends_used()))
     found, absent = [], []
     for package in used:
-        try:
-            found.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            absent.append(package)
+        version = installed_version(package)
+        absent.append(package) if version is None else found.append(f"{package} {version}")
     click.echo(f"With {', '.join(found)}.")
     if absent:
         why = " (ecos has no wheel for Python 3.13 and later)" if "ecos" in absent else ""

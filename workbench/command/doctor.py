@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.registries import CHECKOUT, PACKAGE
+from workbench.system.versions import installed_version
 
 REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")
 EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
@@ -27,7 +28,7 @@ def examine() -> dict[str, Any]:
     floats = arithmetic()
     return {
         "ok": core and any(each["status"] == "optimal" for each in trials) and not any(floats.values()),
-        "cutbench": version("cutbench"),
+        "cutbench": installed_version("cutbench"),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": found,
@@ -49,7 +50,7 @@ def packages() -> list[dict[str, Any]]:
         name = match.group(1) if match else line
         if name != "cutbench" and (name not in rows or not extra):
             conditional = ";" in line and "python_version" in line
-            rows[name] = {"name": name, "version": version(name), "extra": extra, "elsewhere": conditional}
+            rows[name] = {"name": name, "version": installed_version(name), "extra": extra, "elsewhere": conditional}
     return sorted(rows.values(), key=lambda row: (row["extra"] or "", row["name"]))
 
 
@@ -59,16 +60,9 @@ def requirements() -> list[tuple[str, str | None]]:
         project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         groups = {None: project["dependencies"]} | project["optional-dependencies"]
         return [(line, extra) for extra, lines in groups.items() for line in lines]
-    lines = metadata.requires("cutbench") if version("cutbench") else None
+    lines = metadata.requires("cutbench") if installed_version("cutbench") else None
     found = [(line, EXTRA.search(line)) for line in lines or []]
     return [(line, match.group(1) if match else None) for line, match in found]
-
-
-def version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def numba_cache() -> dict[str, Any]:
@@ -92,7 +86,7 @@ def backends() -> list[dict[str, Any]]:
 
     rows = []
     for name, backend in BACKENDS.items():
-        row: dict[str, Any] = {"name": name, "version": version(backend.package), "status": "not installed"}
+        row: dict[str, Any] = {"name": name, "version": installed_version(backend.package), "status": "not installed"}
         row |= {"gap": None, "seconds": None, "package": backend.package}
         if backend.installed:
             try:

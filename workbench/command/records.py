@@ -25,6 +25,7 @@ import workbench.command.terminal as terminal
 from workbench.errors import BadInput, CutbenchError
 
 FORMAT = "cutbench-record-1"
+REFERENCE = "reference.json"  # the certificate of a crosscheck's reference, beside its record
 LARGEST = 2**26  # bytes of a record that is read
 REAL = (int, float)
 NUMBER = (*REAL, type(None))
@@ -212,5 +213,5 @@ def named_certificate(path: Path, content: Mapping[str, Any]) -> Path | None:
     best = min(rows, key=lambda row: (row.get("gap") is None, row.get("gap") or 0.0), default={})
     told = content.get("reference", content).get("certificate") or best.get("certificate")
     if not isinstance(told, str):
-        told = "reference.json"  # the name that `crosscheck` gives it
+        told = REFERENCE
     return next((each for each in (path.parent / Path(told).name, Path(told)) if each.is_file()), None)

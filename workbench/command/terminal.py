@@ -83,7 +83,7 @@ def line(row: Sequence[str], widths: Sequence[int]) -> None:
     if wide - indent < min(len(last), NARROW, wide // 2):
         click.echo(start.rstrip())
         start, indent = " " * 6, 6
-    wrapped = textwrap.wrap(last, max(wide - indent, 20), break_long_words=False) or [""]
+    wrapped = textwrap.wrap(last, max(wide - indent, 20), break_long_words=False, break_on_hyphens=False) or [""]
     for number, piece in enumerate(wrapped):
         click.echo(f"{start if number == 0 else ' ' * indent}{piece}".rstrip())
 

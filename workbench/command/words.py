@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from workbench.command.given import certificates_among, setting_from
+from workbench.command.records import REFERENCE
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, OutOfTime
 from workbench.registries import build, dashed, is_path, load_user_file, parse_settings, present, registry, settings_of
@@ -214,6 +215,5 @@ def certificate_path(word: str) -> Path:
         )
     if not path.is_dir():
         return files_of(path)[0]
-    of_crosscheck = path / "reference.json"  # the name that `crosscheck` gives to the certificate of its reference
-    found = path / "certificate.json"
-    return of_crosscheck if of_crosscheck.exists() and not found.exists() else found
+    found, reference = path / "certificate.json", path / REFERENCE
+    return reference if reference.exists() and not found.exists() else found

@@ -34,7 +34,7 @@ from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
-from workbench.errors import BadInput
+from workbench.errors import BadInput, counted
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
@@ -95,7 +95,7 @@ def table_problem(
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
     other = classed(found) if label is None else None
-    said = f"{path}: {counted(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
+    said = f"{path}: {sizes(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
     found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found, other) + scales(found)
     return found
 
@@ -138,9 +138,8 @@ def read(
 # ── messages to the user ──────────────────────────────────────────────────────────────────────────
 
 
-def counted(problem: Multiclass) -> str:
-    inputs = "1 input" if problem.n_inputs == 1 else f"{problem.n_inputs} inputs"
-    return f"{problem.n_samples} samples, {inputs}"
+def sizes(problem: Multiclass) -> str:
+    return f"{counted(problem.n_samples, 'sample')}, {counted(problem.n_inputs, 'input')}"
 
 
 def listed(problem: Multiclass) -> str:

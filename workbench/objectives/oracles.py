@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -43,14 +43,6 @@ from workbench.contracts import (
 )
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
-
-
-class Says(NamedTuple):
-    """Whether a problem has these members; Python needs as long to see that as a small problem to answer."""
-
-    feature_error: bool
-    exact_loss: bool
-    missed: bool
 
 
 @dataclass(frozen=True)
@@ -114,20 +106,30 @@ class MarginRescaling:
         slopes = (rows.data, rows.indices, np.cumsum(ends, dtype=ends.dtype))
         return sparse.csr_array(slopes, shape=(len(samples), rows.shape[1])), loss
 
+    # What a problem says of itself is asked once: Python looks as long for a member as a small problem computes.
+
     @cached_property
-    def says(self) -> Says:
-        return Says(*(isinstance(self.problem, each) for each in (BoundedFeatures, ExactLoss, Missing)))
+    def bounded_features(self) -> bool:
+        return isinstance(self.problem, BoundedFeatures)
+
+    @cached_property
+    def misses(self) -> bool:
+        return isinstance(self.problem, Missing)
+
+    @cached_property
+    def loss_terms(self) -> int:
+        """Roundings of a loss: none where the problem says `exact_loss`."""
+        return 0 if exact_loss(self.problem) else self.problem.terms
 
     def slope_error(self, samples: Ints) -> Floats:
-        if self.says.feature_error:
+        if self.bounded_features:
             return self.problem.feature_error[samples]
         hidden = 0 if self.problem.exact_features else self.problem.terms
         return gamma(hidden) * 2 * self.problem.magnitude[samples]
 
     def offset_error(self, samples: Ints) -> Floats:
         """A loss is a sum of ≤ k costs, divided once; zero where the problem says `exact_loss`."""
-        hidden = 0 if self.says.exact_loss and self.problem.exact_loss else self.problem.terms
-        return gamma(hidden) * self.problem.max_loss[samples]
+        return gamma(self.loss_terms) * self.problem.max_loss[samples]
 
     def exact(self) -> ExactMargin | None:
         """The same cuts and maxima in rational arithmetic, where the output structure brings them."""
@@ -137,7 +139,7 @@ class MarginRescaling:
     def rounding(self, theta: Floats) -> Floats:
         """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
-        missed = self.problem.missed(theta) if self.says.missed else 0.0
+        missed = self.problem.missed(theta) if self.misses else 0.0
         return 2 * gamma(2 * self.problem.terms + 8) * size + missed
 
     def reach(self, samples: Ints) -> Floats:
@@ -219,7 +221,7 @@ class SlackRescaling(MarginRescaling):
     def slope_error(self, samples: Ints) -> Floats:
         exact = self.problem.exact_features and exact_loss(self.problem)
         size = 2 * (self.problem.magnitude * self.problem.max_loss)[samples]
-        if isinstance(self.problem, BoundedFeatures):  # then losses are exact, too
+        if self.bounded_features:  # then losses are exact, too
             return super().slope_error(samples) * self.problem.max_loss[samples] + gamma(4) * size
         return gamma(1 if exact else 2 * self.problem.terms + 1) * size
 

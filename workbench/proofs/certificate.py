@@ -17,11 +17,9 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +55,7 @@ from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
+from workbench.system.versions import installed_version
 
 TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
@@ -412,19 +411,9 @@ def version_of(formulation: Formulation) -> int:
 
 def versions() -> dict[str, str]:
     """Python and the packages that computed the claim."""
-    return dict(installed())
-
-
-@cache
-def installed() -> Mapping[str, str]:
-    """The versions that `versions` tells; the search through the path takes as long as a small solve."""
-    found = {"python": platform.python_version()}
-    for package in ("cutbench", "numpy", "scipy", "cvxpy", "clarabel", "piqp", "osqp", "ecos", "scs"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    packages = ("cutbench", "numpy", "scipy", "cvxpy", "clarabel", "piqp", "osqp", "ecos", "scs")
+    found = {package: version for package in packages if (version := installed_version(package)) is not None}
+    return {"python": platform.python_version()} | found
 
 
 def write_whole(path: Path, content: bytes) -> None:

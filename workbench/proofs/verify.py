@@ -96,18 +96,16 @@ def verify(
     except (Malformed, OSError) as error:
         raise BadInput(unreadable(path, fault_of(error))) from None
     except MemoryError:
-        raise OutOfMemory(f"Checking {path} takes more memory than {most()}.") from None
+        raise OutOfMemory(f"Checking {path} takes more memory than {memory_at_most()}.") from None
     return judged(established(verdict), data, given, expect)
 
 
-def most() -> str:
+def memory_at_most() -> str:
     """What bounds the memory, and what to do about it."""
     limit = memory.limit()
-    return (
-        "there is; verify on a larger machine"
-        if limit is None
-        else f"the {limit / 2**30:.3g} GiB that it may take; raise --memory-limit"
-    )
+    if limit is None:
+        return "there is; verify on a larger machine"
+    return f"the {limit / 2**30:.3g} GiB that it may take; raise --memory-limit"
 
 
 def established(verdict: Verdict) -> Numbers:

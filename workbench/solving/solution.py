@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +18,7 @@ from workbench.proofs.exact import sharpened
 from workbench.proofs.tree import Tree
 from workbench.solving.progress import Clock, Progress, Record
 from workbench.solving.request import Request
+from workbench.system.versions import installed_version
 
 OWN_WORDS = ("status", "backend", "master", "cuts", "rounds", "seconds", "cpu_seconds", "compile_seconds")
 OWN_WORDS += ("oracle_seconds", "master_seconds", "own_status")  # fields that a journal keeps
@@ -183,7 +182,6 @@ def versioned(name: str) -> str:
     return f"cutbench {release()} {name}"
 
 
-@cache
 def release() -> str:
     """The version of cutbench."""
-    return metadata.version("cutbench")
+    return installed_version("cutbench") or ""

@@ -108,7 +108,7 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
     with ExitStack() as leaving:
         place = folder or (page and Path(leaving.enter_context(TemporaryDirectory())))
         if place is not None and not isinstance(reference, NotSeparable):
-            path = reference.certificate.save(place / "reference")
+            path = reference.certificate.save(place / records.REFERENCE)
             facts["certificate"] = None if folder is None else terminal.shown_path(path)
         rows: list[dict[str, Any]] = [line.numbers["row"] for line in journal.of("row")] if journal else []
         record: dict[str, Any] = {"reference": facts, "learners": rows}

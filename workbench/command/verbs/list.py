@@ -13,7 +13,6 @@ problem, or a data file: its settings and size, and which formulations and solve
 from __future__ import annotations
 
 import inspect
-import textwrap
 from dataclasses import asdict
 from typing import Any
 
@@ -40,7 +39,6 @@ from workbench.registries import (
 )
 
 FITS = "fits"
-WIDTH, WIDE = 100, 13  # columns of a line, and of the kind that begins one
 
 
 @verb(__doc__)
@@ -127,10 +125,10 @@ def print_entries(entries: list[dict[str, Any]]) -> None:
 
 def print_names(kinds: list[str], entries: list[dict[str, Any]]) -> None:
     """A paragraph of names for each kind, and where more is said."""
-    wrapped = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * WIDE, break_on_hyphens=False)
     for kind in kinds:
         names = ", ".join(each["name"] for each in entries if each["kind"] == kind)
-        click.echo(wrapped.fill(kind.ljust(WIDE) + names) + "\n")
+        terminal.line([kind, names], [max(map(len, kinds))])
+        click.echo()
     click.echo("cutbench list KIND  what each is, for example `cutbench list formulation`")
     click.echo("cutbench list NAME  its settings, defaults and formula, for example `cutbench list soft-margin`")
     click.echo("cutbench list fits  which outputs, formulations and solvers fit together, or else why not")
