@@ -28,6 +28,8 @@ from workbench.backends.cone import Answer, ConeProgram
 from workbench.backends.watching import watched
 from workbench.command import pictures, tables
 from workbench.command.cli import cli
+from workbench.command.exits import Interrupted
+from workbench.command.solutions import resumable
 from workbench.command.words import verb
 from workbench.errors import BadInput, OutOfMemory, OutOfTime
 from workbench.judging.judge import judge
@@ -140,6 +142,27 @@ def test_an_error_of_work_that_was_interrupted_is_the_interruption():
     outer = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest ignore the signal
     try:
         with pytest.raises(click.Abort):
+            command.main([], standalone_mode=False)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, outer)
+
+
+def test_such_an_interruption_says_how_to_continue(tmp_path):
+    """The line names the run although the error that reaches the run's end is native code's."""
+    (tmp_path / "journal").mkdir()
+
+    @verb("A verb.")
+    def command() -> int:
+        with resumable(tmp_path):
+            with suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            raise TypeError("incompatible function arguments")
+
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest ignore the signal
+    try:
+        with pytest.raises(Interrupted, match=r"^interrupted; `cutbench resume .*` continues\.$"):
             command.main([], standalone_mode=False)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:

@@ -24,6 +24,7 @@ from workbench.command.exits import Interrupted, complain
 from workbench.command.terminal import above, below, interval, shortened, small
 from workbench.errors import BackendFailed, MissingCapability, OutOfMemory, counted
 from workbench.registries import settings_of
+from workbench.system.alarm import interruption
 
 SOLVED = ("optimal", "stationary", "not separable")  # "not separable" has a Farkas ray as proof
 REMEDIES = {
@@ -138,7 +139,8 @@ class FolderRun:
 def resumable(folder: Path) -> Iterator[None]:
     """Turn an interruption into one line that says how to continue."""
     try:
-        yield
+        with interruption():
+            yield
     except KeyboardInterrupt:
         if not (folder / "journal").is_dir():
             raise

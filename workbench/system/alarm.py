@@ -64,15 +64,17 @@ class alarm:  # noqa: N801  (used as a function is: `with alarm(3.0):`)
 
 class interruption:  # noqa: N801  (used as `alarm` is)
     """An error that leaves the block after Ctrl-C, or a signal that counts as such, is `KeyboardInterrupt`: native code
-    may turn what is raised into an error of its own. A sentence of ours stays.
+    may turn what is raised into an error of its own. A sentence of ours stays. Such blocks nest.
     """
 
     def __enter__(self) -> interruption:
-        self.came, self.numbers = False, list[int]()
+        self.came, self.before = False, dict[int, Any]()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is signal.default_int_handler:
-                    self.numbers.append(number)
+                handler = signal.getsignal(number)
+                outer = getattr(handler, "__func__", None) is interruption.heard
+                if outer or handler is signal.default_int_handler:
+                    self.before[number] = handler
                     signal.signal(number, self.heard)
         return self
 
@@ -81,8 +83,8 @@ class interruption:  # noqa: N801  (used as `alarm` is)
         raise KeyboardInterrupt
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        for number in self.numbers:
-            signal.signal(number, signal.default_int_handler)
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
         if self.came and isinstance(error, Exception | TimeIsUp) and not tells(error):
             raise KeyboardInterrupt from None
 

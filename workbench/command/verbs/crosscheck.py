@@ -83,7 +83,7 @@ def command(
     words |= {"learner_set": learner_set, "report": report, "options": options}
     if out is None:
         return continued(words, None, as_json)
-    with resumable(folder := terminal.spare_folder(out, overwrite, "crosscheck.json", "reference.json")):
+    with resumable(folder := terminal.spare_folder(out, overwrite, "crosscheck.json", records.REFERENCE)):
         named(words)  # a run with a fault in its words leaves no journal
         with begun(folder, "crosscheck", words) as journal:
             return continued(words, journal, as_json)
