@@ -13,11 +13,9 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-
-from workbench.learners._peers import equal, likelihood, needs
-from workbench.learners.python_crfsuite import attributes, shape, weights
-from workbench.learners.sklearn_crfsuite import SETTINGS
+from workbench.learners._peers import needs
+from workbench.learners.python_crfsuite import SETTINGS, posed, weights
+from workbench.learners.sklearn_crfsuite import EVERY_PAIR
 
 
 @needs("chaine", "chaine")
@@ -26,16 +24,12 @@ def fit(problem, formulation, budget, rng):
     from chaine.crf import Model, Trainer
     from chaine.logging import set_verbosity
 
-    risk = likelihood(formulation, problem, "chaine")
-    shape(problem)
-    n = equal(risk, "chaine")
-    runs = [problem.places(np.array([i]))[1] for i in risk.samples]
-    settings = SETTINGS | {"c1": 0.0, "c2": risk.mu * n / 2, "max_iterations": budget, "epsilon": 1e-9, "delta": 0.0}
-    data = [attributes(problem.inputs[run]) for run in runs], [list(map(str, problem.labels[run])) for run in runs]
+    settings, data = posed(problem, formulation, budget, "chaine")
     set_verbosity(0)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model")
-        Trainer("lbfgs", **settings).train(*data, model_filepath=path)
+        trainer = Trainer("lbfgs", **SETTINGS, **settings, **EVERY_PAIR)
+        trainer.train(*map(list, zip(*data, strict=True)), model_filepath=path)
         model = Model(path)
     found = [{tuple(each.values())[:2]: each["weight"] for each in rows} for rows in (model.states, model.transitions)]
     return weights(problem, SimpleNamespace(state_features=found[0], transitions=found[1]))

@@ -28,7 +28,7 @@ from workbench.contracts import Labelled
 from workbench.errors import MissingCapability
 from workbench.learners._peers import equal, likelihood, needs
 
-SETTINGS = {"c1": 0.0, "epsilon": 1e-9, "delta": 0.0}  # the budget ends most runs before
+SETTINGS = {"epsilon": 1e-9, "delta": 0.0}  # the budget ends most runs before
 EVERY_PAIR = {"feature.possible_states": True, "feature.possible_transitions": True, "feature.minfreq": -1e300}
 
 
@@ -36,16 +36,11 @@ def train(problem, formulation, budget, full):
     """CRFsuite's L-BFGS, `budget` iterations at most; nothing in it is random."""
     import pycrfsuite
 
-    risk = likelihood(formulation, problem, "python-crfsuite")
-    shape(problem)
-    held, n = risk.samples, equal(risk, "python-crfsuite")
+    settings, data = posed(problem, formulation, budget, "python-crfsuite")
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    trainer.set_params(SETTINGS | (EVERY_PAIR if full else {}) | {"c2": risk.mu * n / 2, "max_iterations": budget})
-    for i in held:
-        _, places = problem.places(np.array([i]))
-        trainer.append(
-            pycrfsuite.ItemSequence(attributes(problem.inputs[places])), list(map(str, problem.labels[places]))
-        )
+    trainer.set_params(SETTINGS | settings | (EVERY_PAIR if full else {}))
+    for rows, labels in data:
+        trainer.append(pycrfsuite.ItemSequence(rows), labels)
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model")
         trainer.train(model)
@@ -54,6 +49,15 @@ def train(problem, formulation, budget, full):
         found = tagger.info()
         tagger.close()
     return weights(problem, found)
+
+
+def posed(problem, formulation, budget, learner):
+    """CRFsuite's settings c₁, c₂, max_iterations, and (attributes, labels) of each sequence whose weight is not 0."""
+    risk = likelihood(formulation, problem, learner)
+    shape(problem)
+    settings = {"c1": 0.0, "c2": risk.mu * equal(risk, learner) / 2, "max_iterations": budget}
+    runs = [problem.places(np.array([i]))[1] for i in risk.samples]
+    return settings, [(attributes(problem.inputs[run]), list(map(str, problem.labels[run]))) for run in runs]
 
 
 def attributes(rows):

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numpy as np
+from workbench.learners._peers import needs
+from workbench.learners.python_crfsuite import SETTINGS, posed, weights
 
-from workbench.learners._peers import equal, likelihood, needs
-from workbench.learners.python_crfsuite import attributes, shape, weights
-
-SETTINGS = {"all_possible_states": True, "all_possible_transitions": True, "min_freq": -1e300}
+EVERY_PAIR = {"all_possible_states": True, "all_possible_transitions": True, "min_freq": -1e300}
 
 
 @needs("sklearn_crfsuite", "sklearn-crfsuite")
@@ -25,13 +23,9 @@ def fit(problem, formulation, budget, rng):
     """CRF of sklearn-crfsuite by L-BFGS, `budget` iterations at most; every pair has a weight."""
     from sklearn_crfsuite import CRF
 
-    risk = likelihood(formulation, problem, "sklearn-crfsuite")
-    shape(problem)
-    n = equal(risk, "sklearn-crfsuite")
-    runs = [problem.places(np.array([i]))[1] for i in risk.samples]
-    settings = SETTINGS | {"c1": 0.0, "c2": risk.mu * n / 2, "max_iterations": budget, "epsilon": 1e-9, "delta": 0.0}
-    model = CRF(algorithm="lbfgs", **settings)
-    model.fit([attributes(problem.inputs[run]) for run in runs], [list(map(str, problem.labels[run])) for run in runs])
+    settings, data = posed(problem, formulation, budget, "sklearn-crfsuite")
+    model = CRF(algorithm="lbfgs", **SETTINGS, **settings, **EVERY_PAIR)
+    model.fit(*map(list, zip(*data, strict=True)))
     found = SimpleNamespace(state_features=model.state_features_, transitions=model.transition_features_)
     return weights(problem, found)
 

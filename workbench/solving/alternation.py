@@ -44,24 +44,17 @@ def alternating(
     assert inner is not None  # every start makes a round
     about = {"formulation": type(formulation).__name__, "status": end.status}
     remark = "an alternation proves no optimum, so there is no fraction to look for"
-    return Solution(
+    return replace(
+        inner,
         formulation=formulation,
-        problem=problem,
-        theta_flat=inner.theta_flat,
         upper=formulation.value(problem, inner.theta_flat),
         lower=np.nan,
         gap=np.nan,
         status=end.status,
-        backend=inner.backend,
-        master=inner.master,
-        cuts=inner.cuts,
         rounds=len(end.history),
         seconds=end.seconds,
         cpu_seconds=end.cpu_seconds,
         compile_seconds=0.0,
-        oracle_seconds=inner.oracle_seconds,
-        master_seconds=inner.master_seconds,
-        train_error=inner.train_error,
         certificate=replace(inner.certificate, alternation=about, remark=remark),
         history=end.history,
         lower_kind="none",
