@@ -27,6 +27,11 @@ def printable(message: str) -> str:
     return shortened(text, LONGEST)
 
 
+def printed(name: str) -> str:
+    """A name from a file or a user on one line, a mark in the place of each character that would steer a terminal."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)
+
+
 def shortened(text: str, most: int) -> str:
     """The text, or both its ends of `most` characters together, `…` between them."""
     return text if len(text) <= most else f"{text[: most // 2].rstrip()} … {text[-(most // 2) :].lstrip()}"

@@ -30,6 +30,7 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability, Unknown
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").exists() else None
 PACKAGED = {"output": "outputs", "formulation": "formulations", "solver": "solvers", "learner": "learners"}
+PRIVATE, USERS = "_cutbench_", "user_"  # the beginning of the names of modules that are files, of users' ones
 BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
 KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
 USERS = "_cutbench_user_"
@@ -105,7 +106,7 @@ def present(kind: str) -> bool:
 
 def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     """Run the Python file at `path` as a module with a private name; `BadInput` names a faulty line."""
-    name = f"_cutbench_{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
+    name = f"{PRIVATE}{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # a .py path always has a spec,
     assert spec.loader is not None  # and the spec a loader
@@ -129,6 +130,21 @@ def line_within(path: Path, error: BaseException) -> int | None:
             lines.append(frame.tb_lineno)
         frame = frame.tb_next
     return lines[-1] if lines else None
+
+
+def place_of_a_user(error: BaseException) -> str | None:
+    """`FILE line N`, where a user's file stopped, or something outside of this package that the file called; None if
+    this package stopped.
+    """
+    place, frame = None, error.__traceback__
+    while frame:
+        name = str(frame.tb_frame.f_globals.get("__name__"))
+        if name.startswith(PRIVATE + USERS):
+            place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}"
+        elif name.startswith(("workbench.", PRIVATE)):
+            place = None
+        frame = frame.tb_next
+    return place
 
 
 def exported(module: types.ModuleType, path: Path) -> Mapping[str, Any]:
@@ -160,7 +176,7 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path of the {kind}.")
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the command's answer
-        module = load_file(path.resolve(), f"user_{kind}")
+        module = load_file(path.resolve(), f"{USERS}{kind}")
     if not hasattr(module, "NAMES") and hasattr(module, lone):
         return {path.stem: getattr(module, lone)}
     if not hasattr(module, "NAMES"):

@@ -481,6 +481,32 @@ def test_a_bug_is_one_line_and_a_traceback_on_demand(cutbench, monkeypatch):
     assert isinstance(CliRunner().invoke(cli, ["solve", "digits", "soft-margin"]).exception, ZeroDivisionError)
 
 
+OWN_CLASS = """
+import numpy as np
+import workbench as wb
+
+class Mine(wb.Multiclass):
+    def argmax(self, *told, **given):
+        {line}
+
+def problem(n: int = 6):
+    return Mine(np.eye(n), [0, 1] * (n // 2))
+"""
+
+
+def test_a_fault_in_a_users_class_is_told_by_file_and_line(cutbench):
+    for line, fault in (
+        ("raise RuntimeError('never')", "RuntimeError: never"),
+        ("return np.ones(2) @ np.ones(3)", "ValueError: matmul: "),
+    ):
+        Path("mine.py").write_text(OWN_CLASS.format(line=line))
+        told = cutbench("solve", "./mine.py", "soft-margin", code=2).stderr
+        assert told.startswith(f"cutbench: mine.py line 7 stops with {fault}")
+        assert told.endswith("; repair the file.\n")
+    Path("mine.py").write_text(OWN_CLASS.format(line="return super().argmax(*told, wrong=1)"))
+    assert "mine.py line 7 stops with TypeError" in cutbench("solve", "./mine.py", "soft-margin", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import re
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -226,11 +227,14 @@ def test_a_certificate_is_relative_to_the_argmax_of_a_file(file, tmp_path):
     for proof in (alone, asked):
         assert not proof["proven"]
         assert not proof["refuted"]
-        assert "mine.py (sha256 " in proof["conditional_on"][-2]
+        assert "mine.py (sha256 " in proof["conditional_on"][0]
         assert solution.lower - 1e-12 <= proof["lower"] <= proof["upper"] <= solution.upper + 1e-12
     assert len(alone["conditional_on"]) == 3
+    assert "mine.py (sha256 " in alone["conditional_on"][1]
     assert asked["conditional_on"][0] == f"the argmax of mine.py (sha256 {build().digest[:16]}…) finds the maximum"
-    assert len(asked["conditional_on"]) == 2
+    _, outputs, arithmetic = asked["conditional_on"]
+    assert re.fullmatch(r"\d+ recorded outputs, which this argmax did not return again, are outputs", outputs)
+    assert "arithmetic" in arithmetic
     other = wb.verify(path, build(seed=1))
     assert other["reason"].startswith("the data given differ")
     held = load(path)[0]

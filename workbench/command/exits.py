@@ -19,6 +19,7 @@ from contextlib import contextmanager
 import click
 
 from workbench.errors import CutbenchError
+from workbench.registries import place_of_a_user
 
 BUG = 70
 INTERRUPTED = 130
@@ -58,6 +59,8 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
             return f"The package {error.name} is missing; `cutbench doctor` names the extra that installs it.", 2
         return f"This installation has no {error.name}; install cutbench again.", BUG
     fault = f"{type(error).__name__}: {error}".splitlines()[0]
+    if place := place_of_a_user(error):
+        return f"{place} stops with {fault}; repair the file.", 2
     return f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from workbench.errors import BadInput, counted
+from workbench.errors import BadInput, counted, printed
 from workbench.system.streams import stdout_to
 
 WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table: by rich on a terminal, as aligned plain text in a pipe, the last column wrapped."""
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [["" if cell is None else printed(str(cell)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -194,13 +194,17 @@ def facts(record: Mapping[str, Any]) -> None:
     flat = {key: value for key, value in record.items() if not isinstance(value, (list, tuple))}
     longest = max(map(len, flat), default=0)
     for key, value in flat.items():
-        click.echo(f"  {key:<{longest}}  {value:.6g}" if isinstance(value, float) else f"  {key:<{longest}}  {value}")
+        click.echo(
+            f"  {key:<{longest}}  {value:.6g}"
+            if isinstance(value, float)
+            else f"  {key:<{longest}}  {printed(str(value))}"
+        )
     for rows in (value for key, value in record.items() if key not in flat and value):
         if all(isinstance(row, Mapping) for row in rows):
             keys = list(dict.fromkeys(key for row in rows for key in row))
             table(keys, [[cell(row[key]) if key in row else "" for key in keys] for row in rows])
         else:
-            click.echo("\n".join(f"  {cell(row)}" for row in rows) + "\n")
+            click.echo("\n".join(f"  {printed(cell(row))}" for row in rows) + "\n")
 
 
 def cell(value: Any) -> str:

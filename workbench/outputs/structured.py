@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_learned, checked_weights, kept_rows, saved_rows
+from workbench.arithmetic.arrays import checked_learned, checked_weights, kept_rows
 from workbench.contracts import CutForm, Floats, Ints, Kernel, Search
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.trials import Trial
@@ -38,15 +38,16 @@ from workbench.outputs._structured.functions import Function, Functions, NamedWe
 from workbench.outputs._structured.kernels import asked_kernel, listed_kernel
 from workbench.outputs._structured.likelihood import Supplied
 from workbench.outputs._structured.rowed import (
-    CSR,
     MOST_LISTED,
     UNKNOWN,
     Recorded,
     Rowed,
+    Told,
     lines_of,
     place,
     text_of,
     texts_of,
+    told,
 )
 from workbench.outputs._structured.table import Listing, Table
 from workbench.outputs._structured.texts import key_of, read
@@ -105,6 +106,8 @@ class Structured(Rowed):
         self.objects: list[Any] = []
         self.numbers: dict[Any, int] = {}  # rows by (sample, key of the output)
         self.contents: dict[Any, int] = {}  # rows by (sample, features and loss), of outputs without a key or a text
+        self.alleged: set[int] = set()  # rows of which only a file or another process says that they are outputs,
+        self.textless: set[int] = set()  # and rows whose features and losses nobody computed here
         self.vocabulary, self.dim = self.layout(truths[0], names)
         rows = [self.described(i, y, y) for i, y in enumerate(truths)]
         lists = self.lists(truths)
@@ -202,6 +205,7 @@ class Structured(Rowed):
     def asked(self, samples: Ints, answers: Iterable[Any]) -> Ints:
         """The rows (m, 1) of answers of an oracle."""
         rows = [self.number(i, y, key_of(y)) for i, y in zip(samples.tolist(), answers, strict=True)]
+        self.alleged.difference_update(rows)
         return np.array(rows, np.int64).reshape(-1, 1)
 
     def lent(self, w: Floats) -> Any:
@@ -307,7 +311,17 @@ class Structured(Rowed):
     @property
     def conditions(self) -> list[str]:
         """What proofs about this problem take for granted."""
-        return [] if self.listing is not None else [f"the argmax of {place(self.file, self.digest)} finds the maximum"]
+        if self.listing is not None:
+            return []
+        home = place(self.file, self.digest)
+        found = [f"the argmax of {home} finds the maximum"]
+        if self.alleged:
+            found.append(f"{len(self.alleged)} recorded outputs, which this argmax did not return again, are outputs")
+        if self.textless:
+            found.append(
+                f"features and losses of {len(self.textless)} recorded outputs without a text are those of {home}"
+            )
+        return found
 
     def recorded(self, rows: Ints) -> dict[str, NDArray]:
         """What a file keeps of outputs: their features, losses and texts; `admitted` reads it."""
@@ -324,32 +338,42 @@ class Structured(Rowed):
 
     def admitted(self, arrays: dict[str, NDArray], believe: bool = True) -> Ints:
         """The rows of recorded outputs; `BadInput` if these functions give other features or losses than recorded."""
-        if not believe and not all(texts_of(arrays["recorded_texts"])):
+        try:
+            outputs, names = told(arrays, self.n_samples, self.n_features)
+        except BadInput as fault:
+            raise BadInput(f"The recorded outputs cannot be read: {fault}; write them again.") from None
+        if not believe and any(each.output is UNKNOWN for each in outputs):
             raise BadInput("An output has no text from which Python could build it; use words, numbers and tuples.")
-        owners, losses = arrays["recorded_owners"], arrays["recorded_losses"]
-        for number, name in enumerate(texts_of(arrays["recorded_names"]), self.named):
-            if self.vocabulary.setdefault(read(name), number) != number:
-                raise BadInput(f"The feature {name} has another column than recorded; build the problem anew.")
-        held = saved_rows({k: arrays[f"recorded_{k}"] for k in CSR}, (len(owners), self.n_features))
-        texts, true = texts_of(arrays["recorded_texts"]), arrays["recorded_true"].tolist()
-        told = zip(owners.tolist(), losses.tolist(), texts, true, strict=True)
-        rows = np.empty(len(owners), np.int64)
-        for k, (i, loss, text, true) in enumerate(told):
-            part = slice(*held.indptr[k : k + 2])
-            at, values, output = held.indices[part].astype(np.int64), held.data[part], read(text) if text else UNKNOWN
-            own = self.number(i, output, key_of(output)) if text else self.append(i, UNKNOWN, None, at, values, loss)
-            rows[k] = own = i if true else own
-            columns, kept = self.table.row(own)
-            if not (np.array_equal(at, columns) and np.array_equal(values, kept) and loss == self.table.losses[own]):
-                name = shown(output)
-                raise BadInput(f"Features or loss of {name} at sample {i} are not those recorded; use the same file.")
-        return rows
+        for number, name in enumerate(names, self.named):
+            if self.vocabulary is None or self.vocabulary.setdefault(name, number) != number:
+                raise BadInput(f"The feature {shown(name)} has another column than recorded; build the problem anew.")
+        return np.array([self.admit(each) for each in outputs], np.int64)
+
+    def admit(self, told: Told) -> int:
+        """The row of one recorded output."""
+        i, before, output = told.sample, len(self.table), told.output
+        if output is UNKNOWN:
+            own = self.append(i, UNKNOWN, None, told.columns, told.values, told.loss)
+            self.textless.add(own)
+        else:
+            own = self.number(i, output, key_of(output))
+        self.alleged.update(range(before, len(self.table)))
+        own = i if told.true else own
+        columns, kept = self.table.row(own)
+        same = np.array_equal(told.columns, columns) and np.array_equal(told.values, kept)
+        if not (same and told.loss == self.table.losses[own]):
+            raise BadInput(
+                f"Features or loss of {shown(output)} at sample {i} are not those recorded; use the same file."
+            )
+        return own
 
     def recalled(self, file: Recorded, witnesses: Ints) -> Ints:
         """The witnesses (K, 1) of a certificate by their rows here, features and losses computed anew."""
         if file.complete:
             return witnesses
         rows = np.concatenate([np.arange(self.n_samples), self.admitted(file.recorded)])
+        if ((witnesses < 0) | (witnesses >= len(rows))).any():
+            raise BadInput("A witness names an output that the file does not hold; write the certificate again.")
         return rows[witnesses]
 
     def renamed(self, file: Recorded, theta: Floats) -> Floats:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.errors import BadInput, MissingCapability
-from workbench.programs.program import Program, printed, program_of
+from workbench.errors import BadInput, MissingCapability, printed
+from workbench.programs.program import Program, program_of
 from workbench.programs.roundings import Canonical, atoms, roots, roundings
 from workbench.programs.words import worded
 

@@ -23,7 +23,7 @@ from workbench.arithmetic.matrices import Matrix
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.backends import ConeProgram
 from workbench.contracts import Floats
-from workbench.errors import BadInput
+from workbench.errors import BadInput, printed
 from workbench.proofs.checker.archive import digest
 
 READINGS = ("float", "decimal")
@@ -109,11 +109,6 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     for matrix in (cone.P, cone.A):
         matrix.sort_indices()
     return Program(cone, constant, rows=tuple(rows), columns=columns, **told)
-
-
-def printed(name: str) -> str:
-    """A name from a file or a user, with a mark in the place of what would steer a terminal."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else "�" for c in name)
 
 
 def canonical(matrix, shape: tuple[int, int], what: str) -> sparse.csr_array:

@@ -25,7 +25,7 @@ import numpy as np
 
 from workbench.arithmetic.intervals import down, up
 from workbench.contracts import Cuts, Floats, Ints
-from workbench.errors import BadInput, MissingCapability, checked_whole
+from workbench.errors import BadInput, MissingCapability, checked_whole, printed
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds
 from workbench.proofs.certificate import Certificate, check_outputs
@@ -151,7 +151,7 @@ class Weighted:
         return Explanation(self.lower, self.upper, *sizes, found)
 
     def holder(self, i: int, own: Ints, share: float, pull: float) -> Holder:
-        truth = self.problem.describe(i, self.problem.truth[i])
+        truth = printed(self.problem.describe(i, self.problem.truth[i]))
         heights = self.pool.slopes[own] @ self.theta + self.pool.offsets[own]
         return Holder(i, truth, float(share), pull, self.hinge(i), tuple(self.held(i, own, heights)), self.left(i))
 
@@ -161,7 +161,7 @@ class Weighted:
         losses = self.problem.loss(np.full(len(own), i), witnesses)
         for k in np.argsort(-self.weights[own], kind="stable").tolist():
             weight = float(self.weights[own[k]])
-            words = self.problem.describe(i, witnesses[k])
+            words = printed(self.problem.describe(i, witnesses[k]))
             numbers = float(losses[k]), float(heights[k]), tuple(witnesses[k].tolist())
             yield HeldCut(words, weight / self.mass[i], weight, *numbers)
 
@@ -210,8 +210,8 @@ class Tangents:
     def holder(self, i: int, pull: float, hinge: float) -> Holder:
         predicted = self.bounds.oracle.decode(self.certificate.theta, np.array([i]))
         loss, weight = float(self.problem.loss(np.array([i]), predicted)[0]), float(self.bounds.prices.floats()[i])
-        words = f"the model's distribution, likeliest {self.problem.describe(i, predicted[0])}"
-        truth = self.problem.describe(i, self.problem.truth[i])
+        words = f"the model's distribution, likeliest {printed(self.problem.describe(i, predicted[0]))}"
+        truth = printed(self.problem.describe(i, self.problem.truth[i]))
         cut = HeldCut(words, 1.0, weight, loss, hinge, tuple(predicted[0].tolist()))
         return Holder(i, truth, 1.0, float(pull), hinge, (cut,), self.left(i))
 

@@ -41,6 +41,7 @@ from workbench.system import memory
 
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"
 ALLOWANCE = 1e-12  # of interval bounds, each end of its own size: another machine may add in another order
+YOURS = "that the data inside the certificate are yours, unless they were compared (--data)"
 INFINITE = float("inf")
 INEXACT = {
     "under": "the oracle may miss the maximum: the lower bound holds and the upper one does not",
@@ -67,7 +68,8 @@ def verify(
 
     data : a problem, or a convex `Program`; then also prove that the certificate is about these data, called `given`
     expect : settings that the certificate must have (besides them `formulation` and `output`), as values or as text
-    problem : a problem of the user's own class, by whose code the certificate is to be recomputed
+    problem : a problem of the user's own class, by whose code the certificate is to be recomputed; if it is made of
+        functions and `data` is None, also prove that the certificate is about its data
 
     Returns a dict: `proven`, true only if nothing is left open; `conditional_on`, sentences, empty if it is proven;
     `formulation`, `settings`, `formula`, `structure`, `n_samples`, `dim`, `proof`, `program`, `not_proven`: what is
@@ -97,6 +99,8 @@ def verify(
         raise BadInput(unreadable(path, fault_of(error))) from None
     except MemoryError:
         raise OutOfMemory(f"Checking {path} takes more memory than {memory_at_most()}.") from None
+    if data is None and isinstance(problem, Recording):  # nothing rests on its functions, but it has data
+        data, given = problem, "the data of the problem given"
     return judged(established(verdict), data, given, expect)
 
 
@@ -197,6 +201,7 @@ def same(value: object, wanted: object) -> bool:
 # ── certificates about users' own classes ─────────────────────────────────────────────────────────
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a file may hold any numbers; NaN and ∞ prove nothing
 def relative(path: Path, problem: Problem | None, reason: Unknown) -> Numbers:
     """The interval of a certificate that the checker does not know, recomputed by the package's or the user's own
     code.
@@ -228,8 +233,7 @@ def relative(path: Path, problem: Problem | None, reason: Unknown) -> Numbers:
     try:
         if not check_outputs(certificate.problem, certificate):
             conditions.append("every witness being an output of its sample, of which there is no list")
-        with np.errstate(over="ignore", invalid="ignore"):  # a file may hold any numbers; NaN and ∞ prove nothing
-            lower, upper = certificate.recheck()
+        lower, upper = certificate.recheck()
     except CutbenchError:
         raise
     except ArithmeticError as error:
@@ -239,7 +243,7 @@ def relative(path: Path, problem: Problem | None, reason: Unknown) -> Numbers:
     conditions.append(f"{bounds.arithmetic} arithmetic in floats, rounded outward")
     lower, upper = below(lower), above(upper)
     gap = bounds.relative(upper, lower)
-    return statement_of(certificate, header, bounds) | {
+    return statement_of(certificate, header, bounds, compared=own) | {
         "conditional_on": conditions,
         "lower": lower,
         "upper": upper,
@@ -257,8 +261,10 @@ def relative(path: Path, problem: Problem | None, reason: Unknown) -> Numbers:
     }
 
 
-def statement_of(certificate: Certificate, header: Numbers, bounds: AnyBounds) -> Numbers:
-    """What such a certificate is about, and of what it is a part."""
+def statement_of(certificate: Certificate, header: Numbers, bounds: AnyBounds, compared: bool) -> Numbers:
+    """What such a certificate is about, and of what it is a part; `compared` says whether its data were compared with
+    the user's.
+    """
     name, told, about = header["formulation"]["name"], certificate.alternation, None
     if told is not None:
         part = f"this is the last convex program ({name}) of {told['formulation']}, which ended {told['status']}"
@@ -273,7 +279,7 @@ def statement_of(certificate: Certificate, header: Numbers, bounds: AnyBounds) -
         "dim": bounds.oracle.dim,
         "proof": "intervals",
         "program": header.get("program", "whole" if told is None else "last of an alternation"),
-        "not_proven": [each for each in (about,) if each],
+        "not_proven": [*([about] if about else []), *([] if compared else [YOURS])],
         "assumptions": [TRUSTED],
         "about": about,
         "output": header["problem"].get("output"),

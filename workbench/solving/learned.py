@@ -26,6 +26,7 @@ from workbench.contracts import (
     Problem,
     Search,
 )
+from workbench.errors import printed
 from workbench.formulations.cost_learning import CostSettings
 from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.formulations.latent_ssvm import CompletedSSVM
@@ -72,7 +73,7 @@ def summary(found: dict[str, NDArray], problem: Problem) -> Numbers:
 
 
 def paired(names: NDArray, values: NDArray) -> Numbers:
-    return dict(zip(names.tolist(), values.tolist(), strict=True))
+    return dict(zip(map(printed, names.tolist()), values.tolist(), strict=True))
 
 
 def names_of(block: str, size: int, form: Formulation, problem: Problem) -> list[str]:

@@ -124,6 +124,7 @@ def render(page: Page) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
+        finalize=harmless,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -136,6 +137,13 @@ def render(page: Page) -> str:
     template = environment.get_template("page.html")
     own = {name: jinja2.filters.Markup(text) for name, text in (("style", style), ("script", script))}
     return template.render(page=page, policy=policy, version=__version__, **own).lstrip()
+
+
+def harmless(value: Any) -> Any:
+    """A text without characters that a reader does not see, such as those that turn a line around."""
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return type(value)("".join(c if c.isprintable() or c in "\n\t" else "�" for c in value))
 
 
 def digest(text: str) -> str:

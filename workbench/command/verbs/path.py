@@ -29,7 +29,7 @@ from workbench.command.words import (
     positive,
     verb,
 )
-from workbench.errors import BackendFailed, BadInput, MissingCapability, shortened
+from workbench.errors import BackendFailed, BadInput, MissingCapability, printed, shortened
 
 SHOWN = {"lam": "{:.4g}".format, "lower": terminal.below, "upper": terminal.above, "gap": "{:.1e}".format}
 SHOWN |= {"train_error": "{:.4g}".format}
@@ -132,7 +132,7 @@ def listed(found: Any) -> list[dict[str, Any]]:
 
     def words(ids: list[int]) -> list[dict[str, Any]]:
         samples = cuts.samples[ids].tolist()
-        outputs = [problem.describe(i, cuts.witnesses[k]) for i, k in zip(samples, ids, strict=True)]
+        outputs = [printed(problem.describe(i, cuts.witnesses[k])) for i, k in zip(samples, ids, strict=True)]
         return [{"sample": i, "output": each} for i, each in zip(samples, outputs, strict=True)]
 
     rows = [{"lam": each.lam, "enters": words(each.enters), "leaves": words(each.leaves)} for each in found.breaks]

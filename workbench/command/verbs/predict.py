@@ -28,7 +28,7 @@ import workbench.command.terminal as terminal
 from workbench.command.given import outputs_of, placed, weights_for
 from workbench.command.words import certificate_path, json_option, problem_of, verb
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput, MissingCapability, counted
+from workbench.errors import BadInput, MissingCapability, counted, printed
 from workbench.registries import build, is_path, parse_settings
 
 
@@ -199,7 +199,7 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
             outputs_of(certificate, problem, weights_for(certificate, problem, data)),
         )
         loss = float(problem.loss(every, outputs).mean()) if labelled else None
-        named = [problem.describe(i, y) for i, y in zip(every.tolist(), outputs, strict=True)]
+        named = [printed(problem.describe(i, y)) for i, y in zip(every.tolist(), outputs, strict=True)]
     tell({"n_samples": len(named), "predictions": named, "loss": loss}, named, as_json)
     if not as_json and loss is not None:
         click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise, starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from workbench.outputs._structured.texts import NoText, read, written
 
 MOST_LISTED = 50_000  # outputs of all samples together that are listed
 CSR = ("data", "indices", "indptr")
+RECORDED = (*CSR, "owners", "losses", "true", "texts", "names")
 
 
 class UNKNOWN:
@@ -138,7 +141,7 @@ class Recorded(Rowed):
         self.held = {name: each for name, each in arrays.items() if not name.startswith("recorded_")}
         self.recorded = {name: each for name, each in arrays.items() if name.startswith("recorded_")}
         self.complete = bool(arrays["listed"])
-        self.file, self.digest = texts_of(arrays["source"])
+        self.file, self.digest = source_of(arrays["source"])
         self.weights = checked_weights(arrays["weights"], len(arrays["weights"]))
         self.table, self.texts = Table(int(arrays["n_features"])), texts_of(arrays.get("recorded_texts"))
         self.fill(arrays, "")
@@ -199,14 +202,59 @@ class Recorded(Rowed):
         return self.held
 
 
+def source_of(lines: NDArray) -> tuple[str, str]:
+    """A file's name and its sha256, or two empty texts; `BadInput` for others, which could pass for words of ours."""
+    file, digest = (*texts_of(lines), "", "")[:2]
+    if not file.isprintable() or not re.fullmatch("[0-9a-f]{64}" if file else "", digest):
+        raise BadInput("its functions are in no file of a printable name and of a sha256")
+    return file, digest
+
+
+class Told(NamedTuple):
+    """What a file says of one output: its sample, its loss, the output, `UNKNOWN` if the file has no text of it,
+    whether it is the true one, and its features by columns.
+    """
+
+    sample: int
+    loss: float
+    output: Any
+    true: bool
+    columns: Ints
+    values: Floats
+
+
+def told(arrays: Mapping[str, NDArray], n: int, dim: int) -> tuple[list[Told], list[Any]]:
+    """The recorded outputs of a file about n samples and `dim` features, and the names of features that came up with
+    them; `BadInput` if the arrays do not fit each other.
+    """
+    parts = {name: arrays.get(f"recorded_{name}") for name in RECORDED}
+    if missing := [name for name, part in parts.items() if part is None]:
+        raise BadInput(f"the recorded outputs have no {missing[0]}")
+    owners, losses, true = (parts[name] for name in ("owners", "losses", "true"))
+    texts, names = texts_of(parts["texts"]), texts_of(parts["names"])
+    if not owners.shape == losses.shape == true.shape == (len(texts),):
+        raise BadInput("the recorded outputs are not one sample, loss, text and truth value each")
+    if owners.dtype.kind not in "iu" or ((owners < 0) | (owners >= n)).any() or true.dtype != bool:
+        raise BadInput("a recorded output is of a sample that there is not")
+    held = saved_rows({name: parts[name] for name in CSR}, (len(owners), dim))
+    outputs = [read(text) if text else UNKNOWN for text in texts]
+    columns, values = held.indices.astype(np.int64), held.data.astype(float)
+    parts_of = starmap(slice, pairwise(held.indptr))
+    rows = zip(owners.tolist(), losses.tolist(), outputs, true.tolist(), parts_of, strict=True)
+    return [Told(*each, columns[part], values[part]) for *each, part in rows], list(map(read, names))
+
+
 def lines_of(texts: list[str]) -> NDArray:
     """Texts without line breaks as the bytes of one text, each on a line of its own."""
     return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
 
 
 def texts_of(lines: NDArray | None) -> list[str]:
-    """The texts of `lines_of`."""
-    return [] if lines is None else lines.astype(np.uint8).tobytes().decode().split("\n")[:-1]
+    """The texts of `lines_of`; `BadInput` for bytes that are none."""
+    try:
+        return [] if lines is None else lines.astype(np.uint8).tobytes().decode().split("\n")[:-1]
+    except UnicodeDecodeError:
+        raise BadInput("the texts of outputs are not readable") from None
 
 
 def text_of(output: Any) -> str:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.errors import BadInput
+
 PLAIN = (int, str, bool, float, type(None))
 GROUPS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 GRAPHS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")
@@ -31,8 +33,11 @@ def written(output: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """The output of a text."""
-    return decoded(json.loads(text))
+    """The output of a text; `BadInput` for a text that `written` does not write."""
+    try:
+        return decoded(json.loads(text))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise BadInput(f"the text {text[:40]!r} is no output") from None
 
 
 def encoded(x: Any) -> Any:
