@@ -92,6 +92,7 @@ OF_DUAL = (
     "STILL",
     "POWERS",
     "DENSE",
+    "sides_of",
     "solution",
     "risen",
     "climbed",
@@ -101,7 +102,9 @@ OF_DUAL = (
 )
 TARGETS = {
     "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "proofs/bounds": Target(("proofs/test_bounds", "objectives/test_sweeps"), ("*.balanced", "BALANCING")),
+    "proofs/bounds": Target(
+        ("proofs/test_bounds", "objectives/test_sweeps"), ("*.balanced", "BALANCING", "*.row_entries", "SEEN")
+    ),
     "objectives/regularizers": Target(
         ("objectives/test_regularizers", "proofs/test_bounds"),
         ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),

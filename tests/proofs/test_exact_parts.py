@@ -77,6 +77,28 @@ def test_the_simplex_to_the_last_digit():
     assert not hard.on_simplex(SAMPLES, simple(5, 0, third, -tiny, 0))
 
 
+def test_prices_are_shares_of_weights_of_any_unit():
+    """p_i = C w_i / Σ w, where neither the weights nor their sum over C are whole."""
+    weights = (0.75, 0.0, 0.125)
+    exact = ExactBounds(wb.CompletedSSVM(C=4.0), wb.Multiclass(X, LABELS, weights=weights))
+    prices = [4 * Fraction(each) / Fraction(0.875) for each in weights]
+    assert [Fraction(each) / exact.total for each in exact.weights] == prices
+    mu = exact.multipliers(SAMPLES, np.array([0.3, 1.0, 0.1, 0.0, 2.0]))
+    assert exact.on_simplex(SAMPLES, mu)
+    found = mu.fractions()
+    assert [sum(found[k] for k in np.flatnonzero(i == SAMPLES)) for i in range(3)] == prices
+    assert not exact.on_simplex(SAMPLES, Ratios(mu.whole * 2, mu.unit))
+
+
+def test_a_hard_margin_is_scaled_by_the_hardest_sample():
+    """Margins 1/2 and 4: the point is doubled until both are 1, and F is half its squared norm."""
+    exact = ExactBounds(HardMargin(), wb.Linear(np.array([[1.0, 0.0], [0.0, -8.0]]), [1.0, -1.0]))
+    theta = ratios(np.array([0.5, 0.5]))
+    assert exact.upper(theta) == Fraction(1, 2) * (1 + 1)
+    assert exact.upper(ratios(np.array([2.0, 0.5]))) == Fraction(1, 2) * (4 + Fraction(1, 4))
+    assert exact.upper(ratios(np.array([-1.0, 0.5]))) == np.inf
+
+
 def test_floats_below_and_above_a_fraction_are_the_nearest():
     for x in (Fraction(1, 3), Fraction(-1, 3), Fraction(2), Fraction(10) ** 400, -(Fraction(10) ** 400), np.inf):
         lo, hi = below(x), above(x)

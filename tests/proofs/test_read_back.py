@@ -70,6 +70,15 @@ def damaged(certificate: Any, folder: Any, **changes: Any) -> Any:
     return path
 
 
+def test_weights_of_classes_that_are_not_in_order_are_not_read(certificate, tmp_path):
+    """Whoever builds the problem again sorts the classes, so that rows of W would change their meaning."""
+    assert writing.load(damaged(certificate, tmp_path))[0].problem.classes.tolist() == ["a", "b"]
+    with pytest.raises(BadInput, match="its classes are not in order, so that weights would go to others"):
+        writing.load(damaged(certificate, tmp_path, data_classes=np.array(["b", "a"])))
+    rows = wb.Linear(np.array([[1.0], [-2.0]]), [1.0, -1.0])
+    assert writing.load(wb.solve(wb.SoftMargin(), rows).certificate.save(tmp_path / "rows"))[0].problem.n_samples == 2
+
+
 @pytest.mark.parametrize(
     ("kind", "part"),
     [("certificate", "weights"), ("polished", "fractions"), ("searched", "tree_parents"), ("bilinear", "slopes")],
