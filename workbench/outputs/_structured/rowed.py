@@ -227,9 +227,9 @@ def told(arrays: Mapping[str, NDArray], n: int, dim: int) -> tuple[list[Told], l
     """The recorded outputs of a file about n samples and `dim` features, and the names of features that came up with
     them; `BadInput` if the arrays do not fit each other.
     """
-    parts = {name: arrays.get(f"recorded_{name}") for name in RECORDED}
-    if missing := [name for name, part in parts.items() if part is None]:
+    if missing := [name for name in RECORDED if f"recorded_{name}" not in arrays]:
         raise BadInput(f"the recorded outputs have no {missing[0]}")
+    parts = {name: arrays[f"recorded_{name}"] for name in RECORDED}
     owners, losses, true = (parts[name] for name in ("owners", "losses", "true"))
     texts, names = texts_of(parts["texts"]), texts_of(parts["names"])
     if not owners.shape == losses.shape == true.shape == (len(texts),):
