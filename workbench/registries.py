@@ -30,10 +30,10 @@ from workbench.errors import BadInput, CutbenchError, MissingCapability, Unknown
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").exists() else None
 PACKAGED = {"output": "outputs", "formulation": "formulations", "solver": "solvers", "learner": "learners"}
-PRIVATE, USERS = "_cutbench_", "user_"  # the beginning of the names of modules that are files, of users' ones
 BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
 KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
-USERS = "_cutbench_user_"
+PRIVATE = "_cutbench_"  # the beginning of the names of modules that are files,
+USERS = f"{PRIVATE}user_"  # and of users' ones
 REQUIRED: Any = inspect.Parameter.empty
 TEXTUAL = (int, float, str, bool)
 SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -139,7 +139,7 @@ def place_of_a_user(error: BaseException) -> str | None:
     place, frame = None, error.__traceback__
     while frame:
         name = str(frame.tb_frame.f_globals.get("__name__"))
-        if name.startswith(PRIVATE + USERS):
+        if name.startswith(USERS):
             place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}"
         elif name.startswith(("workbench.", PRIVATE)):
             place = None
@@ -176,7 +176,7 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path of the {kind}.")
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the command's answer
-        module = load_file(path.resolve(), f"{USERS}{kind}")
+        module = load_file(path.resolve(), f"user_{kind}")
     if not hasattr(module, "NAMES") and hasattr(module, lone):
         return {path.stem: getattr(module, lone)}
     if not hasattr(module, "NAMES"):

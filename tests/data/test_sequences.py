@@ -31,6 +31,29 @@ def run(*words):
     return CliRunner().invoke(cli, list(words))
 
 
+def test_what_is_read_is_told_and_labels_in_another_column_are_noticed(folder):
+    said = run("solve", "train.conll", "soft-margin", "--set", "lam=1").stderr
+    assert (
+        "cutbench: train.conll: 2 sequences, 5 positions; labels from the last of 3 columns: MISC, O, ORG, PER." in said
+    )
+    assert "write it last" not in said
+    swapped = "".join(f"{'ABC'[k % 3]} w{k} x{k % 7}\n" + "\n" * (k % 5 == 4) for k in range(30))
+    for text, noticed in (
+        ("".join(" ".join(reversed(line.split())) + "\n" for line in swapped.splitlines()), False),  # label last
+        (
+            "".join(
+                " ".join((*line.split()[::2], line.split()[1])) + "\n" if line else "\n"
+                for line in swapped.splitlines()
+            ),
+            True,
+        ),
+    ):
+        (folder / "other.conll").write_text(text)
+        said = load_problem("other.conll")().reading
+        assert ("Column 1 has 3 different words: if it holds the labels, write it last." in said) is noticed, said
+    assert "labels from the last of 3 columns: w0, w1, w10, w11, w12, w13, w14, w15, w16, w17, … (30 labels)." in said
+
+
 def test_words_of_neighbours_are_features(folder):
     sequences, labels = conll.read(folder / "train.conll", window=1)
     assert labels == [["ORG", "O", "MISC"], ["PER", "PER"]]

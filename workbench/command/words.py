@@ -162,12 +162,13 @@ def load_formulation(word: str) -> Any:
 def problem_of(data: Any, name: str) -> Any:
     """`data` if it is a problem; `name` is the user's word for it."""
     from workbench.contracts import Problem
+    from workbench.outputs.chain import Chain
     from workbench.outputs.multiclass import Multiclass
 
     if not isinstance(data, Problem):
         given = type(data).__name__
         raise BadInput(f"{name} gives a {given} in place of a problem to learn; return e.g. wb.Multiclass(X, y).")
-    if isinstance(data, Multiclass) and data.reading:
+    if isinstance(data, Multiclass | Chain) and data.reading:
         said = click.get_current_context().meta.setdefault("cutbench.readings", set())
         if data.reading not in said:  # a command may load its problem more than once
             click.echo(f"cutbench: {data.reading}", err=True)  # so that the user sees a wrong guess of the labels

@@ -17,11 +17,15 @@ import numpy as np
 from workbench.data.archive import arrays_in, names_in
 from workbench.data.tables import archived, conll
 from workbench.data.tables.table import Asked, Table, checked_names, tidied
-from workbench.errors import BadInput
+from workbench.errors import BadInput, counted
 from workbench.outputs.chain import Chain
 
 TEXT, ENDS = ".conll", "offsets"
 MOST_WINDOW = 20
+SHOWN, FEWER = (
+    10,
+    5,
+)  # labels that are listed; a column of so many times fewer words than there are labels may be theirs
 Loss = Literal["hamming-normalised", "hamming"]
 
 
@@ -41,7 +45,9 @@ def sequence_problem(path: Path) -> Callable[..., Chain]:
     def text(window: int = 1, loss: Loss = "hamming-normalised") -> Chain:
         if not 0 <= window <= MOST_WINDOW:
             raise BadInput(f"window is {window}; give how many neighbours on each side count, from 0 to {MOST_WINDOW}.")
-        return chain(path, *of_text(path, window), loss)
+        found = chain(path, *of_text(path, window), loss)
+        found.reading = reading(path, found)
+        return found
 
     def arrays(loss: Loss = "hamming-normalised") -> Chain:
         return chain(path, *of_arrays(path), loss)
@@ -56,6 +62,21 @@ def chain(path: Path, sequences: Any, labels: Any, loss: Loss) -> Chain:
         return Chain(sequences, labels, loss)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def reading(path: Path, problem: Chain) -> str:
+    """How CoNLL text was read, in one line, and a question if another column looks more like labels."""
+    here = [int(found[1]) for found in map(conll.HERE.match, problem.columns or []) if found]
+    words, names = np.bincount(here), [str(each) for each in problem.classes[:SHOWN]]
+    size = f"{counted(problem.n_samples, 'sequence')}, {counted(len(problem.labels), 'position')}"
+    k = len(problem.classes)
+    listed = ", ".join(each[:30] for each in names) + (f", … ({k} labels)" if k > SHOWN else "")
+    said = f"{path}: {size}; labels from the last of {len(words) + 1} columns: {listed}."
+    if k <= SHOWN or FEWER * words.min() > k:
+        return said
+    few = int(words.argmin())
+    told = counted(int(words[few]), "different word")
+    return f"{said} Column {few + 1} has {told}: if it holds the labels, write it last."
 
 
 def of_text(path: Path, window: int, columns: int | None = None) -> tuple[Any, Any]:

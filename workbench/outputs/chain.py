@@ -89,6 +89,7 @@ class Chain:
     name = "chain"
     oracle_kind = "exact"
     columns: list[str] | None = None  # the names of the features, of sequences of dicts
+    reading: str = ""  # how its file was read, one line for the user (data/sequences.py)
     pixels: list[int] | None = None  # [rows, columns], where the first inputs of a position are a picture
 
     def __init__(

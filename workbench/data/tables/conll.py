@@ -14,6 +14,7 @@ from pathlib import Path
 from workbench.errors import BadInput
 
 NAME = re.compile(r"(\d+)\[(-?\d+)\]:")
+HERE = re.compile(r"(\d+)\[0\]:")  # of words of the position itself
 Position = dict[str, float]
 
 
