@@ -359,8 +359,10 @@ def misfit(formulation: Any, problem: Any) -> str | None:
     """Why the formulation cannot work on the problem, or None."""
     from workbench.contracts import Majorized, SmoothForm
 
-    ask = formulation.terms if isinstance(formulation, SmoothForm) else None
-    ask = formulation.start if isinstance(formulation, Majorized) else ask or formulation.oracle
+    if isinstance(formulation, SmoothForm):
+        ask = formulation.terms
+    else:
+        ask = formulation.start if isinstance(formulation, Majorized) else formulation.oracle
     try:
         ask(problem)
     except MissingCapability as refusal:

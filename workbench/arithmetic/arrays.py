@@ -99,6 +99,18 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     return X
 
 
+def size_of(matrix: sparse.csr_array) -> tuple[int, int]:
+    """The numbers of rows and columns; SciPy's own code types a shape as possibly None."""
+    rows, columns = matrix.shape[0], matrix.shape[1]
+    return rows, columns
+
+
+def sparse_product(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
+    """left @ right; SciPy's own code leaves open what kind of matrix a product is."""
+    product: Any = left @ right  # SciPy has no types
+    return product
+
+
 def compiled_rows(matrix: sparse.csr_array) -> tuple[Ints, Ints, Floats]:
     """Where the rows of a CSR matrix start, the columns and the values of its entries, as kernels take them."""
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.asarray(matrix.data, float)

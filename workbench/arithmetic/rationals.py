@@ -221,7 +221,7 @@ class ExactOutputs(Protocol):
 
 
 @runtime_checkable
-class ExactRivals(Protocol):
+class ExactRivals(ExactOutputs, Protocol):
     """What `ExactOutputs` of a problem with a `runner_up` has besides."""
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:

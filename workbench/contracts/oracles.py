@@ -55,12 +55,23 @@ class Oracle(Protocol):
     describe losses; hard constraints need both.
     """
 
-    kind: str
-    n_samples: int
-    dim: int
-    width: int
-    least_loss: float
-    free_outputs: bool
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def least_loss(self) -> float: ...
+
+    @property
+    def free_outputs(self) -> bool: ...
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         """Witnesses (m, width) maximising ⟨a_i(z), θ⟩ + o_i(z)."""

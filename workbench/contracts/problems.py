@@ -294,7 +294,9 @@ class Latent(Protocol):
 class Kernelled(Protocol):
     """A problem whose argmax, loss-augmented or not, is also a `Kernel`."""
 
-    def kernel(self, augment: bool = True) -> Kernel: ...
+    def kernel(self, augment: bool | Floats = True) -> Kernel:
+        """`augment`: with the loss or without; a `Labelled` problem also takes a table (k, k) in its place."""
+        ...
 
 
 @runtime_checkable

@@ -41,19 +41,19 @@ class Regularizer(Protocol):
     @property
     def free(self) -> Ints: ...
 
-    def value(self, x: Number) -> Number:
+    def value(self, x: Number, /) -> Number:
         """r(x) at a feasible x."""
         ...
 
-    def conjugate(self, s: Number) -> Number:
+    def conjugate(self, s: Number, /) -> Number:
         """r*(s) = max over x of ⟨s, x⟩ − r(x)."""
         ...
 
-    def argmin(self, s: Floats) -> Floats:
+    def argmin(self, s: Floats, /) -> Floats:
         """An x that minimises r(x) − ⟨s, x⟩."""
         ...
 
-    def feasible(self, x: Number) -> Number:
+    def feasible(self, x: Number, /) -> Number:
         """A point of r's domain, x itself if x is one."""
         ...
 
@@ -61,7 +61,7 @@ class Regularizer(Protocol):
         """The same regularizer with its constants in another arithmetic, e.g. `Fraction`."""
         ...
 
-    def within(self, upper: Number) -> Regularizer:
+    def within(self, upper: Number, /) -> Regularizer:
         """The same regularizer where min F ≤ `upper` is known: free entries then have less room."""
         ...
 

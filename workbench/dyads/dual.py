@@ -26,6 +26,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
+from workbench.arithmetic.arrays import size_of, sparse_product
 from workbench.arithmetic.intervals import Interval, gamma, length, matvec
 from workbench.contracts import Floats, Ints
 from workbench.dyads.pairs import Dyads, Factors
@@ -124,10 +125,10 @@ def product(L: sparse.csr_array, R: sparse.csr_array, weights: Floats) -> sparse
 
 def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
     """z with Qz ≈ c: by a dense matrix of the smaller side, or by conjugate gradients."""
-    cut = S.shape[0]
-    if min(S.shape) > DENSE:
+    cut, others = size_of(S)
+    if min(cut, others) > DENSE:
         Q = sparse.block_array(
-            [[lam / 2 * sparse.eye_array(cut), S / 2], [S.T / 2, lam / 2 * sparse.eye_array(S.shape[1])]]
+            [[lam / 2 * sparse.eye_array(cut), S / 2], [S.T / 2, lam / 2 * sparse.eye_array(others)]]
         )
         return sparse_linalg.cg(Q, c, rtol=1e-12)[0]
     few, many = (S, slice(cut, None)), slice(None, cut)
@@ -143,7 +144,7 @@ def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
 
 def norm_of(S: sparse.csr_array) -> float:
     """An upper bound on ‖S‖₂."""
-    return spectral(S) if min(S.shape) <= DENSE else schur(S)
+    return spectral(S) if min(size_of(S)) <= DENSE else schur(S)
 
 
 def spectral(S: sparse.csr_array | Floats) -> float:
@@ -155,8 +156,10 @@ def spectral(S: sparse.csr_array | Floats) -> float:
     first = float(np.linalg.norm(S.data))
     if first == 0:
         return 0.0
-    unit, rounding = (S if S.shape[1] <= S.shape[0] else S.T) / first, gamma(max(S.shape) + SPARE)
-    T = (unit.T @ unit).toarray()
+    rows, columns = size_of(S)
+    unit = sparse.csr_array((S if columns <= rows else S.T) / first)
+    rounding = gamma(max(rows, columns) + SPARE)
+    T = sparse_product(unit.T, unit).toarray()
     scales = [float(np.linalg.norm(T))]
     for _ in range(POWERS):
         T = T / scales[-1]
@@ -175,7 +178,7 @@ def schur(S: sparse.csr_array, rounds: int = 30) -> float:
     for _ in range(rounds):
         u = size @ (size.T @ u)
         u = u / max(u.max(), 1e-300) + 1e-6
-    rounding = gamma(2 * max(S.shape) + SPARE)
+    rounding = gamma(2 * max(size_of(S)) + SPARE)
     return float(np.sqrt(((size @ (size.T @ u)) / u).max() * (1 + rounding)) * (1 + rounding))
 
 
@@ -185,7 +188,8 @@ def schur(S: sparse.csr_array, rounds: int = 30) -> float:
 def risen(parts: Parts, lam: float, k: int, loss: str) -> Floats:
     """Slopes g (n,) near the highest bound; the smaller side has at most DENSE features."""
     y = parts.y
-    ends = (-np.inf, np.inf) if loss == "squared" else (np.minimum(-y, 0.0), np.maximum(-y, 0.0))
+    free = np.full(len(y), np.inf)
+    ends = (-free, free) if loss == "squared" else (np.minimum(-y, 0.0), np.maximum(-y, 0.0))
     g, step = np.zeros(len(y)), lam
     for mu in BARRIERS:
         g, step = climbed(parts, lam, k, loss, mu, g, step, ends)
@@ -193,7 +197,7 @@ def risen(parts: Parts, lam: float, k: int, loss: str) -> Floats:
 
 
 def climbed(
-    parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, step: float, ends: tuple[Floats | float, ...]
+    parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, step: float, ends: tuple[Floats, Floats]
 ) -> tuple[Floats, float]:
     """(slopes, step) after at most STEPS accelerated steps with the barrier μ."""
     sides, prices = sides_of(parts), parts.prices
@@ -204,7 +208,7 @@ def climbed(
             ahead, pace = g, 1.0
             continue
         while True:
-            new = np.clip(ahead + step * at.gradient, *ends)
+            new = np.clip(ahead + step * at.gradient, ends[0], ends[1])
             moved = new - ahead
             model = moved * at.gradient - moved**2 / (2 * step)
             value = point(parts, lam, k, loss, mu, new, sides).value
@@ -212,7 +216,7 @@ def climbed(
                 break
             step /= 2
         faster = 0.5 * (1 + np.sqrt(1 + 4 * pace**2))
-        ahead, pace = np.clip(new + (pace - 1) / faster * (new - g), *ends), faster
+        ahead, pace = np.clip(new + (pace - 1) / faster * (new - g), ends[0], ends[1]), faster
         gain, g, best, step = value - best, new, value, 1.05 * step
         if gain < 0:
             ahead, pace = g, 1.0
@@ -243,7 +247,8 @@ def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, sid
     few, many, across, rows = sides or sides_of(parts)
     weights = prices * g
     entries = across.data * weights[across.indices]
-    S = (sparse.csr_array((entries, across.indices, across.indptr), shape=across.shape) @ few).toarray()
+    weighed = sparse.csr_array((entries, across.indices, across.indptr), shape=across.shape)
+    S = sparse_product(weighed, few).toarray()
     try:
         root = np.linalg.cholesky(np.eye(S.shape[1]) - S.T @ S / lam**2)
     except np.linalg.LinAlgError:

@@ -34,6 +34,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
+from workbench.arithmetic.arrays import compiled_rows
 from workbench.contracts import Floats, Ints
 from workbench.dyads import flows
 from workbench.dyads.pairs import Dyads, Factors, Names
@@ -299,15 +300,17 @@ def least_importances(dyads: Dyads, factors: Factors, fast: bool | None = None) 
 def pairs_of(dyads: Dyads) -> Pairs:
     """The arrays of a sweep."""
     n = dyads.n_samples
-    both = sparse.block_diag([dyads.left, dyads.right], format="csr")
+    both = sparse.csr_array(sparse.block_diag([dyads.left, dyads.right], format="csr"))
     both = both[np.arange(2 * n).reshape(2, n).T.ravel()]
-    parts = [part for matrix in (both, dyads.linear) for part in (matrix.indptr, matrix.indices, matrix.data)]
-    arrays = [part.astype(float if part.dtype.kind == "f" else np.int64) for part in parts]
+    ends, at, values = compiled_rows(both)
+    linear_ends, linear_at, linear_values = compiled_rows(dyads.linear)
     left, right, linear = (
         np.asarray(matrix.multiply(matrix).sum(axis=1), float).ravel()
         for matrix in (dyads.left, dyads.right, dyads.linear)
     )
-    return Pairs(*arrays, np.column_stack([np.sqrt(left), np.sqrt(right), linear]), dyads.labels, dyads.importance)
+    sizes = np.column_stack([np.sqrt(left), np.sqrt(right), linear])
+    rows = ends, at, values, linear_ends, linear_at, linear_values
+    return Pairs(*rows, sizes, dyads.labels, dyads.importance)
 
 
 def regularised_risk(dyads: Dyads, factors: Factors, lam: float, loss: str = "hinge") -> float:

@@ -77,8 +77,9 @@ def best_scaled(parts: Parts, lam: float, k: int, loss: str, slopes: Floats) -> 
 
     S = product(parts.left, parts.right, parts.prices * slopes)
     most = min(1.0, (1 - MARGIN) * lam / max(norm_of(S), 1e-300))
-    tau = minimize_scalar(lambda tau: -scaled(tau), bounds=(0, most), method="bounded", options={"xatol": 1e-10}).x
-    return max((most, tau, 0.0), key=scaled) * slopes
+    options: dict[str, Any] = {"bounds": (0, most), "method": "bounded", "options": {"xatol": 1e-10}}
+    found: Any = minimize_scalar(lambda tau: -scaled(tau), **options)  # SciPy has no types
+    return max((most, float(found.x), 0.0), key=scaled) * slopes
 
 
 def given_left(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import checked_inputs, checked_weights
+from workbench.arithmetic.arrays import checked_inputs, checked_weights, size_of
 from workbench.contracts import Floats, Ints
 from workbench.dyads import vowpal
 from workbench.errors import BadInput
@@ -175,7 +175,7 @@ class Dyads:
         """(n,) −1 for the first of two classes, +1 for the second."""
         if len(self.classes) != 2:
             raise BadInput(f"{len(self.classes)} classes have no ±1 targets; use a reduction to binary problems.")
-        return 2.0 * self.labels - 1
+        return (2 * self.labels - 1).astype(float)
 
     @property
     def scores_per_pair(self) -> int:
@@ -207,8 +207,8 @@ class Dyads:
     def names(self) -> Names:
         """What the columns of the sides and of the linear part are called; None: the linear part is that of both."""
         linear = None if self.of_both else Columns(self.linear.shape[1], self.linear_names)
-        sides = ((self.left, self.left_names), (self.right, self.right_names))
-        return Names(*(Columns(side.shape[1], names) for side, names in sides), linear, self.classes)
+        left, right = Columns(self.left.shape[1], self.left_names), Columns(self.right.shape[1], self.right_names)
+        return Names(left, right, linear, self.classes)
 
     def linear_columns(self) -> list[str]:
         """A name for each linear feature."""
@@ -255,7 +255,7 @@ class Dyads:
 
 def narrow(matrix: sparse.csr_array) -> sparse.csr_array:
     """The matrix with indices of 32 bits where these suffice: scikit-learn takes no others."""
-    if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
+    if max(matrix.nnz, *size_of(matrix)) > np.iinfo(np.int32).max:
         return matrix
     index = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return sparse.csr_array((matrix.data, *index), shape=matrix.shape)
@@ -263,7 +263,7 @@ def narrow(matrix: sparse.csr_array) -> sparse.csr_array:
 
 def both_and_one(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
     """(n, f_left + f_right + 1) the features of both sides and a constant 1."""
-    return sparse.hstack([left, right, sparse.csr_array(np.ones((left.shape[0], 1)))]).tocsr()
+    return sparse.csr_array(sparse.hstack([left, right, sparse.csr_array(np.ones((left.shape[0], 1)))]))
 
 
 def checked_names(side: str, names: ArrayLike | None, columns: int) -> NDArray | None:

@@ -72,7 +72,8 @@ def parsed(line: str) -> Example:
         tag = words.pop()
     if len(words) > 3:
         raise ValueError(f"has {len(words)} words before its features; give label, importance and base at most.")
-    label, importance, base = (*words, *(None, "1", "0")[len(words) :])
+    label = words[0] if words else None
+    importance, base = words[1] if len(words) > 1 else "1", words[2] if len(words) > 2 else "0"
     weight = number("importance", importance)
     if weight < 0:
         raise ValueError(f"has the importance {importance}; give a number of at least 0.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from workbench.arithmetic.arrays import class_weights
+from workbench.arithmetic.arrays import class_weights, summed
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.solving.solve import solve
 
 SOLVED = ("optimal", "stationary")
+Rescaling = Literal["margin", "slack"]
 
 
 class Certified(BaseEstimator):
@@ -114,4 +115,4 @@ def merged(X: Any, labels: NDArray, weights: Floats) -> tuple[Any, NDArray, Floa
     pairs = enumerate(zip(labels.tolist(), keys, strict=True))
     group = np.array([first.setdefault((label, key), k) for k, (label, key) in pairs])
     chosen = [first[key] for key in sorted(first)]
-    return X[chosen], labels[chosen], np.bincount(group, weights, len(group))[chosen]
+    return X[chosen], labels[chosen], summed(group, weights, len(group))[chosen]

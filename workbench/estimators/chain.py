@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from workbench.arithmetic.arrays import checked_cost, checked_weights, class_weights
-from workbench.contracts import Floats
 from workbench.errors import BadInput, checked_positive, checked_switch
-from workbench.estimators._certified import Certified
+from workbench.estimators._certified import Certified, Rescaling
 from workbench.estimators.metrics import flat_accuracy_score
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
@@ -56,7 +55,7 @@ class ChainModel(Certified):
         """The formulation of these settings with this λ."""
         raise NotImplementedError
 
-    def costs(self, labels: list[Any]) -> Floats | None:
+    def costs(self, labels: list[Any]) -> ArrayLike | None:
         """(k, k) what each label costs for another, of the sequences of labels given; None is 0/1."""
         return None
 
@@ -104,7 +103,7 @@ class ChainSVC(ChainModel):
         C: float = 1.0,
         *,
         loss: str = "hamming",
-        rescaling: str = "margin",
+        rescaling: Rescaling = "margin",
         cost: ArrayLike | None = None,
         class_weight: Any = None,
         fit_intercept: bool = False,
@@ -112,10 +111,11 @@ class ChainSVC(ChainModel):
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
-        self.C, self.loss, self.rescaling, self.cost, self.fit_intercept = C, loss, rescaling, cost, fit_intercept
+        self.C, self.loss, self.cost, self.fit_intercept = C, loss, cost, fit_intercept
+        self.rescaling: Rescaling = rescaling
         self.class_weight, self.gap, self.time_limit, self.max_rounds = class_weight, gap, time_limit, max_rounds
 
-    def costs(self, labels: list[Any]) -> Floats | None:
+    def costs(self, labels: list[Any]) -> ArrayLike | None:
         """The cost matrix, the row of each true label times the factor of its class."""
         if self.class_weight is None:
             return self.cost

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from workbench.errors import checked_choice, checked_positive, checked_switch
-from workbench.estimators._certified import Tabular, with_constant
+from workbench.estimators._certified import Rescaling, Tabular, with_constant
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.multiclass import Multiclass
 
@@ -36,7 +36,7 @@ class MulticlassSVC(Tabular):
         self,
         C: float = 1.0,
         *,
-        rescaling: str = "margin",
+        rescaling: Rescaling = "margin",
         cost: ArrayLike | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -44,7 +44,8 @@ class MulticlassSVC(Tabular):
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
-        self.C, self.rescaling, self.cost, self.fit_intercept = C, rescaling, cost, fit_intercept
+        self.C, self.cost, self.fit_intercept = C, cost, fit_intercept
+        self.rescaling: Rescaling = rescaling
         self.class_weight, self.gap, self.time_limit, self.max_rounds = class_weight, gap, time_limit, max_rounds
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVC:

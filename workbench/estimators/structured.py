@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from workbench.arithmetic.arrays import checked_weights
 from workbench.errors import checked_positive
-from workbench.estimators._certified import Certified
+from workbench.estimators._certified import Certified, Rescaling
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.structured import Structured
 
@@ -38,13 +38,14 @@ class StructuredSVC(Certified):
         candidates: Callable[..., Any] | None = None,
         slack_argmax: Callable[..., Any] | None = None,
         C: float = 1.0,
-        rescaling: str = "margin",
+        rescaling: Rescaling = "margin",
         gap: float = 1e-6,
         time_limit: float | None = None,
         max_rounds: int | None = None,
     ):
         self.features, self.loss, self.argmax = features, loss, argmax
-        self.candidates, self.slack_argmax, self.C, self.rescaling = candidates, slack_argmax, C, rescaling
+        self.candidates, self.slack_argmax, self.C = candidates, slack_argmax, C
+        self.rescaling: Rescaling = rescaling
         self.gap, self.time_limit, self.max_rounds = gap, time_limit, max_rounds
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> StructuredSVC:
@@ -53,7 +54,7 @@ class StructuredSVC(Certified):
         weights = checked_weights(sample_weight, len(y))
         kept = np.flatnonzero(weights > 0)
         more = {"candidates": self.candidates, "slack_argmax": self.slack_argmax, "weights": weights[kept]}
-        inputs, outputs = [X[i] for i in kept], [y[i] for i in kept]
+        inputs, outputs = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()]
         self.problem_ = Structured(inputs, outputs, self.features, self.loss, self.argmax, **more)
         form = SoftMargin(lam=1 / (self.C * weights.sum()), rescaling=self.rescaling)
         self.coef_ = self.solved(form, self.problem_)["w"]

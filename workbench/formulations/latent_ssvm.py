@@ -189,7 +189,7 @@ class LatentSSVM(Restarted):
 
     def first(self, problem: Any, number: int) -> Floats:
         """The first state of the start with this number, drawn from the seed."""
-        return drawn(problem, self.start_seed, number) + 0.0
+        return drawn(problem, self.start_seed, number).astype(float)
 
     def surrogate(self, problem: Any, state: Floats) -> CompletedSSVM:
         return CompletedSSVM(self.C, tuple(state.astype(int)))
@@ -198,7 +198,7 @@ class LatentSSVM(Restarted):
         self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]
     ) -> tuple[Floats, dict[str, Any]]:
         states = imputed(problem, theta, state.astype(np.int64))
-        return states + 0.0, {"moved": int((states != state).sum())}
+        return states.astype(float), {"moved": int((states != state).sum())}
 
     def value(self, problem: Any, theta: Floats) -> float:
         return objective(problem, theta, self.C)

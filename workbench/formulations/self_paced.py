@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Row
+from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Problem, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations.latent_ssvm import LatentSSVM
 from workbench.objectives.oracles import HiddenMargin, MarginRescaling, hides
@@ -72,7 +72,7 @@ class SelfPaced:
         row = MEANS | {"duplicate": Change({"K": 1.0}), "features": Change({"C": -2.0, "K": 2.0}, -2.0, -1.0)}
         return row | {"loss": Change({"C": 1.0, "K": -2.0}, 2.0, 1.0)}
 
-    def oracle(self, problem: Any) -> MarginRescaling:
+    def oracle(self, problem: Problem) -> MarginRescaling:
         if not isinstance(problem, Enumerable):
             name = type(problem).__name__
             raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")

@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.contracts import DEARER, OF_MARGINS, OF_SLACKS, Blocks, Compact, Row, Signed
+from workbench.contracts import DEARER, OF_MARGINS, OF_SLACKS, Blocks, Compact, Problem, Row, Signed
 from workbench.errors import BadInput, MissingCapability, checked_choice, checked_switch
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.intercepts import free_labels, with_intercepts
@@ -64,7 +64,7 @@ class SoftMargin(Ridge):
             return norm_of(problem, self.lam)
         most = float(problem.max_loss.max())
         box = free_labels(problem, self.prices(problem), self.lam / 2, most, most)
-        return Stacked(self.oracle(problem).sizes[:2], (SquaredNorm(self.lam), box))
+        return Stacked(with_intercepts(problem).sizes[:2], (SquaredNorm(self.lam), box))
 
     def oracle(self, problem: Any) -> MarginRescaling:
         if self.intercept:
@@ -87,7 +87,7 @@ class SoftMargin(Ridge):
             return cp.Problem(objective, [cp.sum(b) == 0, *cuts([w, b], xi)])
         return cp.Problem(objective, [*signs(problem, w), *cuts([w], xi)])
 
-    def compact_program(self, problem: Any) -> Any:
+    def compact_program(self, problem: Problem) -> Any:
         """The program without cuts: (cp.Problem, w, atoms after the solve)."""
         import cvxpy as cp
 

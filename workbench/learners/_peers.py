@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Costed, CutForm, Floats, Ints, Labelled, LinearRisk, LinearScores, SmoothForm
+from workbench.contracts import Costed, CutForm, Floats, Ints, Labelled, LinearRisk, LinearScores, Problem, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.objectives.likelihoods import Likelihood
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -73,7 +73,7 @@ def ridge(formulation: Any, problem: Any, learner: str) -> Risk:
     if not isinstance(regularizer, SquaredNorm) or formulation.prices(problem).hard:
         name = type(formulation).__name__ + " with intercepts" * bool(getattr(formulation, "intercept", False))
         raise MissingCapability(f"{learner} needs finite prices and the regularizer λ/2 ‖w‖², which {name} has not.")
-    return Risk(float(regularizer.curvature), formulation.prices(problem).floats())
+    return Risk(float(regularizer.lam), formulation.prices(problem).floats())
 
 
 def hinge(formulation: Any, problem: Any, learner: str) -> Risk:
@@ -99,7 +99,7 @@ def likelihood(formulation: Any, problem: Any, learner: str) -> Risk:
     return risk
 
 
-def labels_of(problem: Any, risk: Risk, learner: str) -> Ints:
+def labels_of(problem: Problem, risk: Risk, learner: str) -> Ints:
     """The labels (n,) of a multiclass problem all of whose classes occur: the packages know of no others."""
     if not isinstance(problem, Labelled) or problem.n_features != len(problem.classes) * problem.inputs.shape[1]:
         raise MissingCapability(f"{learner} needs a table with a label a row; {type(problem).__name__} is none.")
@@ -119,7 +119,7 @@ def signs_of(problem: Any, risk: Risk, learner: str) -> Signs:
     labels = labels_of(problem, risk, learner)
     if len(problem.classes) != 2:
         raise MissingCapability(f"{learner} tells two classes apart and there are {len(problem.classes)}; take two.")
-    return Signs(problem.inputs, 2.0 * labels - 1, 0.5, unfolded)
+    return Signs(problem.inputs, (2 * labels - 1).astype(float), 0.5, unfolded)
 
 
 def unfolded(c: Floats) -> Floats:

@@ -65,7 +65,7 @@ class Selecting(Way):
 
     def start(self, number: int) -> Floats:
         """All samples, then random halves; hidden states at their best for random weights."""
-        states = drawn(self.problem, 0, number) if self.hidden else ()
+        states = drawn(self.problem, 0, number).astype(float) if self.hidden else np.empty(0)
         if number == 0:
             return np.append(np.ones(self.problem.n_samples), states)
         kept = np.random.default_rng(number).permutation(self.everyone) % 2 == 0

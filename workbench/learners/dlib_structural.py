@@ -45,7 +45,7 @@ class Separation:
         risk = ridge(formulation, problem, "dlib")
         oracle = formulation.oracle(problem) if isinstance(formulation, CutForm) else None
         kernel = oracle.kernel() if oracle else None
-        if kernel is None or kernel.slope_into is None:
+        if oracle is None or kernel is None or kernel.slope_into is None:
             raise MissingCapability("dlib needs cuts with slopes in entries; use soft-margin.")
         self.samples, self.C, self.epsilon, self.max_cache_size = risk.samples, 1 / risk.mu, epsilon, cache
         self.num_samples, self.num_dimensions = len(self.samples), oracle.dim

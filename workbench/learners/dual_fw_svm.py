@@ -7,6 +7,9 @@ No intercept, no sample weights. `budget` passes: as many steps of `dual-fw-svm`
 `dual-fw-svm-blocks`. The gap falls like 1/passes for both.
 """
 
+# Where the package is absent, pyright takes this file, which has its name, for it:
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from scipy import sparse

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arithmetic.arrays import summed
 from workbench.contracts import Floats, Ints
 from workbench.errors import MissingCapability
 from workbench.outputs.chain import Chain
@@ -102,10 +103,10 @@ def roles(problem: Any) -> tuple[list[int], Ints]:
     X = problem.inputs
     if not np.isin(X.data, (0.0, 1.0)).all():
         raise MissingCapability("generative needs features that are 0 or 1; make the problem's binary.")
-    patterns = [np.ones(X.shape[0])]
+    patterns: list[Floats] = [np.ones(X.shape[0])]
     if isinstance(problem, Chain):
         for edge in (problem.offsets[:-1], problem.offsets[1:] - 1):
-            patterns.append(np.bincount(edge, minlength=X.shape[0]) * 1.0)
+            patterns.append(summed(edge, None, X.shape[0]))
     found: list[int] = []
     totals = np.asarray(X.sum(axis=0)).ravel()
     for name, pattern in zip(

@@ -7,6 +7,9 @@ No intercept, no sample weights. `budget` is the number of passes over the sampl
 jaxopt needs all of JAX, so that no extra of ours but `jax` brings it.
 """
 
+# Where the package is absent, pyright takes this file, which has its name, for it:
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import numpy as np

@@ -14,6 +14,9 @@ its objective is another one, in which φ(x, y′) lacks these, and so is its op
 `budget` is the number of rounds. Features travel in single precision, SCIP believes rows violated by less than 1e-6.
 """
 
+# Where the package is absent, pyright takes this file, which has its name, for it:
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import numpy as np

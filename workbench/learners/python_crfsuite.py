@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.contracts import Labelled
+from workbench.contracts import Labelled, Problem
 from workbench.errors import MissingCapability
 from workbench.learners._peers import equal, likelihood, needs
 
@@ -86,7 +86,7 @@ def left_out(problem):
     return ~occurs | (true.sum(axis=0) < 0)
 
 
-def shape(problem):
+def shape(problem: Problem) -> tuple[int, int]:
     """(K, p) of a chain with w = [W (K, p), A (K, K)]."""
     if isinstance(problem, Labelled):
         k, p = len(problem.classes), problem.inputs.shape[1]

@@ -6,6 +6,9 @@
 No intercept, no sample weights, two labels. `budget` is the number of working sets; the tolerance is 10⁻¹⁰.
 """
 
+# Where the package is absent, pyright takes this file, which has its name, for it:
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import warnings

@@ -8,6 +8,9 @@ minimises over fewer weights (learners/python_crfsuite.py). `budget` is the numb
 sequence has is unknown to CRFsuite.
 """
 
+# Where the package is absent, pyright takes this file, which has its name, for it:
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.intervals import U, gamma
 from workbench.arithmetic.rationals import Entries, ExactOutputs, Ratios, ratios
 from workbench.contracts import Arranged, Exact, Floats, Ints, Kernel, Kernelled, Listable, Listing
@@ -157,7 +158,7 @@ class LearnedCost(MarginRescaling):
     def lengths(self, samples: Ints) -> Floats:
         """(m,) the number of places of each sample."""
         number, _ = self.problem.places(samples)
-        return np.bincount(number, minlength=len(samples)) + 0.0
+        return summed(number, None, len(samples))
 
     def rounding(self, theta: Floats) -> Floats:
         """Two scores, each a sum of ≤ terms + 3T numbers of this total size: 2 γ of that."""
@@ -177,16 +178,16 @@ class LearnedCost(MarginRescaling):
         everyone = np.arange(self.n_samples)
         number, places = self.problem.places(everyone)
         starts = np.searchsorted(number, np.append(everyone, self.n_samples))
-        groups = self.classes.group[places]
+        groups, truth, k = self.classes.group[places], self.problem.labels[places], len(self.problem.classes)
         if not isinstance(self.problem, Kernelled) or (groups != groups[starts[number]]).any():
             return called_kernel(self)
-        table, (d, k, _) = np.zeros((len(self.problem.classes),) * 2), self.sizes
+        table, d = np.zeros((k, k)), self.sizes[0]
         learned = self.dim - d - k
-        moved, size = arranged and isinstance(self.problem, Arranged), (d, k, learned, self.K)
-        inner = self.problem.arranged(table) if moved else self.problem.kernel(augment=table)
+        size = d, k, learned, self.K
+        moved = self.problem if arranged and isinstance(self.problem, Arranged) else None
+        inner = moved.arranged(table) if moved else self.problem.kernel(augment=table)
         place = None if inner.place is None else np.append(inner.place, np.arange(d, self.dim))
-        truth, group = self.problem.labels[places], groups[starts[:-1]]
-        data = inner, table, *self.costs(), group, starts, truth, *size
+        data = inner, table, *self.costs(), groups[starts[:-1]], starts, truth, *size
         most = inner.most + 3 * int(np.diff(starts).max())
         reads = reads_into if inner.reads_into else None  # pair scores may read every weight
         parts = (parts_into, inner.parts) if self.by_parts and inner.parts_into else (None, 0)
@@ -194,6 +195,7 @@ class LearnedCost(MarginRescaling):
 
     def listing(self) -> Listing | None:
         """All cuts as tables; a kind is a group of inputs and a true label."""
+        labels = self.problem.labels
         if not isinstance(self.problem, Listable):
             return None
         (d, k, _), (table, fixed) = self.sizes, self.costs()
@@ -202,7 +204,7 @@ class LearnedCost(MarginRescaling):
         classes = table.reshape(groups * k, k) if learned else np.full((groups * k, k), -1)
         offset = np.zeros((groups * k, k)) if learned else fixed.reshape(groups * k, k)
         return self.problem.listing(scale, offset)._replace(
-            kind=self.classes.group * k + self.problem.labels,
+            kind=self.classes.group * k + labels,
             truth=np.tile(np.arange(k), groups),
             biased=1,
             classes=classes,
@@ -285,6 +287,8 @@ class ExactLearnedCost:
 @dataclass(frozen=True)
 class ExactFixedCost(ExactLearnedCost):
     """`FixedCost` in rational arithmetic."""
+
+    floats: FixedCost
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
         entries, _ = super().rows(samples, witnesses)

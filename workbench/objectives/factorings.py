@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Floats, Ints, Labelled
 from workbench.errors import BadInput, MissingCapability
@@ -289,7 +290,7 @@ def error_counts(problem: Any, classes: Classes, outputs: Ints) -> Floats:
     truth, labels = problem.labels[places], outputs[outputs >= 0]
     error = classes.at(places, truth)[np.arange(len(places)), labels]
     wrong = error >= 0
-    return np.bincount(error[wrong], problem.weights[number[wrong]], len(classes.names))
+    return summed(error[wrong], problem.weights[number[wrong]], len(classes.names))
 
 
 def baseline_counts(problem: Any, factoring: str | Factors, outputs: Ints) -> tuple[float, ...]:

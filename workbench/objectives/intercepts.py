@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.rationals import Entries, Ratios, ratios
-from workbench.contracts import Divided, Exact, Floats, Ints, Prices
+from workbench.contracts import Divided, Exact, Floats, Ints, Prices, Problem
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.costs import ExactLearnedCost, FixedCost
 from workbench.objectives.factorings import Classes, label_counts, ordered
@@ -68,7 +68,7 @@ class Intercepts(FixedCost):
         return ExactIntercepts(self, self.problem.exact()) if isinstance(self.problem, Exact) else None
 
 
-def with_intercepts(problem: Any) -> Intercepts:
+def with_intercepts(problem: Problem) -> Intercepts:
     """The oracle of a problem whose loss is a sum over labels at places; else `MissingCapability`."""
     if not isinstance(problem, Divided):
         raise MissingCapability(

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import U, down, gamma, up
 from workbench.arithmetic.rationals import ratios
-from workbench.contracts import Enumerable, Floats, Ints, Latent, Oracle
+from workbench.contracts import Enumerable, Floats, Ints, Latent, Oracle, Problem
 from workbench.errors import BadInput, MissingCapability
 from workbench.objectives.novelty_search import exact_change, least_change
 
@@ -121,8 +121,7 @@ def novelties(samples: Sequence[Sequence[tuple[ArrayLike, ArrayLike]]]) -> Novel
 
 def checked_samples(samples: Any) -> list[list[tuple[Floats, Floats]]]:
     try:
-        kind = float, "CAW"
-        pairs = [[(np.require(A, *kind), np.require(b, *kind)) for A, b in states] for states in samples]
+        pairs = [[(aligned(A), aligned(b)) for A, b in states] for states in samples]
     except (TypeError, ValueError):
         message = (
             "Novelty takes a list of samples, each a list of pairs (A, b) of numbers; give e.g. [[([[1, 0]], [1])]]."
@@ -131,6 +130,11 @@ def checked_samples(samples: Any) -> list[list[tuple[Floats, Floats]]]:
     if any(not states for states in pairs):
         raise BadInput(f"Sample {[not states for states in pairs].index(True)} has no hidden state; give it one.")
     return [[checked_program(i, *pair) for pair in states] for i, states in enumerate(pairs)]
+
+
+def aligned(numbers: Any) -> Floats:  # whatever a user gives
+    """The numbers in the layout that compiled code reads: contiguous, aligned and writable."""
+    return np.require(numbers, float, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE"])
 
 
 def checked_program(i: int, rows: Floats, needs: Floats) -> tuple[Floats, Floats]:
@@ -157,7 +161,8 @@ def best_state(states: list[tuple[Floats, Floats]], steps: Any) -> tuple[int, An
         if chosen >= 0 and floors[state] >= best.value:
             lowers.append(floors[state] * (1 - gamma(len(states[0][0].T) + 8)))
             break  # and so are all that follow
-        answer = least(*states[state], floors[state], best.value, steps)
+        rows, needs = states[state]
+        answer = least(rows, needs, float(floors[state]), best.value, steps)
         lowers.append(answer.lower)
         reasons.append(answer.why)
         if answer.value < best.value:
@@ -237,7 +242,9 @@ def exact_answer(rows: Floats, needs: Floats, weights: Floats) -> Answer:
     return Answer(rounded or up(0.0), max(down(rounded), 0.0), up(rounded), change, active)
 
 
-def novelty(problem: Any, theta: ArrayLike, samples: ArrayLike | None = None, oracle: Oracle | None = None) -> Novelty:
+def novelty(
+    problem: Problem, theta: ArrayLike, samples: ArrayLike | None = None, oracle: Oracle | None = None
+) -> Novelty:
     """Novelty of a problem's samples (all of them unless given, as indices or as a mask) to the weights θ.
 
     There is one program a hidden state, and one a sample without hidden variables. Raises `MissingCapability` if

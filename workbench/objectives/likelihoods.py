@@ -91,11 +91,11 @@ class Likelihood(ABC):
     def declared(self, w: Any) -> LogPartition:
         """log Σ_y exp⟨w, φ(x_i, y)⟩ as a program in the CVXPY variable w (d,)."""
 
-    def hinges(self, w: Any) -> tuple[Any, list[Any]]:
+    def hinges(self, theta: Any) -> tuple[Any, list[Any]]:
         """h (n,) as a convex CVXPY expression, and the constraints that it needs."""
-        partition, constraints = self.declared(w)
+        partition, constraints = self.declared(theta)
         every = np.arange(self.n_samples)
-        return partition - self.problem.features(every, self.problem.truth) @ w, constraints
+        return partition - self.problem.features(every, self.problem.truth) @ theta, constraints
 
     def errors(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, float]:
         """Bounds on the rounding errors of `evaluate`: in each value (m,), in the gradient's Euclidean norm."""

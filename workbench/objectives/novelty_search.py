@@ -134,9 +134,9 @@ def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[NDArray
             gram = product(slopes.ravel(), lambda piece, shape=slopes.shape: piece.reshape(shape), slopes.T)
             direction, longest = uphill(gram, b[list(weights)], list(weights.values()))
             ends = [-weight / v for weight, v in zip(weights.values(), direction, strict=True) if v < 0]
-            step = min([*ends, longest])
-            if step == np.inf:
+            if longest is None and not ends:
                 return laid_out(dict(zip(weights, direction, strict=True)), len(b))
+            step = min(ends if longest is None else [*ends, longest])
             moved = zip(weights, weights.values(), direction, strict=True)
             weights = {r: weight + step * v for r, weight, v in moved if weight + step * v > 0}
             arrived = step == longest or not weights
@@ -149,11 +149,12 @@ def exact_change(A: NDArray, b: NDArray, start: list[Fraction]) -> tuple[NDArray
 
 def laid_out(weights: dict[int, Fraction], m: int) -> tuple[NDArray, int]:
     """(qλ, q) of all m rows."""
-    return common([weights.get(r, Fraction(0)) for r in range(m)])
+    found = common([weights.get(r, Fraction(0)) for r in range(m)])
+    return found.whole, found.unit
 
 
-def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list[Fraction], Fraction | float]:
-    """A direction in which D rises or stays, and how far: 1 to the optimum, or ∞ if the rows are dependent."""
+def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list[Fraction], Fraction | None]:
+    """A direction in which D rises or stays, and how far: 1 to the optimum; None if rows are dependent, without end."""
     row = dependent_row(gram)
     if row is None:
         y, q = solve_whole(gram, right)
@@ -164,4 +165,4 @@ def uphill(gram: NDArray, right: NDArray, weights: list[Fraction]) -> tuple[list
         raise ArithmeticError("rows that are dependent modulo three primes are independent")  # pragma: no cover
     rise = right @ along
     against = rise < 0 or (rise == 0 and (along >= 0).all())
-    return [Fraction(-each if against else each) for each in along], math.inf
+    return [Fraction(-each if against else each) for each in along], None

@@ -282,7 +282,7 @@ class UnitMargin(MarginRescaling):
         return self.problem.listing(other, other)
 
     def exact(self) -> ExactUnit | None:
-        outputs = self.problem.exact() if isinstance(self.problem, Exact) else None
+        outputs = exact_outputs(self.problem)
         return ExactUnit(outputs, self.problem.truth) if isinstance(outputs, ExactRivals) else None
 
     def rounding(self, theta: Floats) -> Floats:
@@ -298,11 +298,11 @@ class Decoding(MarginRescaling):
     """Prediction: no loss at all; clipped at 0 where the truth is no prediction."""
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
-        found = self.decode(theta, samples)
+        found, truth = self.decode(theta, samples), self.problem.truth[samples]
         if not isinstance(self.problem, Clipped):
             return found
         below = self.problem.outside[samples] & (self.rows(samples, found)[0] @ theta < 0)
-        return np.where(below[:, None], self.problem.truth[samples], found)
+        return np.where(below[:, None], truth, found)
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         return super().rows(samples, witnesses)[0], np.zeros(len(samples))
@@ -354,6 +354,7 @@ class ExactSlack(ExactMargin):
 class ExactUnit(ExactMargin):
     """`UnitMargin` in rational arithmetic; truth (n, width)."""
 
+    outputs: ExactRivals
     truth: Ints
 
     least_loss: ClassVar[Fraction] = Fraction(1)
@@ -385,6 +386,11 @@ class ExactHidden:
 def hides(problem: Problem) -> bool:
     """Whether samples hide states, so that the truth is not known as an output."""
     return isinstance(problem, Latent) and problem.hides
+
+
+def exact_outputs(problem: Problem) -> ExactOutputs | None:
+    """The problem's outputs in rational arithmetic, where it has them."""
+    return problem.exact() if isinstance(problem, Exact) else None
 
 
 def exact_loss(problem: Problem) -> bool:

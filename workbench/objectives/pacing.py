@@ -139,7 +139,7 @@ def admitted(f: Floats, kappa: Floats, shares: Floats, combine: str) -> NDArray[
     """(n,) who enters."""
     used = shares > 0
     ratios = f[used] / kappa[used, None]
-    return shares[used] @ ratios < 1 if combine == "mix" else (ratios < 1).all(axis=0)
+    return np.asarray(shares[used] @ ratios < 1 if combine == "mix" else (ratios < 1).all(axis=0))
 
 
 def checked_shares(**values: float) -> Floats:

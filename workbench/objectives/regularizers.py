@@ -33,7 +33,8 @@ NONE: Ints = np.empty(0, np.int64)
 
 def plain(size: int, square: Any = 0.0, linear: Any = 0.0, absolute: float = 0.0, floor: float = -np.inf) -> Shape:
     """A shape without simplex; numbers stand for every entry."""
-    return Shape(*(np.full(size, each, float) for each in (square, linear, absolute, floor)), np.zeros(size, bool))
+    a, c, least, f = (np.full(size, each, float) for each in (square, linear, absolute, floor))
+    return Shape(a, c, least, f, np.zeros(size, bool))
 
 
 def separated(u: Any, metric: Any, square: Any, linear: Any, absolute: Any, floor: Any) -> Any:
@@ -84,8 +85,19 @@ def kept(u: Any, metric: Any) -> Any:
 
 @dataclass(frozen=True)
 class Regularizer:
+    """What regularizers share (contract: contracts/regularizers.py); `value`, `conjugate`, `argmin` are each's own."""
+
     curvature = None
     free = NONE
+
+    def value(self, x: Any) -> Any:
+        raise NotImplementedError
+
+    def conjugate(self, s: Any) -> Any:
+        raise NotImplementedError
+
+    def argmin(self, s: Any) -> Any:
+        raise NotImplementedError
 
     def over(self, number: type) -> Any:
         """The same regularizer with its constants in another arithmetic, e.g. `Fraction`."""

@@ -161,8 +161,8 @@ class Trial:
     def weights(self, sample: int) -> Iterator[tuple[str, Floats]]:
         """Which oracle to ask, at which weights."""
         kinds, d = self.kinds, self.problem.n_features
-        known = self.problem.known if isinstance(self.problem, OfFunctions) else d  # a column without a name weighs 0
         size, worst = float(self.problem.magnitude[sample]) or 1.0, float(self.problem.max_loss[sample]) or 1.0
+        known = self.problem.known if isinstance(self.problem, OfFunctions) else d  # a column without a name weighs 0
         yield from ((kind, np.zeros(d)) for kind in kinds)
         for scale in (1e-6, 0.3, 1.0, 3.0, 1e3):
             w = np.where(np.arange(d) < known, self.rng.normal(size=d) * scale * worst / size * np.sqrt(known), 0.0)

@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from workbench.contracts import CutForm, Factored, Formulation, Majorized, Problem, Search, SmoothForm, text_alone
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds as CutBounds
@@ -22,6 +24,22 @@ from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.text import TextBounds
 
 AnyBounds = CutBounds | SmoothBounds | CappedBounds | DyadicBounds
+
+
+@overload
+def bounds_for(formulation: Search, problem: Problem) -> CappedBounds: ...
+
+
+@overload
+def bounds_for(formulation: SmoothForm, problem: Problem) -> SmoothBounds: ...
+
+
+@overload
+def bounds_for(formulation: CutForm, problem: Problem) -> CutBounds: ...
+
+
+@overload
+def bounds_for(formulation: Formulation, problem: Problem) -> AnyBounds: ...
 
 
 def bounds_for(formulation: Formulation, problem: Problem) -> AnyBounds:

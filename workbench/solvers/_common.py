@@ -26,8 +26,12 @@ def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smoot
 
     smooth : whether the solver takes smooth terms besides cuts
     """
-    kinds, words = (CutForm | SmoothForm, "cuts or smooth terms") if smooth else (CutForm, "cuts")
-    if not isinstance(formulation, kinds) or not isinstance(formulation.regularizer(problem), SquaredNorm):
+    words = "cuts or smooth terms" if smooth else "cuts"
+    if (
+        not isinstance(formulation, CutForm | SmoothForm)
+        or not (smooth or isinstance(formulation, CutForm))
+        or not isinstance(formulation.regularizer(problem), SquaredNorm)
+    ):
         if getattr(formulation, "intercept", False):
             return (
                 f"{name} would penalise the intercepts, which is another objective: that of a constant feature in the "

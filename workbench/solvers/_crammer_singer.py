@@ -175,8 +175,10 @@ class CrammerSinger(LabelBlocks):
         beta, W, gap = self.state
         self.pool, count = pool, threads if compiled and len(self.samples) >= threads else 1
         self.runs = list(zip(np.array_split(self.samples, count), ends(len(W), count), strict=True))
-        numbers = np.zeros_like(beta), np.zeros_like(beta), np.zeros_like(W), *np.zeros((2, W.shape[1])), np.zeros(5)
-        self.desk, self.order, self.best = Desk(*numbers, np.ones(1, np.int64)), self.samples.copy(), np.zeros_like(W)
+        height, start = np.zeros((2, W.shape[1]))
+        rows = np.zeros_like(beta), np.zeros_like(beta), np.zeros_like(W), height, start
+        self.desk = Desk(*rows, told=np.zeros(5), seed=np.ones(1, np.int64))
+        self.order, self.best = self.samples.copy(), np.zeros_like(W)
         gap[:] = prices * listing.offset.max(axis=1)[listing.kind]
         self.known = self.total = float(gap.sum())
         self.loops = compiled_loops(self) if compiled else (sweep, busy, plane, score)

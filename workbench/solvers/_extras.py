@@ -43,7 +43,8 @@ class Extras(NamedTuple):
 
 def none() -> Extras:
     """No extra entries."""
-    return Extras(*np.zeros((6, 0)), np.zeros(1), np.zeros(0, np.int64))
+    metric, sigma, pull, floor, push, x = np.zeros((6, 0))
+    return Extras(metric, sigma, pull, floor, push, x, tie=np.zeros(1), simplex=np.zeros(0, np.int64))
 
 
 def extras_of(shape: Shape, first: int, x: Floats, slopes: Any) -> Extras:

@@ -37,7 +37,6 @@ from workbench.solvers.dual_block import (
     DONE,
     FULL,
     LONG,
-    DualBlock,
     Loops,
     State,
     begun,
@@ -83,7 +82,7 @@ class Lanes:
     def __init__(
         self, oracle: Oracle, truth: Ints, prices: Floats, curvature: float, threads: int, pool: ThreadPoolExecutor
     ):
-        self.method, self.pool, self.piece = DualBlock(**BRISK), pool, PIECE
+        self.method, self.pool, self.piece = BRISK, pool, PIECE
         self.prices, self.samples, self.curvature = prices, np.flatnonzero(prices), curvature
         count = min(threads, len(self.samples))
         self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy()) for k in range(count)]
@@ -100,9 +99,8 @@ class Lanes:
         prices, kernel = np.zeros(len(self.prices)), oracle.kernel(arranged=True)
         prices[samples] = self.prices[samples]
         state = begun(oracle, truth, prices, self.curvature, 0)
-        return Lane(
-            samples, prices, state, prepared(kernel, prices, state, True), *np.zeros((2, oracle.dim)), np.zeros(24)
-        )
+        own, moved = np.zeros((2, oracle.dim))
+        return Lane(samples, prices, state, prepared(kernel, prices, state, True), own, moved, np.zeros(24))
 
     def advance(self, late: Late = never) -> None:
         """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""

@@ -109,10 +109,20 @@ def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products
 
 
 def desk(dim: int, width: int, most: int, slots: int, ratio: Floats, parts: int) -> Desk:
-    numbers = [np.zeros(slots) for _ in range(4)]
-    entries = np.zeros(2 * most, np.int64), np.zeros(2 * most)
-    pieces = np.zeros((parts, width), np.int64), np.zeros(parts)
-    return Desk(np.zeros(dim), *entries, *numbers, np.zeros(width, np.int64), np.zeros(4), ratio, *pieces)
+    return Desk(
+        dense=np.zeros(dim),
+        indices=np.zeros(2 * most, np.int64),
+        values=np.zeros(2 * most),
+        score=np.zeros(slots),
+        height=np.zeros(slots),
+        start=np.zeros(slots),
+        change=np.zeros(slots),
+        answer=np.zeros(width, np.int64),
+        met=np.zeros(4),
+        ratio=ratio,
+        parts=np.zeros((parts, width), np.int64),
+        offsets=np.zeros(parts),
+    )
 
 
 def whole(data, i, base, out, parts, offsets):

@@ -178,8 +178,9 @@ def split(shape: Shape, scale: float) -> tuple[Waiting, Prompt]:
     prompt = ~shape.simplex & ((shape.linear != 0) | np.isfinite(shape.floor) | np.isinf(shape.square))
     waits = ~(prompt | shape.simplex)
     waiting = Waiting(*(np.where(waits, each, 0.0) * scale for each in (shape.square, shape.absolute)))
-    terms = (each[prompt] * scale for each in (shape.square, shape.linear, shape.absolute))
-    return waiting, Prompt(np.flatnonzero(prompt), *terms, shape.floor[prompt], np.flatnonzero(shape.simplex))
+    square, linear, absolute = (each[prompt] * scale for each in (shape.square, shape.linear, shape.absolute))
+    where, simplex = np.flatnonzero(prompt), np.flatnonzero(shape.simplex)
+    return waiting, Prompt(where, square, linear, absolute, shape.floor[prompt], simplex)
 
 
 @dataclass(frozen=True)

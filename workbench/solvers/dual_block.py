@@ -55,8 +55,6 @@ PIECES = 16  # of a pass or a cached sweep, after which a run with a time limit 
 BRIEF = 0.02  # seconds: a piece that takes less is doubled the next time, since calls of compiled loops take 1 ms
 SMALL, EASE = 0.1, 10.0  # the relative gap from which on costs are held less, and how much less
 HELD = 30  # passes after which costs are held less in any case
-BRISK = {"worth": 5.0, "settled": 0.3}  # settings of the passes that `solve` makes
-LENGTHY = {"sweeps": 5, "steps": 5, "worth": 3.0, "settled": 0.3}  # of those with LONG θ
 LONG = 100_000  # entries of θ from which a cached sweep, and a step in the plane, are dear beside a pass
 
 
@@ -199,6 +197,10 @@ class DualBlock(Solver):
         state.gap = float(mark[2])
 
 
+BRISK = DualBlock(worth=5.0, settled=0.3)  # the passes that `solve` makes
+LENGTHY = DualBlock(sweeps=5, steps=5, worth=3.0, settled=0.3)  # those with LONG θ
+
+
 def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int) -> State:
     """All weight on the truth, no extra entries."""
     kernel, samples, (n, m) = oracle.kernel(), np.flatnonzero(prices), (len(prices), int((prices > 0).sum()))
@@ -224,7 +226,7 @@ class CachedBlocks:
     known = np.inf
 
     def __init__(self, oracle: Any, truth: Ints, shape: Shape, prices: Floats, start: Floats, slopes: Any, d: int):
-        self.method = DualBlock(**(BRISK if oracle.dim < LONG else LENGTHY))
+        self.method = BRISK if oracle.dim < LONG else LENGTHY
         self.prices, self.samples, kernel = prices, np.flatnonzero(prices), oracle.kernel(arranged=True)
         self.state = state = begun(oracle, truth, prices, 2 * float(shape.square[0]), 0)
         if oracle.dim > d:
@@ -380,17 +382,19 @@ def roomier(state: State, factor: int) -> Pool:
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:
     """The loops for this kernel."""
-    kernel = kernel._replace(parts_into=kernel.parts_into or _pool.whole)
+    slope, parts = kernel.slope_into, kernel.parts_into or _pool.whole
+    assert slope is not None  # as `misfit`, or who chose the master, made sure
     if not compiled:
         search = _pool.insert, _pool.place_of, _pool.asked
         own = loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn
         plain = *search, *own, _extras.retie, projected, loops.risk
-        return Loops(kernel.argmax_into, kernel.slope_into, kernel.parts_into, kernel.data, *plain)
-    kernel = machine.sealed(kernel, "argmax_into", "slope_into", "parts_into")
-    build, data, i, argmax, slope = machine.compiled_function, kernel.data, 0, kernel.argmax_into, kernel.slope_into
+        return Loops(kernel.argmax_into, slope, parts, kernel.data, *plain)
+    kernel = machine.sealed(kernel._replace(parts_into=parts), "argmax_into", "slope_into", "parts_into")
+    build, data, i, argmax = machine.compiled_function, kernel.data, 0, kernel.argmax_into
+    slope, parts = kernel.slope_into or slope, kernel.parts_into or parts  # compiled
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk), "int64")
-    order, extras, parts = np.empty(1, np.int64), state.extras, kernel.parts_into
+    order, extras = np.empty(1, np.int64), state.extras
     place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
     asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
     functions = argmax, slope, parts, insert, place_of, asked

@@ -121,8 +121,9 @@ class ImportanceAware(Solver):
         checked_average(self.average)
 
     def misfit(self, formulation: Any, problem: Any) -> str | None:
-        risk = isinstance(formulation, CutForm | SmoothForm) and isinstance(formulation, LinearRisk)
-        if risk and formulation.loss in LOSSES and isinstance(problem, LinearScores):
+        risk = formulation if isinstance(formulation, LinearRisk) else None
+        known = risk is not None and risk.loss in LOSSES and isinstance(formulation, CutForm | SmoothForm)
+        if known and isinstance(problem, LinearScores):
             return None
         name = type(formulation).__name__
         return f"importance-aware updates minimise weighted-risk of linear scores, {name} is another objective."
