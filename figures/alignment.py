@@ -44,7 +44,7 @@ def measure(
     chosen = instructive(pairs, np.flatnonzero(held), mistakes)[:shown]
     cells = [(i, j, k) for i in chosen for j, k in np.ndindex(gold[i].shape)]
     words = [(i, side, word) for i in chosen for side, of in enumerate(pairs[:2]) for word in of[i]]
-    arrays = dict(zip(("pair", "j", "k"), np.array(cells).T, strict=True))
+    arrays: dict[str, np.ndarray] = dict(zip(("pair", "j", "k"), np.array(cells).T, strict=True))
     for name, tables in (("gold", gold), ("before", found[0]), ("after", found[1])):
         arrays[name] = np.concatenate([tables[i].ravel() for i in chosen]).astype(int)
     arrays |= {"side_pair": np.array([i for i, _, _ in words]), "side": np.array([side for _, side, _ in words])}

@@ -61,7 +61,7 @@ def draw(arrays):
 def leads(arrays, name, at):
     """Whether joint likelihood errs least on a problem, at its smallest or largest size."""
     errors = {method: arrays[method][arrays["problem"] == name][at] for method in METHODS}
-    return min(errors, key=errors.get) == "generative"
+    return min(errors, key=lambda method: errors[method]) == "generative"
 
 
 NAMES = {"continuum": sys.modules[__name__]}

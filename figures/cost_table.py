@@ -13,12 +13,16 @@ import workbench as wb
 
 COUNTS = ("none", "total", "logical", "expected")
 INPUTS = ("input", "input-smallest", "input-count", "input-true")
+Costing = wb.FixedCostLearning | wb.SimplexCostLearning | wb.NormalizedCostLearning
 NAMES_OF = {"none": "n_S = 1", "total": "n_S = N"}
 
 
-def forms(lam2: float) -> dict[str, object]:
+def forms(lam2: float) -> dict[str, Costing]:
     """The rows' formulations by their names."""
-    found = {"SVM": wb.FixedCostLearning(lam2=lam2), "(1), pairs": wb.SimplexCostLearning(lam2, 0.0, 45.0)}
+    found: dict[str, Costing] = {
+        "SVM": wb.FixedCostLearning(lam2=lam2),
+        "(1), pairs": wb.SimplexCostLearning(lam2, 0.0, 45.0),
+    }
     for counts in COUNTS:
         found[f"(10), pairs, {NAMES_OF.get(counts, counts)}"] = wb.NormalizedCostLearning(lam2, counts=counts)
     for factoring in INPUTS:

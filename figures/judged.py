@@ -25,7 +25,9 @@ def measure(n: int = 150, lam: float = 0.1, gap: float = 1e-8, passes: int = 200
         history = [[int(at), float(upper - best.lower)] for at, upper in zip(trace.passes, trace.upper, strict=True)]
         judged = {"reference": {"problem": "iris", "formulation": "soft-margin", "upper": best.upper}}
         records.append(judged | {"learners": [{"name": solver.name, "history": history}]})
-    return of_runs(records)
+    found = of_runs(records)
+    assert found is not None  # both kinds of history are there
+    return found
 
 
 def of_runs(records):

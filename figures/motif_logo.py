@@ -104,7 +104,7 @@ def scattered(axis, arrays):
         shift, side = ((-4, 2), "right") if left else ((4, 2), "left")
         axis.annotate(f"{i}", (x[i], y[i]), shift, textcoords="offset points", ha=side, size=7)
     ranks = [np.unique(each, return_inverse=True)[1] for each in (x, y)]
-    alike = np.corrcoef(ranks)[0, 1] if min(map(np.ptp, ranks)) > 0 else 0.0
+    alike = np.atleast_2d(np.corrcoef(ranks))[0, 1] if min(map(np.ptp, ranks)) > 0 else 0.0
     axis.set(title=f"Rank correlation {alike:.2f}", xlabel="slack ξ", ylabel="novelty ½‖δ‖²")
     axis.legend(loc="upper left")
 

@@ -38,7 +38,7 @@ def measure(n: int = 40, C: float = 30.0, gap: float = 1e-4, draw: int = 4, star
 @wb.pictures.styled
 def draw(arrays):
     ends = {name: arrays["objective"][arrays["criterion"] == name][-1] for name in ("plain", *CRITERIA)}
-    best = min(ends, key=ends.get)
+    best = min(ends, key=lambda name: ends[name])
     figure, axes = wb.pictures.canvas(
         2,
         2,

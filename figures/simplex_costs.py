@@ -32,7 +32,7 @@ def draw(arrays):
     v, q, errors = arrays["v"], arrays["q"], arrays["errors"]
     paid, least = v > 1e-6, q.min()
     off = float(np.abs(q[paid] - least).max())
-    rank = spearmanr(v, errors).statistic if len(set(errors.tolist())) > 1 else np.nan
+    rank = spearmanr(v, errors)[0] if len(set(errors.tolist())) > 1 else np.nan
     against = f"rank correlation with errors made {rank:.2f}" if rank == rank else "no prediction errs"
     figure, axes = wb.pictures.canvas(
         1,

@@ -119,7 +119,8 @@ def edge_features(
     strings = compared([[side[i] for i in chosen] for side in words])
     for i in chosen:
         e, f = (np.array([ids[word] for word in side[i]]) for ids, side in zip(lexicon, words, strict=True))
-        seen, frequency = table(together, e, f), [c[ids] for c, ids in zip(counts, (e, f), strict=True)]
+        seen = table(together, e, f)
+        frequency = counts[0][e], counts[1][f]
         stem = [np.array([ids[s] for s in side[i]]) for ids, side in zip(stem_lexicon, stems, strict=True)]
         elsewhere = dice(seen - 1, *frequency)
         stemmed = dice(table(stems_together, *stem) - 1, *(c[ids] for c, ids in zip(stem_counts, stem, strict=True)))

@@ -44,7 +44,7 @@ def rotated_digits(
     chosen = chosen[:n] if split == "train" else chosen[-100:]
     images, turns = whole.X[chosen].toarray().reshape(-1, 8, 8), np.linspace(-widest, widest, angles)
     planted = np.random.default_rng([draw, split == "test"]).integers(0, angles, len(chosen))
-    views = np.array([seen(image, turns[h], turns) for image, h in zip(images, planted, strict=True)])
+    views = np.array([seen(image, float(turns[h]), turns) for image, h in zip(images, planted, strict=True)])
     X = np.concatenate([views.reshape(-1, 64), np.ones((len(chosen) * angles, 1))], axis=1)
     offsets, classes = np.arange(len(chosen) + 1) * angles, np.sort(list(map(int, two)))
     problem = wb.Views(X, whole.labels[chosen], offsets, classes=classes)

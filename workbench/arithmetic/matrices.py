@@ -17,6 +17,7 @@ Where floats fail, `lifting` solves BᵀB z = Bᵀr modulo primes; python-flint,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib import util
 from typing import Any, NamedTuple
@@ -92,7 +93,7 @@ def summed(places: Ints, values: NDArray, size: int) -> NDArray:
     return total
 
 
-def stacked(blocks: list[list[Matrix | None]], heights: list[int], widths: list[int]) -> Matrix:
+def stacked(blocks: Sequence[Sequence[Matrix | None]], heights: list[int], widths: list[int]) -> Matrix:
     """A block matrix; None is a block of zeros."""
     parts = [(i, j, block) for i, line in enumerate(blocks) for j, block in enumerate(line) if block is not None]
     unit, down, right = math.lcm(*(each.unit for *_, each in parts)), np.cumsum([0, *heights]), np.cumsum([0, *widths])

@@ -143,6 +143,12 @@ class Entries(NamedTuple):
         return dense
 
 
+def entries_of(parts: list[tuple[Ints, Ints, NDArray]], unit: int) -> Entries:
+    """The entries (rows, columns, values) of several parts, one part after the other."""
+    rows, columns, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Entries(rows, columns, values, unit)
+
+
 class Rows:
     """A CSR matrix of floats as whole numbers (m, p) over `unit`."""
 

@@ -50,7 +50,8 @@ def described(journal: Journal) -> str:
     settings = journal.settings
     verb = settings.get("command")
     asked = FIRST_LINES.get(verb, {}) if isinstance(verb, str) else {}
-    if not asked or not all(isinstance(settings.get(key), kind) for key, kind in asked.items()):
+    kept = all(isinstance(settings.get(key), kind) for key, kind in asked.items())
+    if not isinstance(verb, str) or not asked or not kept:
         raise BadInput(f"The first line of the journal in {journal.run} describes no run that can be continued.")
     if verb == "solve" and not {"name", "settings"} <= settings["formulation"].keys():
         raise BadInput(f"The first line of the journal in {journal.run} names no formulation; solve again.")

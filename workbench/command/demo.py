@@ -35,7 +35,7 @@ from workbench.command.pictures import make
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, CutbenchError, MissingCapability, NotSeparable, counted
 from workbench.judging.verdicts import DISAGREES, FAILED, crosscheck
-from workbench.proofs.bounds import Bounds
+from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.verify import verify
 from workbench.registries import registry, settings_of
 from workbench.solving.solution import Solution
@@ -228,7 +228,7 @@ def learners(story: Story, reference: Solution) -> None:
         "3  Fast learners against the proven optimum",
         "A learner agrees if its objective, recomputed from its weights, is within 1e-4 of the optimum.",
     )
-    bounds, rows = Bounds(reference.formulation, reference.problem), []
+    bounds, rows = bounds_for(reference.formulation, reference.problem), []
     for name, passes in story.passes.items():
         with terminal.stdout_kept(), terminal.progress(name):
             trace = run(registry("solver").get(name)(), reference.formulation, reference.problem, passes=passes, rng=0)

@@ -25,7 +25,7 @@ def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
     """The sample's pictures (rows, columns), shades from 0 to 1; none where the problem has no pixels."""
     told = getattr(problem, "pixels", None)  # some classes of problems have them
     entries = inputs(problem, sample) if told else None
-    if entries is None:
+    if told is None or entries is None:
         return []
     rows, columns = told
     size = rows * columns

@@ -58,7 +58,7 @@ def names(*problems: Any) -> list[list[Any]]:
     labels = [getattr(each, "classes", None) for each in problems]
     held = all(each is not None for each in labels)
     return [
-        [*((column or ()) if known else ()), *(label.tolist() if held else ())]
+        [*((column or ()) if known else ()), *(() if label is None or not held else label.tolist())]
         for column, label in zip(columns, labels, strict=True)
     ]
 
@@ -114,11 +114,12 @@ def setting_from(key: str, path: Path, data: Any, name: str, form: Any, settings
     factoring = {each: value for each, value in settings.items() if each == "factoring"}
     if key == "v":
         return costs_of(held, path, classes_of(data, build(form, factoring).factoring).names)
-    if not isinstance(data, Latent if key == "states" else Labelled):
+    latent = data if isinstance(data, Latent) and key == "states" else None
+    if latent is None and (key == "states" or not isinstance(data, Labelled)):
         raise BadInput(f"{type(data).__name__} has no {key} that a certificate could give; leave {key} out.")
     theta = weights_for(held, data, name)
-    if key == "states":
-        return tuple(data.impute(theta).tolist())
+    if latent is not None:
+        return tuple(latent.impute(theta).tolist())
     return baseline_counts(data, build(form, factoring).factoring, outputs_of(held, data, theta))
 
 

@@ -65,6 +65,8 @@ class Verbs(Mapping[str, click.Command]):
 class Commands(click.Group):
     """A group whose verbs return exit codes and whose errors are one line on stderr."""
 
+    commands: Any  # `Verbs`; click declares a mapping that can be changed
+
     def __init__(self, *args: Any, **extra: Any):
         super().__init__(*args, **extra)
         self.verbs = self.commands = Verbs(VERBS, "workbench.command.verbs")

@@ -92,7 +92,8 @@ class FolderRun:
         from workbench.solving import learned
 
         buffer, found = io.BytesIO(), learned.of(solution)
-        np.savez_compressed(buffer, **found)
+        arrays: dict[str, Any] = dict(found)  # NumPy's types take words for options
+        np.savez_compressed(buffer, **arrays)
         write_whole(self.folder / "learned.npz", buffer.getvalue())
         return terminal.plain(learned.summary(found, self.data))
 

@@ -4,6 +4,7 @@ cuts           Blocks, Prices, Cuts, Rows          θ by blocks, p_i, the pool o
 oracles        Oracle, Kernel, Terms               θ -> the highest cut of each sample
 listings       Listing                             all cuts of single labels, as tables
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
+proving        Exact, Placing, …                   what proofs ask of a problem besides
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search, Factored, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
@@ -47,17 +48,12 @@ from workbench.contracts.oracles import Conditioned, Kernel, Oracle, Terms
 from workbench.contracts.problems import (
     Arranged,
     Asking,
-    BoundedFeatures,
     Clipped,
     Compact,
     CompactHinge,
-    Conditional,
     Costed,
     Divided,
     Enumerable,
-    Exact,
-    ExactLoss,
-    Hinting,
     Kernelled,
     Labelled,
     Latent,
@@ -66,11 +62,9 @@ from workbench.contracts.problems import (
     Listed,
     LogPartition,
     Marginals,
-    Missing,
     Naming,
     OfFunctions,
     Paired,
-    Placing,
     Predicting,
     Problem,
     Recording,
@@ -83,6 +77,7 @@ from workbench.contracts.problems import (
     Unsummable,
     enumerated,
 )
+from workbench.contracts.proving import BoundedFeatures, Conditional, Exact, ExactLoss, Hinting, Missing, Placing
 from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     DEARER,

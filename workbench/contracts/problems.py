@@ -37,18 +37,40 @@ class Problem(Protocol):
     oracle_kind : "exact", "under" or "relaxed", what `argmax` finds
     """
 
-    n_samples: int
-    n_features: int
-    width: int
-    truth: Ints
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def truth(self) -> Ints: ...
+
     weights: Floats
-    magnitude: Floats
-    max_loss: Floats
-    least_loss: float
-    free_outputs: bool
-    terms: int
-    exact_features: bool
-    oracle_kind: str
+
+    @property
+    def magnitude(self) -> Floats: ...
+
+    @property
+    def max_loss(self) -> Floats: ...
+
+    @property
+    def least_loss(self) -> float: ...
+
+    @property
+    def free_outputs(self) -> bool: ...
+
+    @property
+    def terms(self) -> int: ...
+
+    @property
+    def exact_features(self) -> bool: ...
+
+    @property
+    def oracle_kind(self) -> str: ...
 
     def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         """φ(x_i, y) for a batch, (m, d)."""
@@ -339,54 +361,6 @@ class Listed(Protocol):
 
 
 @runtime_checkable
-class Exact(Protocol):
-    """A problem with the same features, losses and maxima in rational arithmetic."""
-
-    def exact(self) -> Any:  # an `ExactOutputs` of arithmetic/rationals.py, a wing above; None where there is none
-        ...
-
-
-@runtime_checkable
-class ExactLoss(Protocol):
-    """A problem that says whether ℓ is free of rounding; the losses of any other problem count as rounded."""
-
-    exact_loss: bool
-
-
-@runtime_checkable
-class BoundedFeatures(Protocol):
-    """A problem with a better bound on the rounding of its features than by `terms`; its losses are exact.
-
-    feature_error : (n,) bound on the rounding error of an entry of φ(x, y) − φ(x, y')
-    """
-
-    feature_error: Floats
-
-
-@runtime_checkable
-class Conditional(Protocol):
-    """A problem about which proofs assume the sentences `conditions`; there may be none."""
-
-    conditions: list[str]
-
-
-@runtime_checkable
-class Placing(Protocol):
-    """A problem that tells outputs of a sample from those of others, without exact arithmetic and without a list."""
-
-    def misplaced(self, samples: Ints, outputs: Ints) -> int | None:
-        """The number of the first output (m, width) that is none of its sample, or None."""
-        ...
-
-
-@runtime_checkable
-class Hinting(Protocol):
-    """A problem whose certificates hold hints, which spare the checker a search and which it tests before use."""
-
-    def hints(self, w: Floats) -> dict[str, NDArray]: ...
-
-
-@runtime_checkable
 class Naming(Protocol):
     """A problem that names its weights in the user's words."""
 
@@ -414,15 +388,6 @@ class Asking(Protocol):
     """An oracle that names the problem it asks, which may be another than its formulation was given: completed, say."""
 
     problem: Problem
-
-
-@runtime_checkable
-class Missing(Protocol):
-    """A problem whose argmax may end below the maximum, by a known amount."""
-
-    def missed(self, theta: Floats) -> Floats:
-        """A bound (n,) on the maximum of each sample less the value that `argmax` finds."""
-        ...
 
 
 @runtime_checkable

@@ -44,12 +44,23 @@ class Beyond(NamedTuple):
 class Certified(Protocol):
     """What a reference is made of; a `Solution` is one. A `certificate` is used where there is one."""
 
-    formulation: Formulation
-    problem: Problem
-    theta_flat: Floats
-    upper: float
-    lower: float
-    gap: float | None
+    @property
+    def formulation(self) -> Formulation: ...
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def theta_flat(self) -> Floats: ...
+
+    @property
+    def upper(self) -> float: ...
+
+    @property
+    def lower(self) -> float: ...
+
+    @property
+    def gap(self) -> float | None: ...
 
 
 @dataclass(frozen=True)

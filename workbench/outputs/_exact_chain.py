@@ -31,7 +31,7 @@ class Scores(NamedTuple):
     unit: int
 
     def times(self, factor: int) -> Scores:
-        return Scores(*(part * factor for part in self))
+        return Scores(self.unary * factor, self.transitions * factor, self.own * factor, self.unit * factor)
 
     @property
     def forbidden(self) -> int:

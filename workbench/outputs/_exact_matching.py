@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, entries_of, ratios
 from workbench.contracts import Ints
 from workbench.outputs._matching_kernel import ITSELF
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival
@@ -45,7 +45,7 @@ class ExactMatching:
             row, edges = self.matching.used(samples, np.where(here == there, -1, here))
             number, columns, values = self.edges.entries(edges)
             parts.append((row[number], columns, values * sign))
-        return Entries(*map(np.concatenate, zip(*parts, strict=True)), self.edges.unit)
+        return entries_of(parts, self.edges.unit)
 
     def loss(self, samples: Ints, outputs: Ints) -> Ratios:
         wrong, missed = (count.astype(object) for count in self.matching.mistakes(samples, outputs))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arithmetic.rationals import Entries, Ratios, Rows
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, entries_of
 from workbench.contracts import Ints
 
 
@@ -37,7 +37,7 @@ class ExactViews:
             number, columns, values = self.rows.entries(self.views.offsets[samples] + view)
             keep = (outputs != self.views.truth[samples]).any(axis=1)[number]
             parts.append((number[keep], columns[keep] + label[number[keep]] * p, sign * values[keep]))
-        return Entries(*(np.concatenate(each) for each in zip(*parts, strict=True)), self.rows.unit)
+        return entries_of(parts, self.rows.unit)
 
     def loss(self, samples: Ints, outputs: Ints) -> Ratios:
         return Ratios((outputs[:, 0] != self.views.labels[samples]).astype(int).astype(object), 1)

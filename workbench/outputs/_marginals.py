@@ -165,7 +165,7 @@ class ForwardBackward(Likelihood):
         singles *= weight[:, None]
         k = len(A)
         pairs -= np.bincount(edges[0] * k + edges[1], weight[later], k * k).reshape(k, k)
-        values = np.bincount(steps.owners, norms, len(samples))
+        values = np.bincount(steps.owners, norms, len(samples)).astype(float, copy=False)
         return values, np.concatenate([(letters.T @ singles).T.ravel(), pairs.ravel()])
 
     def conditioner(self, samples: Ints, weights: Floats, mu: float) -> LinearMap | None:

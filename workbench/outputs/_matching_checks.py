@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_entries, numbers
@@ -73,7 +73,7 @@ def checked_piece(i: int, features: Any, shape: tuple[int, int] | None) -> tuple
     return sparse.csr_array(cube.reshape(-1, cube.shape[2])), cube.shape[0], cube.shape[1]
 
 
-def checked_links(where: str, links: ArrayLike, shape: tuple[int, int]) -> NDArray[np.int64]:
+def checked_links(where: str, links: Any, shape: tuple[int, int]) -> NDArray[np.int64]:  # links: a user's iterable
     """Links (m, 2) of pairs (j, k), each inside `shape` and there once, in order; or `BadInput`."""
     try:
         table = np.asarray(links if hasattr(links, "__len__") else list(links))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
@@ -63,7 +63,7 @@ def number(value: Any, name: str) -> float:
         raise BadInput(f"The feature {name} is a whole number beyond floats; divide it.") from None
 
 
-def of_dicts(sequences: Any) -> bool:
+def of_dicts(sequences: Any) -> TypeGuard[Sequence[Sequence[Mapping[str, Any]]]]:
     """Whether sequences are lists of dicts."""
     if sparse.issparse(sequences) or not hasattr(sequences, "__len__"):
         return False

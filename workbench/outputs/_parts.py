@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.arrays import sparse_product, taken
 from workbench.contracts import Floats, Ints
 
 
@@ -53,7 +54,7 @@ class Parts(ABC):
         number, rows = self.used(samples, outputs)
         ends = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(samples)))])
         pick = sparse.csr_array((np.ones(len(rows)), rows, ends), shape=(len(samples), self.parts.shape[0]))
-        sums = pick @ self.parts
+        sums = sparse_product(pick, self.parts)
         sums.sort_indices()
         return sums
 
@@ -77,7 +78,7 @@ class Parts(ABC):
         return self.false_positive * wrong + self.false_negative * missed
 
 
-def summed_exactly(values: Floats, largest: float) -> bool:
+def summed_exactly(values: NDArray, largest: float) -> bool:
     """Whether sums up to `largest` are exact: all values multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
     scales = (2.0**s for s in range(0, 53, 4))
     return any(2 * largest * s < 2.0**53 and not (values * s % 1).any() for s in scales)

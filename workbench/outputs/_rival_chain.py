@@ -73,7 +73,7 @@ def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
             away = stay
         here = previous
         out[t - 1] = here
-    return height
+    return float(height)
 
 
 def add_slope(data: Any, i: int, out: Ints, scale: float, theta: Floats) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,7 @@ from workbench.arithmetic.arrays import (
     checked_weights,
     kept_rows,
     saved_rows,
+    sparse_product,
     taken,
 )
 from workbench.arithmetic.compiled import available, compiled
@@ -56,6 +57,8 @@ SIGNATURES = {
     "slack_viterbi": f"void({MATRIX}, {TENSOR}, {INDICES}, int64[:,::1], {MATRIX}, float64[::1], int64[:,::1])",
     "runner_up": f"void({MATRIX}, {TENSOR}, {INDICES}, {INDICES}, int64[:,::1])",
 }
+
+Loss = Literal["hamming-normalised", "hamming"]
 
 
 class Chain:
@@ -96,7 +99,7 @@ class Chain:
         self,
         sequences: Sequence[ArrayLike | Any],
         labels: Sequence[ArrayLike],
-        loss: Literal["hamming-normalised", "hamming"] = "hamming-normalised",
+        loss: Loss = "hamming-normalised",
         cost: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
@@ -123,7 +126,7 @@ class Chain:
         self.truth[self.within(self.lengths)] = self.labels
 
         starts, used = self.offsets[:-1], self.cost[np.unique(self.labels)]
-        self.divisors: Floats = self.lengths * 1.0 if loss == "hamming-normalised" else np.ones(self.n_samples)
+        self.divisors: Floats = self.lengths.astype(float) if loss == "hamming-normalised" else np.ones(self.n_samples)
         self.max_loss: Floats = np.add.reduceat(self.cost.max(axis=1)[self.labels], starts) / self.divisors
         cheapest = np.where(self.cost > 0, self.cost, np.inf).min(axis=1)[self.labels]
         self.least_loss = float((np.minimum.reduceat(cheapest, starts) / self.divisors).min())
@@ -173,7 +176,8 @@ class Chain:
         cell = sample * k + labels
         order = np.argsort(cell, kind="stable")
         pointers = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=m * k))])
-        sums = sparse.csr_array((np.ones(len(at)), at[order], pointers), shape=(m * k, total)) @ self.letters
+        picks = sparse.csr_array((np.ones(len(at)), at[order], pointers), shape=(m * k, total))
+        sums = sparse_product(picks, self.letters)
         sums.sort_indices()
         later = np.ones(len(at), bool)
         later[offsets[:-1]] = False
@@ -403,7 +407,8 @@ class Chain:
         sequences, named = [letters[piece] for piece in pieces], [labels[piece] for piece in pieces]
         pairs, ends = arrays.get("pairs"), bounds - np.arange(len(bounds))
         given = None if pairs is None else [pairs[start:stop] for start, stop in pairwise(ends)]
-        return cls(sequences, named, str(arrays["loss"]), arrays["cost"], arrays["weights"], arrays["classes"], given)
+        loss = cast(Loss, str(arrays["loss"]))  # checked when it is built
+        return cls(sequences, named, loss, arrays["cost"], arrays["weights"], arrays["classes"], given)
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Chain:

@@ -58,13 +58,13 @@ class DyadicPairs(Multiclass):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> DyadicPairs:
         plain, n = Multiclass.from_arrays(arrays), len(arrays["labels"])
-        sides = []
+        sides = {}
         for side in SIDES:
             parts = {name: arrays[f"{side}_{name}"] for name in ("data", "indices", "indptr")}
-            sides.append(saved_rows(parts, (n, int(arrays[f"{side}_columns"]))))
+            sides[side] = saved_rows(parts, (n, int(arrays[f"{side}_columns"])))
         names = {f"{side}_names": arrays.get(f"{side}_names") for side in (*SIDES, "linear")}
         labels = plain.classes[plain.labels]
-        pairs = Dyads(*sides, labels, plain.X, plain.weights, plain.classes, **names)
+        pairs = Dyads(sides["left"], sides["right"], labels, plain.X, plain.weights, plain.classes, **names)
         pairs.of_both = bool(arrays["of_both"])
         return cls(pairs, plain.cost)
 
@@ -87,7 +87,7 @@ class DyadicPairs(Multiclass):
             if len(np.unique(labels)) == k:
                 break
         importance: Floats = rng.uniform(0.5, 2, len(labels))
-        return cls(Dyads(*pairs.T, labels, importance=importance, classes=np.arange(k)))
+        return cls(Dyads(pairs[:, 0], pairs[:, 1], labels, importance=importance, classes=np.arange(k)))
 
 
 NAMES = {"dyads": DyadicPairs}

@@ -329,8 +329,9 @@ class Flow(Parts):
         for size in 1 + rng.integers(0, 4, n):
             links = [(j, k) for j in range(size) for k in range(j + 1, size) if rng.random() < 0.7]
             rows = size, size, size, len(links)
-            tables = [rng.normal(size=shape) for shape in zip(rows, widths.tolist(), strict=True)]
-            graphs.append(Detections(*tables[:3], np.array(links, np.int64).reshape(-1, 2), tables[3]))
+            *own, linked = (rng.normal(size=shape) for shape in zip(rows, widths.tolist(), strict=True))
+            selected, starts, ends = own
+            graphs.append(Detections(selected, starts, ends, np.array(links, np.int64).reshape(-1, 2), linked))
         blank = cls(graphs, [[] for _ in graphs])
         blank.search = blank._plain()  # of a few detections: it ends sooner than numba is loaded
         truth = blank.argmax(rng.normal(size=d), np.arange(n), augment=False)
@@ -339,7 +340,7 @@ class Flow(Parts):
         costs = (1.0, 1.0) if rng.random() < 0.5 else tuple(rng.uniform(0.3, 3, 2))
         weights = np.append(1, rng.integers(0, 4, n - 1)) if rng.random() < 0.3 else None
         tracks = [tracks_of(row[:size]) for row, size in zip(truth, blank.sizes, strict=True)]
-        return cls(graphs, tracks, *costs, weights)
+        return cls(graphs, tracks, costs[0], costs[1], weights)
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Flow:

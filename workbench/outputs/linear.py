@@ -24,6 +24,7 @@ from workbench.arithmetic.arrays import (
     kept_rows,
     numbers,
     saved_rows,
+    size_of,
     taken,
 )
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel
@@ -91,9 +92,9 @@ class Linear:
             bad = int(np.flatnonzero(~(np.abs(self.targets) <= LARGEST))[0])
             raise BadInput(f"The target of sample {bad} is {self.targets[bad]}; remove the sample or repair it.")
         self.weights = checked_weights(importance, len(self.targets))
-        self.n_samples, self.n_features = self.X.shape
+        self.n_samples, self.n_features = size_of(self.X)
         self.labels: Ints = (self.targets >= 0).astype(np.int64)
-        self.signs: Floats = 2.0 * self.labels - 1
+        self.signs: Floats = (2 * self.labels - 1).astype(float)
         self.truth = self.labels[:, None]
         self.terms = int(np.diff(self.X.indptr).max()) + 2
         self.magnitude: Floats = np.asarray(abs(self.X).sum(axis=1)).ravel()

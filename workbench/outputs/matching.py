@@ -139,7 +139,9 @@ class Matching(Parts):
         prices += [self.false_negative] * bool(self.sizes[plain].any())
         for i in np.flatnonzero(self.outside).tolist():
             inside = self.gold[self.starts[i] : self.starts[i + 1]].reshape(self.heights[i], -1)
-            prices.append(self.false_negative * int(self.sizes[i] - (heaviest_matching(inside * 1.0) >= 0).sum()))
+            prices.append(
+                self.false_negative * int(self.sizes[i] - (heaviest_matching(inside.astype(float)) >= 0).sum())
+            )
         return float(min(prices))
 
     def heaviest_features(self) -> Floats:
@@ -314,13 +316,14 @@ class Matching(Parts):
         shape = (int(ends[-1]), int(arrays["n_inputs"]))
         edges = saved_rows(arrays, shape)
         pieces = [edges[end - j * k : end] for end, (j, k) in zip(ends, shapes, strict=True)]
-        gold, costs = [links_of(row) for row in arrays["truth"]], ("false_positive", "false_negative")
+        gold = [links_of(row) for row in arrays["truth"]]
         if "annotated" in arrays:
             owner, links = arrays["annotated"][:, 0], arrays["annotated"][:, 1:]
             for i in np.unique(owner).tolist():
                 gold[i] = links[owner == i]
         clipped = "annotated" in arrays
-        return cls(pieces, gold, *(float(arrays[name]) for name in costs), arrays["weights"], shapes, clipped)
+        more, less = float(arrays["false_positive"]), float(arrays["false_negative"])
+        return cls(pieces, gold, more, less, arrays["weights"], shapes, clipped)
 
     @classmethod
     def random(cls, rng: np.random.Generator, n: int, d: int, labels: int) -> Matching:
@@ -341,7 +344,7 @@ class Matching(Parts):
                 np.argwhere(rng.random(t.shape) < 0.6) if rng.random() < 0.5 else y
                 for t, y in zip(gains, gold, strict=True)
             ]
-        return cls(features, gold, *costs, weights, clipped=clipped)
+        return cls(features, gold, costs[0], costs[1], weights, clipped=clipped)
 
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Matching:

@@ -31,14 +31,14 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_motif import ExactMotif
 from workbench.outputs.multiclass import checked_weights
 
-ALPHABETS = {"dna": "ACGT", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+Alphabet = Literal["dna", "protein"]
+ALPHABETS: dict[Alphabet, str] = {"dna": "ACGT", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 AMBIGUOUS = {  # the other codes of IUPAC, and what they stand for
     "dna": {"U": "T in RNA", "R": "A or G", "Y": "C or T", "S": "C or G", "W": "A or T", "K": "G or T", "M": "A or C",
             "B": "C, G or T", "D": "A, G or T", "H": "A, C or T", "V": "A, C or G", "N": "any base", "-": "a gap"},
     "protein": {"B": "D or N", "Z": "E or Q", "J": "I or L", "X": "any amino acid", "U": "selenocysteine",
                 "O": "pyrrolysine", "*": "a stop", "-": "a gap"},
 }  # fmt: skip
-Alphabet = Literal["dna", "protein"]
 NONE = -1  # the position of a negative sample, and of a positive one while it is hidden
 
 
@@ -158,7 +158,7 @@ class Motif:
             self.truth[:, 1] = self.checked_positions(positions)
         self.weights = checked_weights(weights, self.n_samples)
         self.terms = int(self.lengths.max()) + 3 * self.length  # a score is a sum of differences
-        self.magnitude: Floats = self.lengths * 1.0
+        self.magnitude: Floats = self.lengths.astype(float)
         self.max_loss = np.ones(self.n_samples)
 
     @property
@@ -350,7 +350,8 @@ class Motif:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Motif:
         symbols = bytes(arrays["alphabet"]).decode("latin-1") if "alphabet" in arrays else ALPHABETS["dna"]
-        alphabet = next((name for name, letters in ALPHABETS.items() if letters == symbols), None)
+        named: dict[str, Alphabet] = {letters: name for name, letters in ALPHABETS.items()}
+        alphabet = named.get(symbols)
         if alphabet is None:
             raise BadInput("its alphabet is neither dna nor protein")
         if arrays["letters"].max(initial=0) >= len(symbols) or arrays["lengths"].min(initial=1) < 0:
@@ -374,7 +375,8 @@ class Motif:
         m = max((d - 4) // 4, 1)
         texts = ["".join(rng.choice(list(ALPHABETS["dna"]), m + rng.integers(0, 12))) for _ in range(n)]
         signs = np.append([0, 1], rng.integers(0, 2, n - 2))
-        positions = [rng.integers(len(text) - m + 1) if sign else NONE for text, sign in zip(texts, signs, strict=True)]
+        places = (rng.integers(len(text) - m + 1) if sign else NONE for text, sign in zip(texts, signs, strict=True))
+        positions = np.array(list(places), np.int64)
         weights = np.append([1, 1], rng.integers(0, 4, n - 2)) if rng.random() < 0.3 else None
         return cls(texts, signs, m, positions, weights).completed(positions)
 

@@ -24,6 +24,7 @@ from workbench.arithmetic.arrays import (
     missing_labels,
     named_labels,
     saved_rows,
+    size_of,
     taken,
 )
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing
@@ -170,7 +171,7 @@ class Multiclass:
         self.cost = checked_cost(cost, len(self.classes))
         factors = class_weights(class_weight, self.labels, self.classes)
         self.weights = checked_weights(factors * checked_weights(weights, len(labels)), len(labels))
-        self.n_samples, self.n_inputs = self.X.shape
+        self.n_samples, self.n_inputs = size_of(self.X)
         self.n_features = len(self.classes) * self.n_inputs
         self.truth, self.divisors = self.labels[:, None], np.ones(len(labels))
         self.terms = int(np.diff(self.X.indptr).max()) + 2
@@ -258,7 +259,7 @@ class Multiclass:
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""
         X, k = self.X, len(self.classes)
-        rows = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        rows = compiled_rows(X)
         square = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         nothing = np.full((k, k), -1)
         tables = np.ascontiguousarray(scale, float), np.ascontiguousarray(offset, float)

@@ -24,6 +24,7 @@ from workbench.arithmetic.arrays import (
     compiled_rows,
     kept_rows,
     saved_rows,
+    size_of,
     taken,
 )
 from workbench.contracts import Floats, Ints, Kernel
@@ -106,7 +107,7 @@ class Multilabel:
         self.X = checked_inputs(X)
         self.classes, self.truth = checked_sets(Y, self.X.shape[0], classes)
         self.weights = checked_weights(weights, len(self.truth))
-        (self.n_samples, self.n_inputs), self.width = self.X.shape, len(self.classes)
+        (self.n_samples, self.n_inputs), self.width = size_of(self.X), len(self.classes)
         self.n_features = self.width * self.n_inputs
         self.terms = self.width * (int(np.diff(self.X.indptr).max()) + 2)
         self.magnitude: Floats = self.width * np.asarray(abs(self.X).sum(axis=1)).ravel()

@@ -151,7 +151,7 @@ class Structured(Rowed):
         """Make the listed outputs rows, the truth first."""
         rows = []
         for i, each in enumerate(lists):
-            numbers = [self.number(i, z, key, found) for z, key, *found in each]
+            numbers = [self.number(i, z, key, (at, values, loss)) for z, key, at, values, loss in each]
             if not any(self.table.holds(row, *self.table.row(i), 0.0) for row in numbers):
                 raise BadInput(f"The candidates of sample {i} lack its true output {shown(truths[i])}; add it there.")
             rows.append(np.array(list(dict.fromkeys([i, *numbers]))))
@@ -189,7 +189,7 @@ class Structured(Rowed):
             self.numbers[sample, key] = row
         return row
 
-    def number(self, sample: int, output: Any, key: Any, found: Sequence[Any] | None = None) -> int:
+    def number(self, sample: int, output: Any, key: Any, found: tuple[Ints, Floats, float] | None = None) -> int:
         """The row of an output; `found` is what `described` says of it, if that is known."""
         row = None if key is None else self.numbers.get((sample, key))
         if row is not None:
@@ -414,13 +414,13 @@ class Structured(Rowed):
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Recorded:
         return Recorded(arrays)
 
-
-def tiny(rng: np.random.Generator) -> Structured:
-    """A random instance small enough to enumerate, for the conformance tests: subsets of k items, as tuples."""
-    n, p, k = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(1, 4))
-    inputs = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(-2, 3, (n, p)).astype(float)
-    truths = [tuple(rng.integers(0, 2, k).tolist()) for _ in range(n)]
-    return Structured(inputs, truths, blocks, wrong_bits, candidates=Cube(k))
+    @classmethod
+    def tiny(cls, rng: np.random.Generator) -> Structured:
+        """A random instance small enough to enumerate, for the conformance tests: subsets of k items, as tuples."""
+        n, p, k = int(rng.integers(2, 4)), int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        inputs = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(-2, 3, (n, p)).astype(float)
+        truths = [tuple(rng.integers(0, 2, k).tolist()) for _ in range(n)]
+        return Structured(inputs, truths, blocks, wrong_bits, candidates=Cube(k))
 
 
 class Cube:
@@ -435,12 +435,11 @@ class Cube:
 
 def blocks(x: Floats, y: Sequence[int]) -> Floats:
     """x in the place of each item that is in the set."""
-    return np.kron(y, x)
+    return np.asarray(np.kron(y, x), float)
 
 
 def wrong_bits(truth: Sequence[int], y: Sequence[int]) -> int:
     return sum(a != b for a, b in zip(truth, y, strict=True))
 
 
-Structured.tiny = staticmethod(tiny)
 NAMES = {"structured": Structured}

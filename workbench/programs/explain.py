@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.errors import Undecided
 from workbench.programs.compiled import Compiled, compiled, labels
@@ -175,8 +176,14 @@ def has_point(proof: Proof) -> bool:
 
 def used(whole: Compiled, proof: Proof) -> list[int]:
     """The constraints whose rows carry the contradiction."""
-    support = np.flatnonzero([value != 0 for value in proof.claim.y[0]])
+    support = np.flatnonzero([value != 0 for value in contradiction(proof)[0]])
     return sorted({int(k) for k in whole.owners[support] if k >= 0} | (auxiliary(whole, support)))
+
+
+def contradiction(proof: Proof) -> tuple[list[int], int]:
+    """The dual vector y of a proof that no point is feasible: whole numbers, and their unit."""
+    assert proof.claim.y is not None  # such a proof rests on it
+    return proof.claim.y
 
 
 def auxiliary(whole: Compiled, support: np.ndarray) -> set[int]:
@@ -195,7 +202,7 @@ def subproblem(problem: Any, chosen: list[Demand]) -> Any:
 def multipliers(whole: Compiled, proof: Proof, count: int) -> list[Fraction]:
     """Σ|y| over each constraint's rows."""
     shares = [Fraction(0)] * count
-    whole_numbers, unit = proof.claim.y
+    whole_numbers, unit = contradiction(proof)
     for value, owner in zip(whole_numbers, whole.owners.tolist(), strict=True):
         if owner >= 0:
             shares[owner] += Fraction(abs(value), unit)
@@ -213,7 +220,7 @@ def changes_of(whole: Compiled, names: list[str], reading: str) -> dict[str, Fra
 
 def bound_name(whole: Compiled, row: int) -> str:
     """Of a row that bounds an entry of a user's variable; "" of any other."""
-    entries = whole.program.cone.A[[row], :].tocoo()
+    entries = sparse.coo_array(sparse.csc_array(whole.program.cone.A)[[row], :])
     owned = [k for part in whole.columns.values() for k in range(part.start, part.stop)]
     return (
         f"the bound of {whole.program.columns[entries.col[0]]}" if entries.nnz == 1 and entries.col[0] in owned else ""
@@ -225,7 +232,9 @@ def least_changes(program: Program, names: list[str], reading: str) -> dict[str,
     may = np.flatnonzero([bool(name) for name in names])
     found = relaxed(exact(program, reading), may) if program.linear else None
     changes: dict[str, Fraction] = {}
-    for k, value in enumerate(found.changes.whole.tolist() if found else []):
+    if found is None:
+        return changes
+    for k, value in enumerate(found.changes.whole.tolist()):
         if value:
             changes[names[k]] = changes.get(names[k], Fraction(0)) + Fraction(abs(value), found.changes.unit)
     return changes
@@ -236,7 +245,7 @@ def of_rows(program: Program, reading: str, backend: str | None) -> Conflict | N
     proof = prove_program(program, reading, backend)
     if proof.kind != INFEASIBLE:
         return settled(proof)
-    whole, unit = proof.claim.y
+    whole, unit = contradiction(proof)
     support = list(proof.rows) or [k for k, value in enumerate(whole) if value]
     shares = [Fraction(abs(whole[k]), unit) for k in support]
     names = [name or f"row {k + 1}" for k, name in enumerate(program.rows)]

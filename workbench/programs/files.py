@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.backends.model_files import read_model
@@ -128,7 +129,7 @@ def real(parts: dict[str, Any], name: str) -> Any:
     `ValueError` for numbers that a float does not hold: complex ones, dates, texts, long integers, longer floats.
     """
     found = parts[name] if sparse.issparse(parts[name]) else np.asarray(parts[name])
-    values = found.data if sparse.issparse(found) else found
+    values: NDArray = np.asarray(found.data if sparse.issparse(found) else found)
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{name} is of type {values.dtype}, no real numbers")
     with np.errstate(invalid="ignore", over="ignore"):  # of whole numbers that come back as others

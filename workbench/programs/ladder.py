@@ -137,7 +137,8 @@ def nearly_farkas(e: Exact, cone: ConeProgram, ray: Floats) -> tuple[Ratios, Rat
     """
     if not (depth := -(cone.b @ ray)) > NOTHING * np.abs(ray).max(initial=0.0):
         return None
-    y, P = np.maximum(ray / depth, np.where(np.arange(len(ray)) < cone.zero, -np.inf, 0.0)), cone.P.toarray()
+    y = np.maximum(ray / depth, np.where(np.arange(len(ray)) < cone.zero, -np.inf, 0.0))
+    P = sparse.csc_array(cone.P).toarray()
     w = np.linalg.lstsq(P, -(cone.A.T @ y), rcond=None)[0]
     curved = float(w @ P @ w)
     return priced(e, cone, w / curved, y / curved) if curved > NOTHING else None

@@ -11,6 +11,7 @@ Two readings of a float: the rational number that is stored (`float`), or the sh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import size_of
 from workbench.arithmetic.matrices import Matrix
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.backends import ConeProgram
@@ -56,11 +58,11 @@ class Program:
     def sizes(self) -> dict[str, int]:
         """What was read or compiled, counted; bounds of variables are rows."""
         cone = self.cone
-        objective = int(cone.P.nnz + np.count_nonzero(cone.q))
+        objective = sparse.csc_array(cone.P).nnz + int(np.count_nonzero(cone.q))
         return {
             "variables": len(cone.q),
             "rows": len(cone.b),
-            "entries": int(cone.A.nnz),
+            "entries": int(sparse.csc_array(cone.A).nnz),
             "objective_entries": objective,
         }
 
@@ -105,9 +107,10 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     if len(free):
         A, b = A[np.setdiff1d(np.arange(m), free)], np.delete(b, free)
         rows, nonneg = [name for k, name in enumerate(rows) if k not in set(free.tolist())], nonneg - len(free)
-    cone = ConeProgram(sparse.csc_array(P), q, sparse.csc_array(A), b, zero, nonneg, tuple(soc), exp)
-    for matrix in (cone.P, cone.A):
+    P, A = sparse.csc_array(P), sparse.csc_array(A)
+    for matrix in (P, A):
         matrix.sort_indices()
+    cone = ConeProgram(P, q, A, b, zero, nonneg, tuple(soc), exp)
     return Program(cone, constant, rows=tuple(rows), columns=columns, **told)
 
 
@@ -182,7 +185,8 @@ def decimal(value: float) -> tuple[int, int]:
     return int(whole + part), int(exponent or 0) - len(part)
 
 
-def matrix_of(floats: sparse.csc_array, read) -> Matrix:
-    entries = sparse.coo_array(sparse.csr_array(floats))
-    values = read(entries.data)
-    return Matrix(entries.row.astype(np.int64), entries.col.astype(np.int64), values.whole, values.unit, floats.shape)
+def matrix_of(floats: Floats | sparse.csc_array, read: Callable[[Floats], Ratios]) -> Matrix:
+    rows = sparse.csr_array(floats)
+    entries, shape = sparse.coo_array(rows), size_of(rows)
+    values = read(np.asarray(entries.data, float))
+    return Matrix(entries.row.astype(np.int64), entries.col.astype(np.int64), values.whole, values.unit, shape)

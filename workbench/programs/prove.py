@@ -11,7 +11,7 @@ Nothing counts before `workbench.proofs.checker` agrees: it is asked about every
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -102,7 +102,7 @@ class Proof:
         best = "maximum" if self.program.sign < 0 else "minimum"
         reading = "decimals" if self.reading == "decimal" else "stored floats"
         about = f"{self.program.name} (numbers read as {reading})"
-        if self.kind == OPTIMAL:
+        if self.kind == OPTIMAL and self.optimum is not None:
             return f"The {best} of {about} is {shown(self.optimum)}."
         if self.kind == "bounded":
             ends = [f"at least {below(self.lower):.17g}"] if self.lower is not None else []
@@ -132,7 +132,7 @@ def rounded_before(program: Program) -> str:
     return f" Rounded before the proof: {'; '.join(told)}." if told else ""
 
 
-def shown(value: Fraction | None) -> str:
+def shown(value: Fraction) -> str:
     words = text(value)
     return f"exactly {words}" if len(words) <= LONG else f"a fraction of {len(words)} characters, about {about(value)}"
 
@@ -180,11 +180,11 @@ class Search:
 
     def run(self) -> Proof:
         if self.curved:
-            if proof := self.concluded("nonconvex", d=bent(self.e)):
+            if proof := self.concluded("nonconvex", {"d": bent(self.e)}):
                 return proof
             self.root = factor(self.e)
             if not semidefinite(*self.numbers.P, self.e.shape[1], self.root):
-                return self.concluded("nonconvex", d=bent_exactly(self.e)) or self.unknown("P is not convex")
+                return self.concluded("nonconvex", {"d": bent_exactly(self.e)}) or self.unknown("P is not convex")
         half = None
         for attempt in self.attempts():
             if (found := attempt()) is not None and (found.kind != "bounded" or np.isfinite(found.width)):
@@ -214,10 +214,8 @@ class Search:
 
     # ── conclusions ──
 
-    def concluded(
-        self, kind: str, rows: tuple[int, ...] = (), remark: str = "", **vectors: Ratios | None
-    ) -> Proof | None:
-        """The proof, if the checker agrees."""
+    def concluded(self, kind: str, vectors: Mapping[str, Ratios | None], remark: str = "") -> Proof | None:
+        """The proof by these vectors of a `Claim`, if the checker agrees."""
         given = {name: None if x is None else (x.whole.tolist(), x.unit) for name, x in vectors.items()}
         claim = Claim(**given, root=self.root if self.curved and given.get("y") is not None else None)
         found: Finding = check(self.numbers, kind, claim)
@@ -241,13 +239,13 @@ class Search:
         slack, self.by = cone.b - cone.A @ x, "the values at hand"
         near = np.where(slack <= NEAR * max(1.0, np.abs(cone.b).max(initial=0.0)), 1.0, 0.0) * (1 + np.abs(slack))
         found = stationary(self.e, x, z if z.any() else near, slack)
-        return found and self.concluded(OPTIMAL, x=found[0], y=found[1])
+        return found and self.concluded(OPTIMAL, {"x": found[0], "y": found[1]})
 
     def linear(self) -> Proof | None:
         self.by = "HIGHS"
         found = vertex(self.e.q, self.e.A, self.e.b, self.e.zero)
         self.says = found.status
-        return self.concluded(OPTIMAL, x=found.x, y=found.y) if found.status == OPTIMAL else None
+        return self.concluded(OPTIMAL, {"x": found.x, "y": found.y}) if found.status == OPTIMAL else None
 
     def quadratic(self, names: tuple[str, ...] = ladder.FIRST) -> Proof | None:
         cone = self.program.cone
@@ -255,19 +253,19 @@ class Search:
             if np.isfinite(answer.x).all() and np.isfinite(answer.z).all():
                 self.by, slack = name, cone.b - cone.A @ answer.x
                 found = stationary(self.e, answer.x, answer.z, slack)
-                if found and (proof := self.concluded(OPTIMAL, x=found[0], y=found[1])):
+                if found and (proof := self.concluded(OPTIMAL, {"x": found[0], "y": found[1]})):
                     return proof
         return None
 
     def infeasible(self) -> Proof | None:
         """By an irreducible ray; else by the prices of the least change that would make the rows feasible."""
-        if proof := self.concluded(INFEASIBLE, y=farkas(self.e)):
+        if proof := self.concluded(INFEASIBLE, {"y": farkas(self.e)}):
             return proof
         if (change := relaxed(self.e)) is None:
             return None
         remark = f"right-hand sides changed by {change.size:.2g} in all would make it feasible"
         few = self.among(np.flatnonzero(change.y.whole), remark)
-        return few or self.concluded(INFEASIBLE, remark=remark, y=change.y)
+        return few or self.concluded(INFEASIBLE, {"y": change.y}, remark)
 
     def among(self, rows: Ints, remark: str = "") -> Proof | None:
         """An irreducible contradiction among these linear rows."""
@@ -275,7 +273,7 @@ class Search:
         b = Ratios(self.e.b.whole[rows], self.e.b.unit)
         part = self.e._replace(A=self.e.A.take(rows=rows), b=b, zero=equal, nonneg=len(rows) - equal, soc=(), exp=0)
         y = farkas(part) if len(rows) else None
-        return None if y is None else self.concluded(INFEASIBLE, remark=remark, y=spread(y, rows, self.e.shape[0]))
+        return None if y is None else self.concluded(INFEASIBLE, {"y": spread(y, rows, self.e.shape[0])}, remark)
 
     def linear_rows(self) -> Proof | None:
         """The linear rows of a conic program contradict one another on their own."""
@@ -283,13 +281,13 @@ class Search:
 
     def unbounded(self) -> Proof | None:
         d = descent(self.e)
-        return None if d is None else self.concluded(UNBOUNDED, x=feasible(self.e), d=d)
+        return None if d is None else self.concluded(UNBOUNDED, {"x": feasible(self.e), "d": d})
 
     def between(self) -> Proof | None:
         """Both ends by the ladder, each from the first rung that proves one; if they are far apart, from any."""
         x = self.near() if self.program.linear and installed() else self.climbed("x")
         vectors = x | (self.climbed("w", "y") or self.nearly())
-        proof = self.concluded("bounded", **vectors)
+        proof = self.concluded("bounded", vectors)
         if not self.program.linear and (proof is None or proof.gap > FAR):
             self.held = ladder.faint(self.program.cone, self.backend, self.left)
             vectors |= self.climbed("x", rungs=(None, *ladder.RUNGS) if x else (None,))
@@ -301,13 +299,13 @@ class Search:
         if self.program.linear and not x:
             why = "neither a point nor a contradiction was found; rounded numbers may contradict one another slightly"
         remark = f"no {' and no '.join(sides)} end could be proven: {why}" if sides else ""
-        return self.concluded("bounded", remark=remark, **vectors)
+        return self.concluded("bounded", vectors, remark)
 
     def nearly(self) -> dict[str, Ratios]:
         """A lower end from what a backend takes for a contradiction, where it is one up to rounding only."""
         for name, answer in ladder.answers(self.program.cone, self.backend, self.left) if self.curved else ():
             found = ladder.nearly_farkas(self.e, self.program.cone, answer.z) if np.isfinite(answer.z).all() else None
-            if answer.infeasible and found and self.concluded("bounded", w=found[0], y=found[1]):
+            if answer.infeasible and found and self.concluded("bounded", {"w": found[0], "y": found[1]}):
                 self.by = name
                 return {"w": found[0], "y": found[1]}
         return {}
@@ -343,7 +341,7 @@ class Search:
             if found is None or any(each is None for each in found):
                 continue
             vectors = {name: each for name, each in zip(names, found, strict=True) if each is not None}
-            if proof := self.concluded("bounded", **vectors):
+            if proof := self.concluded("bounded", vectors):
                 end = next(end for end in (proof.lower, proof.upper) if end is not None)
                 worth = end * self.program.sign * (1 if names == ("x",) else -1)
                 best, least = (vectors, worth) if not best or worth < least else (best, least)
@@ -357,16 +355,16 @@ class Search:
         for name, answer in ladder.answers(cone, self.backend, self.left):
             self.by = name
             towards = np.isfinite(answer.z).all() and cone.b @ answer.z < 0
-            if towards and (proof := self.concluded(INFEASIBLE, y=ladder.simple(answer.z))):
+            if towards and (proof := self.concluded(INFEASIBLE, {"y": ladder.simple(answer.z)})):
                 return proof
             for rung in ladder.RUNGS if towards else ():
                 y = ladder.conic_farkas(self.e, cone, answer.z, rung)
-                if proof := self.concluded(INFEASIBLE, y=y):
+                if proof := self.concluded(INFEASIBLE, {"y": y}):
                     return proof
             falls = np.isfinite(answer.x).all() and cone.q @ answer.x < 0
             if falls and (d := ladder.conic_descent(self.e, cone, answer.x)):
                 x = self.climbed("x", cone=ladder.phase_one(cone))
-                if proof := self.concluded(UNBOUNDED, d=d, **x):
+                if proof := self.concluded(UNBOUNDED, {"d": d, **x}):
                     return proof
         return None
 

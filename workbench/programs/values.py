@@ -60,7 +60,8 @@ def value_at(expression: Any, at: Point) -> Ratios:  # of a CVXPY expression
         a, b = (value_at(arg, at) for arg in expression.args)
         return Ratios(shaped(PRODUCTS[kind](a.whole, b.whole), expression), a.unit * b.unit)
     if kind == "DivExpression":
-        return quotient(*(value_at(arg, at) for arg in expression.args), expression)
+        a, b = (value_at(arg, at) for arg in expression.args)
+        return quotient(a, b, expression)
     if kind not in LINEAR and not (kind in STEADY and expression.is_constant()):
         return guessed(expression, at)
     values = [value_at(arg, at) for arg in expression.args]
@@ -82,7 +83,8 @@ def dense(value: Any) -> Any:
 
 
 def leaf(expression: Any, at: Point) -> Ratios:
-    if (found := at.values.get(getattr(expression, "id", None))) is not None:
+    key = getattr(expression, "id", None)
+    if key is not None and (found := at.values.get(key)) is not None:
         return Ratios(found, 1)
     value = expression.value
     if value is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 WIDTH, HEIGHT = 720.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 150.0, 14.0, 46.0
@@ -25,6 +26,13 @@ class Series:
 
     name: str
     points: Sequence[tuple[float | None, float | None]]
+
+
+class Shown(NamedTuple):
+    """A line with the points that both axes can show, from left to right."""
+
+    name: str
+    points: list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -108,14 +116,15 @@ def chart(
     level: tuple[float | None, str] = (None, ""),
 ) -> Chart | None:
     """The chart of these series, or None if no point can be shown; `level` is a horizontal line with its words."""
-    kept = [Series(each.name, shown(each.points, log)) for each in series]
-    kept = [each for each in kept if each.points]
+    kept = [Shown(each.name, points) for each in series if (points := shown(each.points, log))]
     if not kept:
         return None
-    at_level = level[0] if level[0] is not None and math.isfinite(level[0]) and (level[0] > 0 or not log[1]) else None
+    at_level = level[0]
+    if at_level is not None and not (math.isfinite(at_level) and (at_level > 0 or not log[1])):
+        at_level = None
     right = WIDTH - (RIGHT if len(kept) > 1 else ALONE)
     x = Axis.over([px for each in kept for px, _ in each.points], LEFT, right, log[0])
-    heights = [py for each in kept for _, py in each.points] + [at_level] * (at_level is not None)
+    heights = [py for each in kept for _, py in each.points] + ([] if at_level is None else [at_level])
     y = Axis.over(heights, HEIGHT - BOTTOM, TOP, log[1])
     told = "; ".join(f"{each.name} from {each.points[0][1]:.2g} to {each.points[-1][1]:.2g}" for each in kept)
     made = Chart(title, f"{labels[1]} against {labels[0]}: {told}.", *labels, x, y)
@@ -136,7 +145,7 @@ def shown(points: Sequence[tuple[float | None, float | None]], log: tuple[bool, 
     )
 
 
-def drawn(series: Series, number: int, x: Axis, y: Axis) -> Line:
+def drawn(series: Shown, number: int, x: Axis, y: Axis) -> Line:
     places = [(x.at(px), y.at(py), f"{series.name}: {px:g}, {py:.3g}") for px, py in series.points]
     path = "M" + " L".join(f"{px} {py}" for px, py, _ in places)
     step = max(1, math.ceil(len(places) / MARKED))

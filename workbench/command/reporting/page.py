@@ -110,7 +110,7 @@ def number(value: Any, shape: str = "{:.4g}") -> Cell:
 
 
 def words(value: Any, mood: Mood = "") -> Cell:
-    text = {None: "", True: "yes", False: "no"}.get(value) if isinstance(value, bool | None) else str(value)
+    text = {None: "", True: "yes", False: "no"}[value] if isinstance(value, bool | None) else str(value)
     return Cell(text, text, mood)
 
 
@@ -120,6 +120,7 @@ def words(value: Any, mood: Mood = "") -> Cell:
 def render(page: Page) -> str:
     """The page as HTML text."""
     import jinja2
+    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
@@ -135,7 +136,7 @@ def render(page: Page) -> str:
     allowed = [f"{kind} {source}" for kind, source in sources.items()]
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
     template = environment.get_template("page.html")
-    own = {name: jinja2.filters.Markup(text) for name, text in (("style", style), ("script", script))}
+    own = {name: Markup(text) for name, text in (("style", style), ("script", script))}
     return template.render(page=page, policy=policy, version=__version__, **own).lstrip()
 
 

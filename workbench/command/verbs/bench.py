@@ -99,7 +99,8 @@ def watched(name: str, benchmark: Any, settings: dict[str, Any]) -> Iterator[dic
     """The records of one benchmark, each more complete than the last, with progress on a terminal."""
     with terminal.stdout_kept(), terminal.status(f"{name} …") as show:
         made = build(benchmark, settings)
-        for record in made if inspect.isgenerator(made) else [made]:
+        records: Any = made if inspect.isgenerator(made) else [made]
+        for record in records:
             if show and "finished" in record:
                 show(f"{name}: {record['finished']} …")
             yield record

@@ -118,8 +118,9 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> 
         kept = {"settings": all_settings(form, origin), "asked": told}
         show = None if as_json else Verdicts(facts, [each.name for each in chosen], len(judging["seeds"]))
         try:
-            for row in rows if show else ():
-                show.row(row)
+            if show:
+                for row in rows:
+                    show.row(row)
             for row in judged(chosen, reference, judging, len(rows)):
                 rows.append(row)
                 if show:

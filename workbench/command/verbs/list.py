@@ -52,7 +52,7 @@ def command(name: str | None, settings: tuple[str, ...], as_json: bool) -> int:
         raise BadInput("--set is for a problem in a FILE; leave --set out, or name a file such as ./mine.py.")
     entries = [entry(kind, key, obj) for kind in filter(present, KINDS) for key, obj in registry(kind).items()]
     kinds = list(dict.fromkeys(each["kind"] for each in entries))
-    if name in kinds:
+    if name is not None and name in kinds:
         of_kind = [each for each in entries if each["kind"] == name]
         terminal.emit({"entries": of_kind}) if as_json else print_kind(name, of_kind)
         return 0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.rationals import Entries, Ratios, Rows, ratios
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, entries_of, ratios
 from workbench.contracts import Ints
 from workbench.outputs._flow.paths import best_paths
 from workbench.proofs.checker.outputs._hungarian import heaviest_rival, worth
@@ -39,7 +39,7 @@ class ExactFlow:
             fresh = ~np.isin(row * len(flow.gold) + arcs, other[0] * len(flow.gold) + other[1])
             number, columns, values = self.arcs.entries(arcs[fresh])
             parts.append((row[fresh][number], columns, values * sign))
-        return Entries(*map(np.concatenate, zip(*parts, strict=True)), self.arcs.unit)
+        return entries_of(parts, self.arcs.unit)
 
     def loss(self, samples: Ints, outputs: Ints) -> Ratios:
         wrong, missed = (count.astype(object) for count in self.flow.mistakes(samples, outputs))

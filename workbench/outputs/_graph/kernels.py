@@ -131,7 +131,7 @@ def best_cut(data: Any, gains: Floats, i: int, out: Ints) -> float:
         for a in range(first_arc[base + v], first_arc[base + v + 1]):
             if out[v] == 1 and out[head[a]] == 0:
                 value -= gains[losses + edges[a]]
-    return value
+    return float(value)
 
 
 def tree_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,8 @@ from workbench.outputs._sequences import checked_labels, checked_sequences
 
 MOST_OUTPUTS = 100_000
 LARGEST = 1e100
-LOSSES = ("hamming-normalised", "hamming")
+Loss = Literal["hamming-normalised", "hamming"]
+LOSSES: tuple[Loss, Loss] = ("hamming-normalised", "hamming")
 
 
 class Pairwise(ABC):
@@ -71,7 +72,7 @@ class Pairwise(ABC):
         edges: Sequence[ArrayLike],
         labels: Sequence[ArrayLike],
         pairs: Sequence[ArrayLike] | None = None,
-        loss: Literal["hamming-normalised", "hamming"] = "hamming-normalised",
+        loss: Loss = "hamming-normalised",
         cost: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         classes: ArrayLike | None = None,
@@ -96,7 +97,7 @@ class Pairwise(ABC):
     def _declare(self) -> None:
         """The sizes that the bounds rely on (contract: contracts.Problem)."""
         starts, used = self.offsets[:-1], self.cost[np.unique(self.labels)]
-        self.divisors: Floats = self.sizes * 1.0 if self.loss_name == LOSSES[0] else np.ones(self.n_samples)
+        self.divisors: Floats = self.sizes.astype(float) if self.loss_name == LOSSES[0] else np.ones(self.n_samples)
         self.max_loss: Floats = np.add.reduceat(self.cost.max(axis=1)[self.labels], starts) / self.divisors
         cheapest = np.where(self.cost > 0, self.cost, np.inf).min(axis=1)[self.labels]
         self.least_loss = float((np.minimum.reduceat(cheapest, starts) / self.divisors).min())
@@ -285,14 +286,14 @@ class Pairwise(ABC):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], **settings: Any) -> Self:
         nodes = saved_rows(arrays, (len(arrays["labels"]), int(arrays["n_inputs"])))
-        named = arrays["classes"][arrays["labels"]]
+        named, loss = arrays["classes"][arrays["labels"]], cast(Loss, str(arrays["loss"]))  # checked when it is built
         own, between = ([slice(a, b) for a, b in pairwise(arrays[name])] for name in ("offsets", "ends"))
         return cls(
             [nodes[piece] for piece in own],
             [arrays["edges"][piece] for piece in between],
             [named[piece] for piece in own],
             [arrays["pairs"][piece] for piece in between],
-            str(arrays["loss"]),
+            loss,
             arrays["cost"],
             arrays["weights"],
             arrays["classes"],

@@ -97,7 +97,7 @@ class Functions:
         """ℓ as a float, or `BadInput`."""
         value = plain(self.call("loss", sample, truth, output))
         value = value.item() if isinstance(value, np.ndarray | np.generic) and np.size(value) == 1 else value
-        if not isinstance(value, Real) or not isfinite(value) or not 0 <= value <= LARGEST:
+        if not isinstance(value, Real) or not isfinite(value) or not 0 <= float(value) <= LARGEST:
             raise BadInput(
                 f"The loss at sample {sample} of {shown(output)} is {shown(value)}; "
                 f"return a finite number that is not negative."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,9 +239,11 @@ def told(arrays: Mapping[str, NDArray], n: int, dim: int) -> tuple[list[Told], l
     held = saved_rows({name: parts[name] for name in CSR}, (len(owners), dim))
     outputs = [read(text) if text else UNKNOWN for text in texts]
     columns, values = held.indices.astype(np.int64), held.data.astype(float)
-    parts_of = starmap(slice, pairwise(held.indptr))
-    rows = zip(owners.tolist(), losses.tolist(), outputs, true.tolist(), parts_of, strict=True)
-    return [Told(*each, columns[part], values[part]) for *each, part in rows], list(map(read, names))
+    rows = zip(owners.tolist(), losses.tolist(), outputs, true.tolist(), pairwise(held.indptr), strict=True)
+    return [
+        Told(sample, loss, output, truth, columns[start:stop], values[start:stop])
+        for sample, loss, output, truth, (start, stop) in rows
+    ], list(map(read, names))
 
 
 def lines_of(texts: list[str]) -> NDArray:
