@@ -15,7 +15,7 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers._crammer_singer import CrammerSinger, fits, sweep
+from workbench.solvers._crammer_singer import CrammerSinger, sweep
 from workbench.solvers._labels import LabelBlocks
 from workbench.solving.masters.passes import ascent
 from workbench.solving.solve import solve
@@ -171,7 +171,7 @@ def test_other_formulations_keep_their_ascent():
     problem = labels(cost=True)
     for form in (SoftMargin(0.02, rescaling="slack"), FixedCostLearning(lam2=0.1, K=5.0)):
         bounds = Bounds(form, problem)
-        assert not fits(bounds.oracle.listing())
+        assert not bounds.oracle.listing().plain
         assert type(ascent(bounds)) is LabelBlocks
 
 

@@ -155,7 +155,7 @@ def score(listing, samples, first, last, prices, curvature, share, weights, desk
 class CrammerSinger(LabelBlocks):
     """The state of an ascent; see `LabelBlocks`. `gap` is F − D, with F the least so far of W's and of means.
 
-    prices : (n,) finite; samples of price 0 are left out;  listing : one that `fits`
+    prices : (n,) finite; samples of price 0 are left out;  listing : a plain one
     threads, pool : how many runs of samples are scored side by side, and by which threads
     known, theta : the least F so far, and where
     """
@@ -243,12 +243,6 @@ class CrammerSinger(LabelBlocks):
 def ends(length: int, count: int) -> list[tuple[int, int]]:
     """`count` ranges, one after the other, of `length` places."""
     return [(length * k // count, length * (k + 1) // count) for k in range(count)]
-
-
-def fits(listing: Listing) -> bool:
-    """Whether all slopes are (e_y − e_t) ⊗ x_i: no biases, no costs, no factors."""
-    others = np.arange(listing.scale.shape[1]) != listing.truth[:, None]
-    return not listing.biased and not (listing.classes >= 0).any() and bool((listing.scale == others).all())
 
 
 def compiled_loops(blocks: CrammerSinger) -> tuple[Callable[..., Any], ...]:

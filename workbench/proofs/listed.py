@@ -1,0 +1,90 @@
+"""`Tables`: what bounds ask of all cuts at once, where outputs are single labels; no cut is written down.
+
+With X the rows of the data, W the weights (p, k) and t_i the true label, the cuts (e_y − e_t) ⊗ x_i of a plain listing
+(contracts/listings.py) give
+
+    h_i(θ) = max over y of o_iy + (XW)_iy − (XW)_it,      Σ_iy μ_iy a_iy = XᵀM,      M_iy = μ_iy − [y = t_i] Σ_z μ_iz
+
+Each is one product of X with a matrix, which takes a fraction of the time of the same cuts as rows of a sparse matrix.
+
+Of m entries of x_i, the score of a label errs by γ_m ‖x_i‖₁ ‖θ‖_∞ at most. A difference of two scores and its sum with
+an offset round twice more, so that a computed height errs by γ_{m+4} (2 ‖x_i‖₁ ‖θ‖_∞ + o_iy) at most, and so does the
+maximum of all. A point that differs from θ by up to δ in each entry moves a height by 2 ‖x_i‖₁ δ at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
+from workbench.contracts import Floats, Ints, Listing
+
+Spread = Callable[..., list[Any]]  # a function and arrays: what it returns for runs of these, in order
+
+FAR = 1e100  # of a weight, beyond which scores might overflow
+FULL = 16  # times as many entries as there are cuts in M at most; products with a sparser M take longer than its cuts
+
+
+class Tables:
+    """The products of a plain listing with weights and with dual weights, enclosed."""
+
+    def __init__(self, listing: Listing):
+        self.listing, (_, self.k) = listing, listing.scale.shape
+        self.n = len(listing.kind)
+        rows = listing.values, listing.indices, listing.indptr
+        self.X = sparse.csr_array(rows, shape=(self.n, listing.inputs))
+        self.longest = int(np.diff(listing.indptr).max(initial=0))
+        sizes = abs(self.X).sum(axis=1) * (1 + gamma(self.longest + 1))
+        self.sizes: Floats = np.asarray(sizes).ravel() + self.longest * TINY  # ‖x_i‖₁ at least
+        self.deepest = int(np.bincount(listing.indices, minlength=1).max())
+
+    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread) -> Interval | None:
+        """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
+        size = float(np.abs(theta).max(initial=0.0))
+        if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
+            return None
+        W = np.ascontiguousarray(theta.reshape(self.k, -1).T) if size > 0 else None
+        parts = spread(partial(self.enclosed, W, size, away), samples)
+        return Interval(np.concatenate([each.lo for each in parts]), np.concatenate([each.hi for each in parts]))
+
+    def enclosed(self, W: Floats | None, size: float, away: float, samples: Ints) -> Interval:
+        """h_i at weights of at most this size; None stands for W = 0."""
+        kind, sizes = self.listing.kind[samples], self.sizes[samples]
+        heights, most = self.listing.offset[kind], np.abs(self.listing.offset).max(axis=1)[kind]
+        if W is not None:
+            scores = taken(self.X, samples) @ W
+            scores -= scores[np.arange(len(samples)), self.listing.truth[kind]][:, None]
+            heights += scores
+        error = gamma(self.longest + SPARE) * (2 * sizes * size + most) + self.longest * TINY if size > 0 else 0.0
+        error = up(error + up(2 * sizes * away)) if away > 0 else error
+        found = heights.max(axis=1)
+        return Interval(down(found - error), up(found + error))
+
+    def full(self, count: int) -> bool:
+        """Whether M, of so many cuts, is full enough for its product with X."""
+        return self.n * self.k <= FULL * count
+
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread) -> Interval:
+        """Encloses Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
+        mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
+        low, high = mass.lo.reshape(shape), mass.hi.reshape(shape)
+        truths, rounding = (np.arange(self.n), self.listing.truth[self.listing.kind]), gamma(self.k)
+        low[truths] = high[truths] = 0.0
+        low[truths], high[truths] = -up(high.sum(axis=1) * (1 + rounding)), -down(low.sum(axis=1) * (1 - rounding))
+        turned, longest = self.X.T, self.deepest
+
+        def product(columns: Ints) -> Interval:
+            return matvec(turned, Interval(low[:, columns], high[:, columns]), longest=longest)
+
+        parts = spread(product, np.arange(self.k))
+        return Interval(*(np.concatenate([getattr(each, end).T.ravel() for each in parts]) for end in ("lo", "hi")))
+
+    def offsets(self, samples: Ints, labels: Ints) -> Floats:
+        """o of cuts of these samples and labels."""
+        return self.listing.offset[self.listing.kind[samples], labels]
