@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +16,8 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers._crammer_singer import CrammerSinger, sweep
+from workbench.solvers._crammer_singer import CrammerSinger
+from workbench.solvers._label_lane import alone, sweep
 from workbench.solvers._labels import LabelBlocks
 from workbench.solving.masters.passes import ascent
 from workbench.solving.solve import solve
@@ -28,11 +30,16 @@ def labels(n=30, k=4, p=6, seed=0, cost=False, weights=None):
     return Multiclass(np.eye(k, p)[y] + rng.normal(size=(n, p)), y, costs, weights)
 
 
-def ascent_of(problem, lam=0.02, kind=CrammerSinger, compiled=False):
+def ascent_of(problem, lam=0.02, kind=CrammerSinger, compiled=False, threads=1):
     bounds = Bounds(SoftMargin(lam), problem)
+    listing, prices = bounds.oracle.listing(), bounds.prices.floats()
+    if kind is CrammerSinger:
+        return bounds, kind(
+            listing, lam, prices, compiled, threads, ThreadPoolExecutor(threads) if threads > 1 else None
+        )
     slopes, _ = bounds.oracle.rows(bounds.samples[:1], bounds.problem.truth[:1])
-    shape, prices = bounds.regularizer.shape(bounds.oracle.dim), bounds.prices.floats()
-    return bounds, kind(bounds.oracle.listing(), shape, prices, bounds.start, slopes, compiled)
+    shape = bounds.regularizer.shape(bounds.oracle.dim)
+    return bounds, kind(listing, shape, prices, bounds.start, slopes, compiled)
 
 
 def projection(v, mass):
@@ -55,13 +62,14 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
     bounds, blocks = ascent_of(problem, 0.05)
     blocks.advance()
     for i in range(12):
-        W, beta = blocks.state.W.T.copy(), blocks.state.beta[i].copy()
+        W, beta = blocks.W.T.copy(), blocks.beta[i].copy()
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
-        sweep(blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state, blocks.desk)
-        np.testing.assert_allclose(blocks.state.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
-        change = np.outer(blocks.state.beta[i] - beta, x) / 0.05
-        np.testing.assert_allclose(blocks.state.W.T, W - change, atol=1e-9 * abs(W).max())
+        place = blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state
+        sweep(*place, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
+        change = np.outer(blocks.beta[i] - beta, x) / 0.05
+        np.testing.assert_allclose(blocks.W.T, W - change, atol=1e-9 * abs(W).max())
     assert bounds.problem is problem
 
 
@@ -96,7 +104,7 @@ def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
         lower = cuts[1] @ mass - np.square(cuts[0].T @ mass).sum() / 0.04
         assert blocks.known == pytest.approx(upper, rel=1e-9)
         assert blocks.gap == pytest.approx(upper - lower, rel=1e-6, abs=1e-12)
-        np.testing.assert_allclose(blocks.state.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
+        np.testing.assert_allclose(blocks.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
 
 
 def test_values_only_fall_and_lower_ends_only_rise():
@@ -116,7 +124,7 @@ def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit():
     for _ in range(3):
         fast.advance()
         slow.advance()
-    assert fast.state.beta.tobytes() == slow.state.beta.tobytes()
+    assert fast.beta.tobytes() == slow.beta.tobytes()
     assert fast.theta.tobytes() == slow.theta.tobytes()
     assert fast.gap == slow.gap
 
@@ -194,5 +202,5 @@ def test_weights_stay_at_their_prices_however_many_plane_steps():
     _, found = ascent_of(Multiclass(X, y), 2e-4, compiled=machine.available())
     for _ in range(1500):
         found.advance()
-        assert np.allclose(found.state.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
+        assert np.allclose(found.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
         assert found.gap > -1e-13 * found.known

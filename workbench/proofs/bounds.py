@@ -197,7 +197,8 @@ class Bounds(Both):
         The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        away = float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        exact = at.lo is theta and at.hi is theta
+        away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
         if witnesses is None:
             told = self.tables.hinges(theta, away, self.samples, self.spread) if self.tables else None
             if told is not None:

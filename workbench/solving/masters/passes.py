@@ -304,8 +304,7 @@ def ascent(bounds: Bounds) -> Ascent:
     prices, sweeps, listing = bounds.prices.floats(), bounds.sweeps, bounds.listing
     if listing is not None and listing.plain and not bounds.prices.hard:
         side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
-        slopes, _ = bounds.oracle.rows(samples[:1], bounds.problem.truth[samples[:1]])  # no extra entry needs a scale
-        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available(), *side)
+        return CrammerSinger(listing, 2 * float(shape.square[0]), prices, available(), *side)
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
     asked = samples if scaled else samples[:1]
     slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
