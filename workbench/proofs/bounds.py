@@ -33,6 +33,7 @@ from workbench.contracts import (
     Problem,
     Scalable,
     Search,
+    Shape,
     SmoothForm,
     Terms,
 )
@@ -171,6 +172,11 @@ class Bounds(Both):
         witnesses = self.opening[some] if "opening" in vars(self) else self.highest(self.start, self.samples[some])
         slopes, _ = self.oracle.rows(self.samples[some], witnesses)
         return slopes.nnz / max(len(some), 1)
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """That of r over all entries of θ."""
+        return self.regularizer.shape(self.oracle.dim)
 
     @cached_property
     def listing(self) -> Listing | None:

@@ -43,6 +43,7 @@ class Tables:
         sizes = abs(self.X).sum(axis=1) * (1 + gamma(self.longest + 1))
         self.sizes: Floats = np.asarray(sizes).ravel() + self.longest * TINY  # ‖x_i‖₁ at least
         self.deepest = int(np.bincount(listing.indices, minlength=1).max())
+        self.told: tuple[Floats, Ints, Ints] | None = None  # θ, samples and labels of highest score of the last product
 
     def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread) -> Interval | None:
         """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
@@ -50,21 +51,30 @@ class Tables:
         if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
             return None
         W = np.ascontiguousarray(theta.reshape(self.k, -1).T) if size > 0 else None
-        parts = spread(partial(self.enclosed, W, size, away), samples)
-        return Interval(np.concatenate([each.lo for each in parts]), np.concatenate([each.hi for each in parts]))
+        labels, low, high = map(np.concatenate, zip(*spread(partial(self.ends, W, size, away), samples), strict=True))
+        self.told = theta.copy(), samples, labels
+        return Interval(low, high)
 
-    def enclosed(self, W: Floats | None, size: float, away: float, samples: Ints) -> Interval:
-        """h_i at weights of at most this size; None stands for W = 0."""
+    def decoded(self, theta: Floats) -> Ints | None:
+        """The label of highest score (n,) of all samples at θ, if the last product was theirs."""
+        if self.told is None or len(self.told[1]) < self.n or not np.array_equal(self.told[0], theta):
+            return None
+        return self.told[2]
+
+    def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> tuple[Ints, Floats, Floats]:
+        """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
         kind, sizes = self.listing.kind[samples], self.sizes[samples]
         heights, most = self.listing.offset[kind], np.abs(self.listing.offset).max(axis=1)[kind]
+        labels = np.zeros(len(samples), np.int64)
         if W is not None:
             scores = taken(self.X, samples) @ W
+            labels = scores.argmax(axis=1)
             scores -= scores[np.arange(len(samples)), self.listing.truth[kind]][:, None]
             heights += scores
         error = gamma(self.longest + SPARE) * (2 * sizes * size + most) + self.longest * TINY if size > 0 else 0.0
         error = up(error + up(2 * sizes * away)) if away > 0 else error
         found = heights.max(axis=1)
-        return Interval(down(found - error), up(found + error))
+        return labels, down(found - error), up(found + error)
 
     def full(self, count: int) -> bool:
         """Whether M, of so many cuts, is full enough for its product with X."""

@@ -71,14 +71,18 @@ class CrammerSinger:
         self.meeting = machine.exchange if compiled else loops.alone
         plain = loops.climb, busy, loops.shuffled, loops.sweep, loops.plane, loops.score
         self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
-        self.restart(curvature)
+        self.begun()
 
     def restart(self, curvature: float) -> None:
-        """From nothing, at this μ: the state of a new ascent."""
-        self.curvature, self.passes, self.order = curvature, 0, self.samples.copy()
-        self.seed[:], self.keep = 1, 0
+        """From nothing again, at this μ: the state of a new ascent."""
         for each in (*self.state[:2], *self.memory, *self.desk):
             each[:] = 0
+        self.curvature = curvature
+        self.begun()
+
+    def begun(self) -> None:
+        """All weight on the truths, where all arrays are zero."""
+        self.passes, self.order, self.keep, self.seed[:] = 0, self.samples.copy(), 0, 1
         self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
         self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
         self.known = self.total = float(self.state.gap.sum())

@@ -111,14 +111,18 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
             value, row = values[j], W[indices[j]]
             for y in range(width):
                 height[y] += value * row[y]
-        for y in range(own_labels):
-            letters[half, k, y], letters[half, k, width + y] = height[y], beta[k, i, y]
-        if exchange(gate, k, lanes, number + a + 1) == 0:
-            return -1.0
-        for m in range(lanes):
-            at = firsts[m]
-            for y in range(firsts[m + 1] - at):
-                height[at + y], start[at + y] = letters[half, m, y], letters[half, m, width + y]
+        if lanes == 1:
+            for y in range(labels):
+                start[y] = beta[0, i, y]
+        else:
+            for y in range(own_labels):
+                letters[half, k, y], letters[half, k, width + y] = height[y], beta[k, i, y]
+            if exchange(gate, k, lanes, number + a + 1) == 0:
+                return -1.0
+            for m in range(lanes):
+                at = firsts[m]
+                for y in range(firsts[m + 1] - at):
+                    height[at + y], start[at + y] = letters[half, m, y], letters[half, m, width + y]
         own_score, highest, held = height[t], 0.0, 0.0
         for y in range(labels):
             height[y] += offsets[kind, y] - own_score
@@ -137,9 +141,9 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
             for _ in range(labels):
                 mass, above = -price, 0
                 for y in range(labels):
-                    over = height[y] > level
-                    mass += height[y] if over else 0.0
-                    above += 1 if over else 0
+                    if height[y] > level:
+                        mass += height[y]
+                        above += 1
                 if above == inside or above == 0:
                     break
                 level, inside = mass / above, above

@@ -299,7 +299,7 @@ def estimated(ascent: Ascent, bounds: Bounds) -> float:
 
 def ascent(bounds: Bounds) -> Ascent:
     """The ascent for these bounds, all weight on the truths."""
-    shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
+    shape, samples = bounds.shape, bounds.samples
     assert shape is not None  # the route asks for a regularizer with a shape
     prices, sweeps, listing = bounds.prices.floats(), bounds.sweeps, bounds.listing
     if listing is not None and listing.plain and not bounds.prices.hard:
@@ -325,7 +325,7 @@ def ascent(bounds: Bounds) -> Ascent:
 
 def passable(bounds: Bounds) -> bool:
     """Whether passes can be made: a proximal r whose weights have one curvature, and cuts as entries or as tables."""
-    shape = bounds.regularizer.shape(bounds.oracle.dim)
+    shape = bounds.shape
     if shape is None or shape.absolute.any():
         return False
     weights = bounds.problem.n_features
