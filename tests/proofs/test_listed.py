@@ -10,6 +10,7 @@ import pytest
 from workbench.arithmetic.intervals import Interval
 from workbench.contracts import Cuts
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.objectives.oracles import Decoding, MarginRescaling, SlackRescaling, UnitMargin
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs import listed
 from workbench.proofs.bounds import Bounds
@@ -130,3 +131,66 @@ def test_cuts_written_later_are_those_of_the_oracle():
     assert (later.offsets == cuts.offsets).all()
     again = Cuts.later(oracle.dim, samples, witnesses, oracle.rows)
     assert again.add(np.array([3, 3]), np.array([witnesses[3], problem.truth[3]]), oracle.rows).tolist() == [3, 12]
+
+
+# ── whose tables speak ────────────────────────────────────────────────────────────────────────────
+
+
+class Doubled(Multiclass):
+    """Twice the features, with the tables of one."""
+
+    def features(self, samples, outputs):
+        return 2 * super().features(samples, outputs)
+
+    def argmax(self, theta, *others, **settings):
+        return super().argmax(2 * theta, *others, **settings)
+
+
+class Told(Doubled):
+    """Twice the features, and tables of its own."""
+
+    def listing(self, scale, offset):
+        return super().listing(2 * scale, offset)
+
+
+def tables_in(problem, form=None):
+    return Bounds(form or SoftMargin(0.05), problem).tables
+
+
+def test_tables_speak_for_what_was_defined_before_them():
+    X, y = np.eye(3), [0, 1, 2]
+    assert tables_in(Multiclass(X, y))
+    assert tables_in(Doubled(X, y)) is None
+    assert listed.speaks(Told(X, y))
+    assert tables_in(Told(X, y)) is None, "these tables are not plain"
+    for name in listed.STANDS_FOR:
+        own = Multiclass(X, y)
+        setattr(own, name, getattr(own, name, None))
+        assert not listed.speaks(own), name
+    own = Multiclass(X, y)
+    own.truth = own.truth[::-1].copy()
+    assert tables_in(own) is None
+
+
+def test_bounds_hold_for_features_beside_inherited_tables():
+    """F of twice the features at θ is F of the features at 2θ, but for r."""
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(9, 2)), np.arange(9) % 3
+    for theta in rng.normal(size=(5, 6)):
+        own, plain = (Bounds(SoftMargin(1e-9), each(X, y)) for each in (Doubled, Multiclass))
+        assert own.upper(theta) == pytest.approx(plain.upper(2 * theta), rel=1e-6)
+
+
+def test_products_of_losses_and_features_are_rounded():
+    assert tables_in(Multiclass(np.eye(3), [0, 1, 2]), SoftMargin(rescaling="slack")) is None
+
+
+def test_only_exact_oracles_have_tables():
+    problem = Multiclass(np.eye(3), [0, 1, 2])
+    bounds = Bounds(SoftMargin(0.05), problem)
+    assert not listed.speaks(Decoding(problem))
+    assert not listed.speaks(object())
+    for oracle in (MarginRescaling, SlackRescaling, UnitMargin):
+        assert listed.speaks(oracle(problem))
+    problem.oracle_kind = "under"
+    assert listed.tables_of(bounds.oracle, problem, bounds.listing) is None

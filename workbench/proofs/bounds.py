@@ -39,7 +39,7 @@ from workbench.contracts import (
 )
 from workbench.errors import BadInput, Contradiction
 from workbench.objectives.sweeps import Sweeps, listing_of
-from workbench.proofs.listed import Tables
+from workbench.proofs.listed import Tables, tables_of
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
@@ -185,12 +185,8 @@ class Bounds(Both):
 
     @cached_property
     def tables(self) -> Tables | None:
-        """The products of a plain listing whose slopes and offsets are free of rounding."""
-        listing, oracle = self.listing, self.oracle
-        if listing is None or not listing.plain:
-            return None
-        rounded = oracle.slope_error(self.samples).any() or oracle.offset_error(self.samples).any()
-        return None if rounded else Tables(listing)
+        """The products of all cuts at once, where tables hold them and speak for them."""
+        return tables_of(self.oracle, self.problem, self.listing)
 
     def at_start(self) -> float:
         return self.upper(self.start, None if self.tables else self.opening)

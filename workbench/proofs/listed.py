@@ -10,6 +10,9 @@ Each is one product of X with a matrix, which takes a fraction of the time of th
 Of m entries of x_i, the score of a label errs by γ_m ‖x_i‖₁ ‖θ‖_∞ at most. A difference of two scores and its sum with
 an offset round twice more, so that a computed height errs by γ_{m+4} (2 ‖x_i‖₁ ‖θ‖_∞ + o_iy) at most, and so does the
 maximum of all. A point that differs from θ by up to δ in each entry moves a height by 2 ‖x_i‖₁ δ at most.
+
+A problem may have functions of its own beside tables that it inherits. So tables are taken only from a class that has
+all functions for which they stand from itself or from its bases.
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
-from workbench.contracts import Floats, Ints, Listing
+from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 Spread = Callable[..., list[Any]]  # a function and arrays: what it returns for runs of these, in order
 
 FAR = 1e100  # of a weight, beyond which scores might overflow
 FULL = 16  # times as many entries as there are cuts in M at most; products with a sparser M take longer than its cuts
+
+STANDS_FOR = ("argmax", "rows", "features", "loss", "rounding", "slope_error", "offset_error")
 
 
 class Tables:
@@ -98,3 +103,21 @@ class Tables:
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""
         return self.listing.offset[self.listing.kind[samples], labels]
+
+
+def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None) -> Tables | None:
+    """`Tables` of a plain listing that speaks for its oracle and problem, whose cuts are free of rounding."""
+    if listing is None or not listing.plain or oracle.kind != "exact" or not (speaks(oracle) and speaks(problem)):
+        return None
+    if not np.array_equal(listing.truth[listing.kind], problem.truth[:, 0]):
+        return None
+    everyone = np.arange(problem.n_samples)
+    rounded = oracle.slope_error(everyone).any() or oracle.offset_error(everyone).any()
+    return None if rounded else Tables(listing)
+
+
+def speaks(listed: object) -> bool:
+    """Whether `listing` was defined with, or after, every function for which its tables stand."""
+    order = [getattr(listed, "__dict__", {}), *map(vars, type(listed).__mro__)]  # an instance may have functions, too
+    place = next((at for at, each in enumerate(order) if "listing" in each), None)
+    return place is not None and not any(name in each for each in order[:place] for name in STANDS_FOR)
