@@ -673,3 +673,11 @@ def test_a_pool_of_distinct_cuts_leaves_the_arrays_that_it_was_made_of_alone():
     assert (cuts.slopes[problem.n_samples :] != more).nnz == 0
     assert (cuts.offsets == np.append(offsets, losses)).all()
     assert (cuts.witnesses == np.vstack([problem.truth, others])).all()
+
+
+def test_the_shape_follows_the_regularizer():
+    bounds = Bounds(wb.SoftMargin(0.5), wb.Multiclass([[1.0], [-1.0]], ["a", "b"]))
+    assert bounds.shape is bounds.shape
+    assert (bounds.shape.square == 0.25).all()
+    bounds.regularizer = SquaredNorm(2.0)
+    assert (bounds.shape.square == 1.0).all()

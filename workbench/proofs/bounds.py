@@ -31,6 +31,7 @@ from workbench.contracts import (
     Listing,
     Oracle,
     Problem,
+    Regularizer,
     Scalable,
     Search,
     Shape,
@@ -153,6 +154,7 @@ class Bounds(Both):
     formulation: CutForm
     oracle: Oracle
     sweeps: Sweeps | None = None
+    shaped: tuple[Regularizer, Shape | None] | None = None  # the regularizer last asked for its shape
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
@@ -173,10 +175,12 @@ class Bounds(Both):
         slopes, _ = self.oracle.rows(self.samples[some], witnesses)
         return slopes.nnz / max(len(some), 1)
 
-    @cached_property
+    @property
     def shape(self) -> Shape | None:
-        """That of r over all entries of θ."""
-        return self.regularizer.shape(self.oracle.dim)
+        """That of r over all entries of θ, remembered as long as r is the same object."""
+        if self.shaped is None or self.shaped[0] is not self.regularizer:
+            self.shaped = self.regularizer, self.regularizer.shape(self.oracle.dim)
+        return self.shaped[1]
 
     @cached_property
     def listing(self) -> Listing | None:
