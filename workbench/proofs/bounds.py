@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,7 @@ from workbench.proofs.tree import Tree
 BALANCING = 4  # rounds of `Bounds.balanced`
 SEEN = 200  # samples whose cuts at the start tell the entries of a row
 
+T = TypeVar("T")
 KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returned for some witnesses
 
 
@@ -234,7 +235,7 @@ class Bounds(Both):
         sweeps = self.sweeps
         return sweeps if sweeps and sweeps.listing is not None and sweeps.threads > 1 else None
 
-    def spread(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
+    def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
         """`function` of these arrays, or of runs of them in the threads of `beside`, in order."""
         return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,9 @@ from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
-Spread = Callable[..., list[Any]]  # a function and arrays: what it returns for runs of these, in order
+T = TypeVar("T")
+Spread = Callable[[Callable[[Ints], T], Ints], list[T]]  # what a function returns for runs of an array, in order
+Ends = tuple[Ints, Floats, Floats]  # labels of highest score, and both ends of h_i
 
 FAR = 1e100  # of a weight, beyond which scores might overflow
 FULL = 16  # times as many entries as there are cuts in M at most; products with a sparser M take longer than its cuts
@@ -50,7 +52,7 @@ class Tables:
         self.deepest = int(np.bincount(listing.indices, minlength=1).max())
         self.told: tuple[Floats, Ints, Ints] | None = None  # θ, samples and labels of highest score of the last product
 
-    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread) -> Interval | None:
+    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Ends]) -> Interval | None:
         """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
         size = float(np.abs(theta).max(initial=0.0))
         if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
@@ -66,7 +68,7 @@ class Tables:
             return None
         return self.told[2]
 
-    def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> tuple[Ints, Floats, Floats]:
+    def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> Ends:
         """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
         kind, sizes = self.listing.kind[samples], self.sizes[samples]
         heights, most = self.listing.offset[kind], np.abs(self.listing.offset).max(axis=1)[kind]
@@ -85,7 +87,7 @@ class Tables:
         """Whether M, of so many cuts, is full enough for its product with X."""
         return self.n * self.k <= FULL * count
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[Interval]) -> Interval:
         """Encloses Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
         low, high = mass.lo.reshape(shape), mass.hi.reshape(shape)
@@ -97,8 +99,8 @@ class Tables:
         def product(columns: Ints) -> Interval:
             return matvec(turned, Interval(low[:, columns], high[:, columns]), longest=longest)
 
-        parts = spread(product, np.arange(self.k))
-        return Interval(*(np.concatenate([getattr(each, end).T.ravel() for each in parts]) for end in ("lo", "hi")))
+        ends = zip(*((part.lo, part.hi) for part in spread(product, np.arange(self.k))), strict=True)
+        return Interval(*(np.concatenate([each.T.ravel() for each in side]) for side in ends))
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""
@@ -118,6 +120,7 @@ def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None) -> Tabl
 
 def speaks(listed: object) -> bool:
     """Whether `listing` was defined with, or after, every function for which its tables stand."""
-    order = [getattr(listed, "__dict__", {}), *map(vars, type(listed).__mro__)]  # an instance may have functions, too
+    own = getattr(listed, "__dict__", {})  # a user's own object may have functions, or no place for any
+    order = [own, *map(vars, type(listed).__mro__)]
     place = next((at for at, each in enumerate(order) if "listing" in each), None)
     return place is not None and not any(name in each for each in order[:place] for name in STANDS_FOR)
