@@ -16,7 +16,8 @@ import numpy as np
 
 from workbench.contracts import Floats, Ints, Listed
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solving.family import Family
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock

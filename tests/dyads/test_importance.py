@@ -16,7 +16,8 @@ from workbench.contracts import CutForm, SmoothForm
 from workbench.dyads import flows
 from workbench.formulations.weighted_risk import HingeRisk, SmoothRisk, WeightedRisk
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import Evidence, SmoothBounds
+from workbench.proofs.bounds import Evidence
+from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.verify import verify
 from workbench.solvers.importance_aware import LOSSES, ImportanceAware, sweep
 

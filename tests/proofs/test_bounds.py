@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import workbench as wb
-from workbench.arithmetic.intervals import Interval
+from workbench.arithmetic.intervals import Interval, grouped_sum
 from workbench.contracts import Cuts, Prices
 from workbench.errors import Contradiction, MissingCapability
 from workbench.formulations.hard_margin import HardMargin
 from workbench.objectives.regularizers import Box, SquaredNorm, Stacked
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds, checked_theta, grouped_sum
+from workbench.proofs.bounds import Bounds, Evidence, checked_theta
 from workbench.proofs.exact import ExactBounds
+from workbench.proofs.smooth import SmoothBounds
 
 LAM = 0.25
 seeds = st.integers(0, 2**32 - 1)
@@ -443,7 +444,7 @@ def test_the_norm_of_a_scaled_point_is_rounded_up():
     bounds = Bounds(HardMargin(), wb.Multiclass([[1.0], [-1.0]], ["a", "b"]))
     for x in np.random.default_rng(0).random(40) + 0.1:
         theta = np.array([x, -x / 3])
-        scale = bounds.feasible_scale(theta, bounds.hinges(theta, bounds.highest(theta, bounds.samples)))
+        scale = bounds.feasible_scale(theta, bounds.hinges(theta, None))
         value = sum((Fraction(scale) * Fraction(each)) ** 2 for each in theta.tolist()) / 2
         assert value <= Fraction(bounds.upper(theta)) <= value * (1 + Fraction(1, 10**14))
 
@@ -672,3 +673,11 @@ def test_a_pool_of_distinct_cuts_leaves_the_arrays_that_it_was_made_of_alone():
     assert (cuts.slopes[problem.n_samples :] != more).nnz == 0
     assert (cuts.offsets == np.append(offsets, losses)).all()
     assert (cuts.witnesses == np.vstack([problem.truth, others])).all()
+
+
+def test_the_shape_follows_the_regularizer():
+    bounds = Bounds(wb.SoftMargin(0.5), wb.Multiclass([[1.0], [-1.0]], ["a", "b"]))
+    assert bounds.shape is bounds.shape
+    assert (bounds.shape.square == 0.25).all()
+    bounds.regularizer = SquaredNorm(2.0)
+    assert (bounds.shape.square == 1.0).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
 import numpy as np
@@ -15,10 +16,14 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers._crammer_singer import CrammerSinger, fits, sweep
+from workbench.solvers import _crammer_singer
+from workbench.solvers._crammer_singer import CrammerSinger
+from workbench.solvers._label_lane import alone, sweep
 from workbench.solvers._labels import LabelBlocks
 from workbench.solving.masters.passes import ascent
 from workbench.solving.solve import solve
+
+needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
 
 
 def labels(n=30, k=4, p=6, seed=0, cost=False, weights=None):
@@ -28,11 +33,16 @@ def labels(n=30, k=4, p=6, seed=0, cost=False, weights=None):
     return Multiclass(np.eye(k, p)[y] + rng.normal(size=(n, p)), y, costs, weights)
 
 
-def ascent_of(problem, lam=0.02, kind=CrammerSinger, compiled=False):
+def ascent_of(problem, lam=0.02, kind=CrammerSinger, compiled=False, threads=1):
     bounds = Bounds(SoftMargin(lam), problem)
+    listing, prices = bounds.oracle.listing(), bounds.prices.floats()
+    if kind is CrammerSinger:
+        return bounds, kind(
+            listing, lam, prices, compiled, threads, ThreadPoolExecutor(threads) if threads > 1 else None
+        )
     slopes, _ = bounds.oracle.rows(bounds.samples[:1], bounds.problem.truth[:1])
-    shape, prices = bounds.regularizer.shape(bounds.oracle.dim), bounds.prices.floats()
-    return bounds, kind(bounds.oracle.listing(), shape, prices, bounds.start, slopes, compiled)
+    shape = bounds.regularizer.shape(bounds.oracle.dim)
+    return bounds, kind(listing, shape, prices, bounds.start, slopes, compiled)
 
 
 def projection(v, mass):
@@ -55,13 +65,14 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
     bounds, blocks = ascent_of(problem, 0.05)
     blocks.advance()
     for i in range(12):
-        W, beta = blocks.state.W.T.copy(), blocks.state.beta[i].copy()
+        W, beta = blocks.W.T.copy(), blocks.beta[i].copy()
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
-        sweep(blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state, blocks.desk)
-        np.testing.assert_allclose(blocks.state.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
-        change = np.outer(blocks.state.beta[i] - beta, x) / 0.05
-        np.testing.assert_allclose(blocks.state.W.T, W - change, atol=1e-9 * abs(W).max())
+        place = blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state
+        sweep(*place, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
+        change = np.outer(blocks.beta[i] - beta, x) / 0.05
+        np.testing.assert_allclose(blocks.W.T, W - change, atol=1e-9 * abs(W).max())
     assert bounds.problem is problem
 
 
@@ -85,10 +96,20 @@ def test_an_ascent_that_restarts_does_what_a_new_one_does(begun):
             each.advance()
 
 
+@pytest.fixture
+def shared(monkeypatch):
+    """Lanes also where a visit is too short for them to save time."""
+    monkeypatch.setattr(_crammer_singer, "LEAST", 0)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
 @pytest.mark.parametrize("weights", [None, "some"])
-def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
+@pytest.mark.usefixtures("shared")
+def test_what_a_pass_tells_is_what_the_bounds_prove(weights, threads):
+    """Of seven labels, in lanes of unequal sizes, and in one lane for more threads than half of the labels."""
     weights = np.arange(30) % 4 + 0.0 if weights else None
-    bounds, blocks = ascent_of(labels(cost=True, weights=weights))
+    bounds, blocks = ascent_of(labels(k=7, p=8, cost=True, weights=weights), compiled=threads > 1, threads=threads)
+    assert blocks.count == (threads if threads < 4 else 1)
     for _ in range(6):
         blocks.advance()
         upper, (samples, witnesses, mass) = bounds.upper(blocks.theta), blocks.duals()
@@ -96,11 +117,81 @@ def test_what_a_pass_tells_is_what_the_bounds_prove(weights):
         lower = cuts[1] @ mass - np.square(cuts[0].T @ mass).sum() / 0.04
         assert blocks.known == pytest.approx(upper, rel=1e-9)
         assert blocks.gap == pytest.approx(upper - lower, rel=1e-6, abs=1e-12)
-        np.testing.assert_allclose(blocks.state.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
+        np.testing.assert_allclose(blocks.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
 
 
-def test_values_only_fall_and_lower_ends_only_rise():
+@needs_numba
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.usefixtures("shared")
+def test_visits_of_lanes_are_those_of_one_to_the_last_bit(lanes):
+    """Sweeps of a first pass; steps in the plane sum up lane by lane, so they differ by roundings."""
+    problem, found = labels(90, k=7, p=8, seed=4, cost=True), []
+    for threads in (1, lanes):
+        _, blocks = ascent_of(problem, 1 / 90, compiled=True, threads=threads)
+        assert blocks.count == threads
+        order = np.random.default_rng(1).permutation(90)
+        place = blocks.listing, order, 90, blocks.prices, blocks.curvature, blocks.state
+        met = [blocks.beside(threads, lambda k, at=(blocks.loops[3], *place): at) for _ in range(3)]
+        found.append((met, blocks.beta.tobytes(), blocks.W.tobytes(), blocks.state.gap.tobytes()))
+    assert found[0] == found[1]
+
+
+@needs_numba
+@pytest.mark.parametrize("threads", [2, 3, 4])
+@pytest.mark.usefixtures("shared")
+def test_threads_end_at_the_same_bits_each_time(threads):
+    problem, found = labels(90, k=7, p=8, seed=6), []
+    for _ in range(3):
+        _, blocks = ascent_of(problem, 1 / 90, compiled=True, threads=threads)
+        for _ in range(5):
+            blocks.advance()
+        found.append((blocks.known, blocks.gap, blocks.beta.tobytes(), blocks.theta.tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+def test_a_lane_that_fails_holds_nobody_up():
+    """The other lane says that it has left, and its error comes through."""
+    _, blocks = ascent_of(labels(60, k=7, p=8), 1 / 60, compiled=True, threads=2)
+    said = []
+
+    def told(k):
+        def loop(*arguments):
+            if k == 1:
+                raise ValueError("lane 1")
+            said.append(blocks.loops[3](*arguments))
+            return said[-1]
+
+        return loop, blocks.listing, blocks.order, 60, blocks.prices, blocks.curvature, blocks.state
+
+    with pytest.raises(ValueError, match="lane 1"):
+        blocks.beside(2, told)
+    assert said == [-1.0]
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_pass_that_is_late_ends_after_its_sweep(after):
+    """And goes on to the step in the plane and the scores."""
     _, blocks = ascent_of(labels(60, seed=5), 1 / 60)
+    asked, visited = [], blocks.loops[3]
+
+    def late():
+        asked.append(True)
+        return len(asked) > after
+
+    sweeps = []
+    blocks.loops = (*blocks.loops[:3], lambda *place: sweeps.append(1) or visited(*place), *blocks.loops[4:])
+    blocks.advance(late)
+    assert len(sweeps) == after
+    assert blocks.passes == 1
+    assert np.isfinite(blocks.gap)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures("shared")
+def test_values_only_fall_and_lower_ends_only_rise(threads):
+    _, blocks = ascent_of(labels(60, seed=5), 1 / 60, compiled=threads > 1, threads=threads)
     ends = []
     for _ in range(30):
         blocks.advance()
@@ -110,13 +201,13 @@ def test_values_only_fall_and_lower_ends_only_rise():
     assert (np.diff(lowers) >= -1e-12).all()
 
 
-@pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
+@needs_numba
 def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit():
     (_, fast), (_, slow) = (ascent_of(labels(cost=True), compiled=how) for how in (True, False))
     for _ in range(3):
         fast.advance()
         slow.advance()
-    assert fast.state.beta.tobytes() == slow.state.beta.tobytes()
+    assert fast.beta.tobytes() == slow.beta.tobytes()
     assert fast.theta.tobytes() == slow.theta.tobytes()
     assert fast.gap == slow.gap
 
@@ -171,7 +262,7 @@ def test_other_formulations_keep_their_ascent():
     problem = labels(cost=True)
     for form in (SoftMargin(0.02, rescaling="slack"), FixedCostLearning(lam2=0.1, K=5.0)):
         bounds = Bounds(form, problem)
-        assert not fits(bounds.oracle.listing())
+        assert not bounds.oracle.listing().plain
         assert type(ascent(bounds)) is LabelBlocks
 
 
@@ -194,5 +285,5 @@ def test_weights_stay_at_their_prices_however_many_plane_steps():
     _, found = ascent_of(Multiclass(X, y), 2e-4, compiled=machine.available())
     for _ in range(1500):
         found.advance()
-        assert np.allclose(found.state.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
+        assert np.allclose(found.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
         assert found.gap > -1e-13 * found.known

@@ -22,9 +22,9 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.certificate import load
 from workbench.proofs.exact import parsed
+from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry
 from workbench.solving import smooth

@@ -79,6 +79,17 @@ def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
     return compiled(meet, types.int64(types.int64[::1], types.int64)), np.zeros(GATE, np.int64), leave
 
 
+def exchange(count: int) -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
+    """`exchange` of arithmetic/meeting.py, compiled; a gate for so many threads; and `leave`."""
+    from numba import types
+
+    from workbench.arithmetic.meeting import LINE, OWN, leave
+    from workbench.arithmetic.meeting import exchange as exchanged
+
+    gate = np.zeros(OWN + LINE * count, np.int64)
+    return compiled(exchanged, types.int64(types.int64[::1], *[types.int64] * 3)), gate, leave
+
+
 def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
     """sweep(argmax_into, add_slope, data, *arguments), compiled for the types of the arguments."""
     from numba import typeof, types

@@ -183,22 +183,31 @@ def as_interval(x: Any) -> Interval:
     return x if isinstance(x, Interval) else Interval(x)
 
 
-def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0) -> Interval:
+def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0, longest: int | None = None) -> Interval:
     """Encloses M x for every M whose entries differ by at most `entry_error` (per column) from `matrix`.
 
     Centre c = fl(M·mid x); radius = (γ_k |M||mid x| + |M| rad x + Σ_j e_j |x_j|)(1 + 2γ_k), and an absolute term for
     underflow. With n the largest number of entries in a row, c errs by γ_n |M||mid x|, the radius is computed with
     n + 6 roundings, and both ends are rounded once more; k = n + 8 covers all of them. M is dense, CSR, or CSC, as
-    transposes are: the terms of a row are summed one after the other in each.
+    transposes are: the terms of a row are summed one after the other in each. The same for every column of a matrix x.
+    `longest` is n, if it is known.
     """
     middle, radius = centred(x)
-    k = longest_row(matrix) + SPARE
+    k = (longest_row(matrix) if longest is None else longest) + SPARE
     width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
     if np.any(entry_error):
         width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
     width = width * (1 + 2 * gamma(k)) + k * TINY
     centre = matrix @ middle
     return Interval(centre - width, centre + width)
+
+
+def grouped_sum(values: Interval, groups: NDArray[np.int64], n: int) -> Interval:
+    """Σ of non-negative `values` within each group, enclosed."""
+    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
+    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
+        1 - rounding, 1 + rounding
+    )
 
 
 def inner(x: Interval, y: Interval) -> Interval:

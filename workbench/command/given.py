@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from workbench.contracts import Problem
 from workbench.errors import BadInput
 from workbench.registries import build, is_path
 
@@ -63,7 +64,7 @@ def names(*problems: Any) -> list[list[Any]]:
     ]
 
 
-def outputs_of(certificate: Any, problem: Any, theta: Any) -> Any:
+def outputs_of(certificate: Any, problem: Problem, theta: Any) -> Any:
     """(n, width) what θ predicts for a problem of the certificate's kind."""
     import numpy as np
 
@@ -101,7 +102,9 @@ def names_certificate(value: str) -> bool:
     return is_path(value) or Path(value).exists() or not re.search(r"[,;\s]", value)
 
 
-def setting_from(key: str, path: Path, data: Any, name: str, form: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
+def setting_from(
+    key: str, path: Path, data: Problem, name: str, form: Any, settings: dict[str, Any]
+) -> tuple[Any, ...]:
     """A setting of `LEARNED` by the certificate at PATH: costs v, hidden states at their best, counts of errors.
 
     data, name : the problem of which the setting is to be, and the user's word for it

@@ -169,6 +169,7 @@ class Cuts:
         self._samples, self._offsets = Grown(np.empty(0, np.int64)), Grown(np.empty(0))
         self._witnesses, self._slopes = Grown(np.empty((0, width), np.int64)), GrownRows(dim)
         self._index: dict[tuple[int, bytes], int] | None = {}  # None: not yet made
+        self._rows: SlopesAndOffsets | None = None  # what still has to compute slopes and offsets
 
     @classmethod
     def distinct(cls, samples: Ints, witnesses: Ints, slopes: sparse.csr_array, offsets: Floats) -> Cuts:
@@ -180,8 +181,22 @@ class Cuts:
         cuts._offsets, cuts._slopes = Grown(np.asarray(offsets, float)), GrownRows.of(slopes)
         return cuts
 
+    @classmethod
+    def later(cls, dim: int, samples: Ints, witnesses: Ints, rows: SlopesAndOffsets) -> Cuts:
+        """The same of atoms whose slopes and offsets `rows` computes when they are asked for."""
+        cuts = cls(dim, witnesses.shape[1])
+        cuts._index, cuts._rows = None, rows
+        cuts._samples, cuts._witnesses = Grown(np.asarray(samples, np.int64)), Grown(np.asarray(witnesses, np.int64))
+        return cuts
+
+    def _write(self) -> None:
+        """Compute slopes and offsets, if they are not at hand."""
+        if self._rows is not None:
+            slopes, offsets = self._rows(self.samples, self.witnesses)
+            self._offsets, self._slopes, self._rows = Grown(np.asarray(offsets, float)), GrownRows.of(slopes), None
+
     def __len__(self) -> int:
-        return len(self._offsets.view)
+        return len(self._samples.view)
 
     @property
     def samples(self) -> Ints:
@@ -196,15 +211,18 @@ class Cuts:
     @property
     def offsets(self) -> Floats:
         """(K,) o."""
+        self._write()
         return self._offsets.view
 
     @property
     def slopes(self) -> sparse.csr_array:
         """(K, p) the rows a."""
+        self._write()
         return self._slopes.view
 
     def add(self, samples: Ints, witnesses: Ints, rows: SlopesAndOffsets) -> Ints:
         """Ids (m,) of the atoms (samples, witnesses); `rows` computes slopes and offsets of the new atoms."""
+        self._write()
         if self._index is None:
             known = zip(self.samples.tolist(), self.witnesses, strict=True)
             self._index = {(sample, witness.tobytes()): k for k, (sample, witness) in enumerate(known)}

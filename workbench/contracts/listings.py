@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from workbench.contracts.cuts import Floats, Ints
 
 
@@ -34,3 +36,9 @@ class Listing(NamedTuple):
     classes: Ints
     K: float
     inputs: int
+
+    @property
+    def plain(self) -> bool:
+        """Whether all slopes are (e_y − e_t) ⊗ x_i: no biases, no costs, no factors."""
+        others = np.arange(self.scale.shape[1]) != self.truth[:, None]
+        return not self.biased and not (self.classes >= 0).any() and bool((self.scale == others).all())

@@ -39,7 +39,8 @@ from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solvers.importance_aware import Scores
 from workbench.solving.stochastic import slope_norms, visitor
 from workbench.system.processes import OutOfTime

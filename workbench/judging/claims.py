@@ -19,7 +19,8 @@ import numpy as np
 from workbench.contracts import Cuts, Enumerable, Floats, enumerated
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solving.stochastic import graded
 
 CLAIM = 1e-6  # relative; a sum of floats in another order is nearer, a sum of float32 is not

@@ -18,9 +18,9 @@ from typing import overload
 from workbench.contracts import CutForm, Factored, Formulation, Majorized, Problem, Search, SmoothForm, text_alone
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds as CutBounds
-from workbench.proofs.bounds import SmoothBounds
 from workbench.proofs.capped import CappedBounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.text import TextBounds
 
 AnyBounds = CutBounds | SmoothBounds | CappedBounds | DyadicBounds

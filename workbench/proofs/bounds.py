@@ -3,15 +3,6 @@
     upper(θ) = r(θ) + Σ_i p_i h_i(θ)                       (a feasible θ and an exact oracle)
     lower(α) = Σ_i p_i Σ_z α_i(z) o_i(z) − r*(−Σ_i p_i Σ_z α_i(z) a_i(z))   (any α_i in the simplex)
 
-and, where the h_i are smooth and r = μ/2‖θ‖²,
-
-    lower(θ) = F(θ) − ‖∇F(θ)‖²/(2μ).
-
-*Proof.* F is μ-strongly convex: F(θ′) ≥ F(θ) + ⟨∇F(θ), θ′ − θ⟩ + μ/2‖θ′ − θ‖², whose least value over θ′ is
-that number. It is also lower(α) with the tangents of h_i at θ as the only cuts, a = ∇h_i(θ) and
-o = h_i(θ) − ⟨∇h_i(θ), θ⟩: Σ p_i o_i − ‖Σ p_i a_i‖²/(2μ) = F(θ) − ‖μθ + Σ p_i a_i‖²/(2μ). For likelihoods
-o is the entropy of the model's own distribution (docs/mathematics.md §4). ∎
-
 (docs/mathematics.md §1). Weights are passed as μ_k = p_i α_i(z) ≥ 0, one per atom, and renormalised here so
 that Σ_{k∈i} μ_k = p_i holds for the numbers that enter the bound. Both bounds are evaluated in
 interval arithmetic, so `lower ≤ min F ≤ upper` holds for the real numbers, not just for floats.
@@ -21,36 +12,41 @@ The only inputs from a backend or a learner are θ and μ.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
-from workbench.arithmetic.intervals import TINY, Interval, down, gamma, length, matvec, up
+from workbench.arithmetic.intervals import TINY, Interval, down, grouped_sum, matvec, up
 from workbench.contracts import (
     CutForm,
     Cuts,
     Enumerable,
     Floats,
     Ints,
+    Listing,
     Oracle,
     Problem,
+    Regularizer,
     Scalable,
     Search,
+    Shape,
     SmoothForm,
     Terms,
 )
-from workbench.errors import BadInput, Contradiction, MissingCapability
-from workbench.objectives.sweeps import Sweeps
+from workbench.errors import BadInput, Contradiction
+from workbench.objectives.sweeps import Sweeps, listing_of
+from workbench.proofs.listed import Tables, tables_of
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
 SEEN = 200  # samples whose cuts at the start tell the entries of a row
-FAR = 1e100  # of θ, beyond which squares and scores overflow
 
+T = TypeVar("T")
 KnownRows = tuple[sparse.csr_array, Floats] | None  # what `Oracle.rows` returned for some witnesses
 
 
@@ -159,6 +155,7 @@ class Bounds(Both):
     formulation: CutForm
     oracle: Oracle
     sweeps: Sweeps | None = None
+    shaped: tuple[Regularizer, Shape | None] | None = None  # the regularizer last asked for its shape
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
@@ -175,19 +172,46 @@ class Bounds(Both):
     def row_entries(self) -> float:
         """The mean number of entries of a cut at the start, over SEEN samples."""
         some = np.linspace(0, len(self.samples) - 1, min(SEEN, len(self.samples))).astype(int)
-        slopes, _ = self.oracle.rows(self.samples[some], self.opening[some])
+        witnesses = self.opening[some] if "opening" in vars(self) else self.highest(self.start, self.samples[some])
+        slopes, _ = self.oracle.rows(self.samples[some], witnesses)
         return slopes.nnz / max(len(some), 1)
 
-    def at_start(self) -> float:
-        return self.upper(self.start, self.opening)
+    @property
+    def shape(self) -> Shape | None:
+        """That of r over all entries of θ, remembered as long as r is the same object."""
+        if self.shaped is None or self.shaped[0] is not self.regularizer:
+            self.shaped = self.regularizer, self.regularizer.shape(self.oracle.dim)
+        return self.shaped[1]
 
-    def hinges(self, theta: Floats, witnesses: Ints, point: Interval | None = None, rows: KnownRows = None) -> Interval:
-        """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ and their `rows`.
+    @cached_property
+    def listing(self) -> Listing | None:
+        """All cuts as tables, where every output is one label."""
+        return listing_of(self.oracle)
+
+    @cached_property
+    def tables(self) -> Tables | None:
+        """The products of all cuts at once, where tables hold them and speak for them."""
+        return tables_of(self.oracle, self.problem, self.listing)
+
+    def at_start(self) -> float:
+        return self.upper(self.start, None if self.tables else self.opening)
+
+    def hinges(
+        self, theta: Floats, witnesses: Ints | None, point: Interval | None = None, rows: KnownRows = None
+    ) -> Interval:
+        """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ, if known, and their `rows`.
 
         The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
         """
         at = Interval(theta) if point is None else point
-        missed, away = self.oracle.rounding(theta), float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        exact = at.lo is theta and at.hi is theta
+        away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        if witnesses is None:
+            told = self.tables.hinges(theta, away, self.samples, self.spread) if self.tables else None
+            if told is not None:
+                return told
+            witnesses = self.highest(theta, self.samples)
+        missed = self.oracle.rounding(theta)
         errors, size = self.oracle.slope_error(self.samples), 0.0
         if errors.any():
             size = float(Interval(np.maximum(np.abs(at.lo), np.abs(at.hi))).sum().hi)
@@ -200,8 +224,8 @@ class Bounds(Both):
                 lower = up(lower + up(2 * self.oracle.reach(samples) * up(away)))
             return values + Interval(-error, error) + Interval(np.zeros(len(lower)), lower)
 
-        if rows is None and self.beside:
-            parts = self.beside.spread(enclosed, self.samples, witnesses, errors)
+        if rows is None:
+            parts = self.spread(enclosed, self.samples, witnesses, errors)
             return Interval(np.concatenate([each.lo for each in parts]), np.concatenate([each.hi for each in parts]))
         return enclosed(self.samples, witnesses, errors, rows)
 
@@ -211,11 +235,16 @@ class Bounds(Both):
         sweeps = self.sweeps
         return sweeps if sweeps and sweeps.listing is not None and sweeps.threads > 1 else None
 
+    def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
+        """`function` of these arrays, or of runs of them in the threads of `beside`, in order."""
+        return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
+
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         """`Oracle.rows`, in threads where that saves time."""
-        if not self.beside:
-            return self.oracle.rows(samples, witnesses)
-        slopes, offsets = zip(*self.beside.spread(self.oracle.rows, samples, witnesses), strict=True)
+        parts = self.spread(self.oracle.rows, samples, witnesses)
+        if len(parts) == 1:
+            return parts[0]
+        slopes, offsets = zip(*parts, strict=True)
         return sparse.csr_array(sparse.vstack(slopes, format="csr")), np.concatenate(offsets)
 
     def highest(self, theta: Floats, samples: Ints) -> Ints:
@@ -238,7 +267,6 @@ class Bounds(Both):
             return np.inf
         if witnesses is None:
             theta = self.regularizer.feasible(theta)
-            witnesses = self.highest(theta, self.samples)
         point = self.regularizer.feasible(Interval(theta))
         hinges = self.hinges(theta, witnesses, point, rows)
         if self.prices.hard:
@@ -278,7 +306,7 @@ class Bounds(Both):
         theta = super().repaired(theta)
         if not self.prices.hard:
             return theta
-        scale = self.feasible_scale(theta, self.hinges(theta, self.highest(theta, self.samples)))
+        scale = self.feasible_scale(theta, self.hinges(theta, None))
         return theta * scale if np.isfinite(scale) else theta
 
     def balanced(self, cuts: Cuts, weights: Floats) -> Floats:
@@ -329,6 +357,10 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
+        if self.tables and self.tables.full(len(used)) and not len(self.regularizer.free):
+            labels = cuts.witnesses[used, 0]
+            push = self.tables.push(samples, labels, mu, self.spread)
+            return (mu * self.tables.offsets(samples, labels)).sum(), -push
         slopes, free = taken(cuts.slopes, used), self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()
@@ -346,99 +378,6 @@ class Bounds(Both):
         upper = self.upper(evidence.theta)
         weights = np.bincount(ids, evidence.weights, len(cuts)).astype(float)
         return self.lower(cuts, weights, upper), upper
-
-
-class SmoothBounds(Both):
-    """Upper and lower bounds of one (formulation, problem) pair with smooth terms; θ proves both."""
-
-    formulation: SmoothForm
-    oracle: Terms
-
-    def __init__(self, formulation: SmoothForm, problem: Problem):
-        self.asked: tuple[bytes, Floats, Floats] | None = None
-        self.proven: tuple[bytes, Interval, float] | None = None
-        super().__init__(formulation, problem, formulation.terms(problem))
-
-    @property
-    def arithmetic(self) -> str:
-        return f"interval ({self.oracle.assumption})"
-
-    @property
-    def curvature(self) -> float:
-        """μ of r = μ/2‖θ‖²."""
-        curvature = self.regularizer.curvature
-        if curvature is None:
-            raise MissingCapability(f"{type(self.formulation).__name__} has smooth terms, which need r = μ/2‖θ‖².")
-        return curvature
-
-    def evaluate(self, theta: Floats) -> tuple[Floats, Floats]:
-        """h_i(θ) of `samples` (m,) and Σ_i s_i ∇h_i(θ) (p,) with p_i = s_i/total; the last answer is remembered."""
-        key = theta.tobytes()
-        if self.asked is None or self.asked[0] != key:
-            with np.errstate(over="ignore", invalid="ignore"):  # far out scores overflow; the bounds say ∞
-                found = self.oracle.evaluate(theta, self.samples, self.prices.weights[self.samples])
-            self.asked = key, *found
-        return self.asked[1:]
-
-    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """F(θ) and ∇F(θ) as floats, for a method that looks for θ."""
-        values, gradient = self.evaluate(theta)
-        risk = float(self.prices.weights[self.samples] @ values) / self.prices.total
-        slope = self.curvature * theta + gradient / self.prices.total
-        return float(self.regularizer.value(theta)) + risk, slope
-
-    def enclosed(self, theta: Floats) -> tuple[Interval, float]:
-        """Encloses F(θ), and bounds ‖∇F(θ)‖ from above; all of ℝ and ∞ for θ so large that floats end.
-
-        The last answer is remembered.
-        """
-        key = theta.tobytes()
-        if self.proven is None or self.proven[0] != key:
-            self.proven = key, *self._enclosed(theta)
-        return self.proven[1:]
-
-    def _enclosed(self, theta: Floats) -> tuple[Interval, float]:
-        values, gradient = self.evaluate(theta)
-        if not ((np.abs(theta) < FAR).all() and np.isfinite(values).all()):
-            return Interval(-np.inf, np.inf), np.inf
-        value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
-        slope = Interval(theta) * self.curvature + Interval(gradient) / self.total
-        norm = length(slope) + Interval(error) / self.total
-        return self.regularizer.value(Interval(theta)) + risk, float(norm.hi)
-
-    def tangent(self, theta: Floats) -> tuple[Interval, Interval]:
-        """R(θ) = Σ_i p_i h_i(θ) and ∇R(θ) (p,), enclosed."""
-        values, gradient = self.evaluate(theta)
-        value_error, error = self.oracle.errors(theta, self.samples, self.prices.weights[self.samples])
-        risk = self.risk(Interval(values) + Interval(-value_error, value_error))
-        return risk, (Interval(gradient) + Interval(-error, error)) / self.total
-
-    def upper(self, theta: Floats) -> float:
-        """F(θ), rounded up."""
-        return float(self.enclosed(theta)[0].hi)
-
-    def lower_at(self, theta: Floats) -> float:
-        """F(θ) − ‖∇F(θ)‖²/(2μ), rounded down."""
-        return self.ends(*self.enclosed(theta))[0]
-
-    def recheck(self, evidence: Evidence) -> tuple[float, float]:
-        return self.ends(*self.enclosed(evidence.theta))
-
-    def ends(self, value: Interval, norm: float) -> tuple[float, float]:
-        """(lower, upper) from an enclosed F(θ) and a bound on ‖∇F(θ)‖."""
-        if not np.isfinite(norm):
-            return -np.inf, np.inf
-        square = Interval(norm) * norm
-        return float((value - square / self.curvature / 2).lo), float(value.hi)
-
-
-def grouped_sum(values: Interval, groups: Ints, n: int) -> Interval:
-    """Σ of non-negative `values` within each group, enclosed."""
-    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
-    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
-        1 - rounding, 1 + rounding
-    )
 
 
 def checked_theta(theta: Floats, dim: int) -> Floats:

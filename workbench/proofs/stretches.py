@@ -39,8 +39,9 @@ from workbench.arithmetic.intervals import Interval, down, inner, up
 from workbench.contracts import Cuts, Floats, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 
 CELLS = 16  # with which a stretch begins
 DEPTH = 10  # times that a cell is halved, at most

@@ -27,8 +27,9 @@ from workbench.arithmetic.intervals import down, up
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, MissingCapability, checked_whole, printed
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
-from workbench.proofs.bounds import Bounds, Evidence, SmoothBounds
+from workbench.proofs.bounds import Bounds, Evidence
 from workbench.proofs.certificate import Certificate, check_outputs
+from workbench.proofs.smooth import SmoothBounds
 
 NEGLIGIBLE = 1e-6  # share of a sample's weight up to which a cut holds nothing: backends leave such traces everywhere
 FULL = 1 - NEGLIGIBLE  # share on outputs other than the truth from which on all of a sample's weight is there

@@ -8,258 +8,223 @@ maximum, the projection of β_i⁰ + ∇_i/q onto the simplex of mass p_i, over 
 Chang, Hsieh, Lin 2008). The projection is that of Michelot (1986): a level τ, raised while labels fall below τ.
 
 A **pass** sweeps again and again over the samples whose last visit met a gap of at least a tenth of the mean
-(shrinking), then takes a step in the plane of its own move and the move before it (`_labels.plane`), and then
-**scores** every sample at the W that stands. The scores give the next pass its samples, and F and D at the same W and
-β, so a caller knows without another sweep what a proof would find. They are averaged along with W, so F of the mean,
-which mostly lies below F(W), costs no product with the data.
+(shrinking), then takes a step in the plane of its own move and the move before it, and then **scores** every sample at
+the W that stands. The scores give the next pass its samples, and F and D at the same W and β, so a caller knows without
+another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below F(W),
+costs no product with the data.
+
+With several threads, the labels are dealt out to as many lanes (_label_lane.py), which share every visit, and scores
+are shared by samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.contracts import Floats, Ints, Listing, Shape
+from workbench.contracts import Floats, Ints, Listing
+from workbench.solvers import _label_lane as loops
 from workbench.solvers._common import Late, never
-from workbench.solvers._labels import LabelBlocks, busy, plane
+from workbench.solvers._label_lane import Desk, Memory, Weights
+from workbench.solvers._labels import busy
 
 SWEEPS = 10  # of a pass, at most
-MERSENNE = 2**31 - 1
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
+LEAST = 400  # products of a visit for a lane, from which lanes take less time than one thread
 
 
-class Desk(NamedTuple):
-    """The scores ⟨W_y, x_i⟩ (n, k) at W and at its mean, the mean (p, k), and two rows of k numbers for a visit.
+class CrammerSinger:
+    """The state of an ascent; `gap` is F − D, with F the least so far of W's and of means.
 
-    told : (5,) Σ_i p_i max_y ∇_iy at W and at the mean, D, ‖W‖² and ‖mean‖²
-    seed : (1,) of the shuffles, x ← 48271 x mod 2³¹ − 1 (Park, Miller, Stockmeyer 1993)
-    """
-
-    scores: Floats
-    mean_scores: Floats
-    mean: Floats
-    height: Floats
-    start: Floats
-    told: Floats
-    seed: Ints
-
-
-def sweep(listing, order, count, prices, curvature, weights, desk):
-    """Visits the first `count` samples of `order`, shuffled first; the gap that the visits met."""
-    indptr, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, W, gaps = weights
-    height, start, seed = desk.height, desk.start, desk.seed
-    k, total = W.shape[1], 0.0
-    for a in range(count):
-        seed[0] = seed[0] * 48271 % MERSENNE
-        b = a + seed[0] * (count - a) // MERSENNE
-        i = order[b]
-        order[b], order[a] = order[a], i
-        kind, price = kinds[i], prices[i]
-        t, offset, weight, q = truths[kind], offsets[kind], beta[i], square[i] / curvature
-        for y in range(k):
-            height[y] = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value, row = values[j], W[indices[j]]
-            for y in range(k):
-                height[y] += value * row[y]
-        own, highest, held = height[t], 0.0, 0.0
-        for y in range(k):
-            height[y] += offset[y] - own
-            highest = max(highest, height[y])
-            held += weight[y] * height[y]
-        gap = price * highest - held
-        total += gap
-        gaps[i] = gap
-        if gap <= 0.0:
-            continue
-        for y in range(k):
-            start[y] = weight[y]
-        if q > 0.0:
-            level, inside = -np.inf, k + 1
-            for y in range(k):
-                height[y] = weight[y] + (height[y] - highest) / q
-            for _ in range(k):
-                mass, above = -price, 0
-                for y in range(k):
-                    if height[y] > level:
-                        mass += height[y]
-                        above += 1
-                if above == inside or above == 0:
-                    break
-                level, inside = mass / above, above
-            for y in range(k):
-                weight[y] = max(height[y] - level, 0.0)
-        else:
-            best = 0
-            for y in range(k):
-                best = y if height[y] > height[best] else best
-                weight[y] = 0.0
-            weight[best] = price
-        for y in range(k):
-            step = (weight[y] - start[y]) / curvature
-            if step != 0.0:
-                for j in range(indptr[i], indptr[i + 1]):
-                    W[indices[j], y] -= values[j] * step
-    return total
-
-
-def score(listing, samples, first, last, prices, curvature, share, weights, desk):
-    """Scores of `samples` at W, and what they and the rows first ≤ j < last of W add to desk.told; the gap at W.
-
-    The mean moves by `share` towards W. weights.gap takes in what each sample's visit would meet.
-    """
-    indptr, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, W, gaps = weights
-    scores, mean_scores, mean, _, _, told, _ = desk
-    k = W.shape[1]
-    for a in range(len(told)):
-        told[a] = 0.0
-    for j in range(first, last):
-        for y in range(k):
-            mean[j, y] += share * (W[j, y] - mean[j, y])
-            told[3] += W[j, y] * W[j, y]
-            told[4] += mean[j, y] * mean[j, y]
-    total = 0.0
-    for i in samples:
-        kind, row, other, weight, price = kinds[i], scores[i], mean_scores[i], beta[i], prices[i]
-        t, offset = truths[kind], offsets[kind]
-        for y in range(k):
-            row[y] = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value, column = values[j], W[indices[j]]
-            for y in range(k):
-                row[y] += value * column[y]
-        own, highest, held = row[t], 0.0, 0.0
-        for y in range(k):
-            height = offset[y] + row[y] - own
-            highest = max(highest, height)
-            held += weight[y] * height
-            told[2] += weight[y] * offset[y]
-            other[y] += share * (row[y] - other[y])
-        gaps[i] = price * highest - held
-        total += gaps[i]
-        told[0] += price * highest
-        own, highest = other[t], 0.0
-        for y in range(k):
-            highest = max(highest, offset[y] + other[y] - own)
-        told[1] += price * highest
-    told[2] -= curvature / 2.0 * told[3]
-    return total
-
-
-class CrammerSinger(LabelBlocks):
-    """The state of an ascent; see `LabelBlocks`. `gap` is F − D, with F the least so far of W's and of means.
-
-    prices : (n,) finite; samples of price 0 are left out;  listing : one that `fits`
-    threads, pool : how many runs of samples are scored side by side, and by which threads
+    prices : (n,) finite; samples of price 0 are left out;  listing : a plain one;  curvature : μ
+    threads, pool : how many lanes and runs of samples work side by side, and by which threads
     known, theta : the least F so far, and where
     """
+
+    risk = peak = np.inf
 
     def __init__(
         self,
         listing: Listing,
-        shape: Shape,
+        curvature: float,
         prices: Floats,
-        start: Floats,
-        slopes: Any,
         compiled: bool,
         threads: int = 1,
         pool: ThreadPoolExecutor | None = None,
     ):
-        super().__init__(listing, shape, prices, start, slopes, False)
-        beta, W, gap = self.state
-        self.pool, count = pool, threads if compiled and len(self.samples) >= threads else 1
-        self.runs = list(zip(np.array_split(self.samples, count), ends(len(W), count), strict=True))
-        height, start = np.zeros((2, W.shape[1]))
-        rows = np.zeros_like(beta), np.zeros_like(beta), np.zeros_like(W), height, start
-        self.desk = Desk(*rows, told=np.zeros(5), seed=np.ones(1, np.int64))
-        self.order, self.best = self.samples.copy(), np.zeros_like(W)
-        gap[:] = prices * listing.offset.max(axis=1)[listing.kind]
-        self.known = self.total = float(gap.sum())
-        self.loops = compiled_loops(self) if compiled else (sweep, busy, plane, score)
-        self.sweeps = SWEEPS
+        self.listing, self.curvature, self.prices, self.samples = listing, curvature, prices, np.flatnonzero(prices)
+        n, k, p = len(prices), listing.scale.shape[1], listing.inputs
+        self.pool, count = pool, threads if compiled and pool and len(self.samples) >= threads else 1
+        lanes = count if len(listing.indices) * k >= LEAST * n * count and k >= 2 * count > 2 else 1
+        firsts = np.array([k * each // lanes for each in range(lanes + 1)])
+        shapes = (lanes, n, -(-k // lanes)), (lanes, p, -(-k // lanes))
+        self.state = Weights(*map(np.zeros, shapes), np.zeros(n), firsts)
+        of_samples, of_inputs = shapes
+        old, step, trial = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(3))
+        self.memory = Memory(*old, *step, *trial, np.zeros(n, np.int64))
+        self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
+        self.count, self.lanes = lanes, loops.lanes_of(k, lanes, count)
+        self.parts = [self.part(each, lanes, count) for each in range(count)]
+        self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
+        self.meeting = machine.exchange if compiled else loops.alone
+        plain = loops.climb, busy, loops.shuffled, loops.sweep, loops.plane, loops.score
+        self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
+        self.begun()
+
+    def restart(self, curvature: float) -> None:
+        """From nothing again, at this μ: the state of a new ascent."""
+        for each in (*self.state[:2], *self.memory, *self.desk):
+            each[:] = 0
+        self.curvature = curvature
+        self.begun()
+
+    def begun(self) -> None:
+        """All weight on the truths, where all arrays are zero."""
+        self.passes, self.order, self.keep, self.seed[:] = 0, self.samples.copy(), 0, 1
+        self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
+        self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
+        self.known = self.total = float(self.state.gap.sum())
+        self.gap = np.inf
+
+    @property
+    def truth(self) -> Ints:
+        """(n,) the true labels."""
+        return self.listing.truth[self.listing.kind]
+
+    def laid(self, samples: Ints, labels: Ints, weights: Floats) -> None:
+        """Weights added to β, and to the β that the next pass finds."""
+        lane = np.searchsorted(self.state.firsts, labels, side="right") - 1
+        np.add.at(self.state.beta, (lane, samples, labels - self.state.firsts[lane]), weights)
+        self.memory.beta[:] = self.state.beta
+
+    @property
+    def beta(self) -> Floats:
+        """β (n, k)."""
+        return self.joined(self.state.beta)
+
+    @property
+    def W(self) -> Floats:
+        """W (p, k)."""
+        return self.joined(self.state.W)
+
+    def joined(self, blocks: Floats) -> Floats:
+        """The labels of all lanes side by side."""
+        return np.concatenate([block[:, :count] for block, count in self.counted(blocks)], axis=1)
+
+    def counted(self, blocks: Floats) -> list[tuple[Floats, int]]:
+        """Each lane's block and the number of its labels."""
+        return list(zip(blocks, np.diff(self.state.firsts).tolist(), strict=True))
 
     def advance(self, late: Late = never) -> None:
         """Sweeps over the samples that are worth a visit, a step in the plane, and the scores of all samples.
 
         When `late`, the pass ends after the sweep that it is in.
         """
-        sweep, busy, plane, _ = self.loops
-        place, memory = (self.prices, self.curvature, self.state), self.memory
-        order, count, met = self.order, len(self.order), self.total
-        memory.beta[:], memory.W[:] = self.state.beta, self.state.W
-        for _ in range(self.sweeps):
-            count = busy(order[:count], self.state.gap, met) if count else 0
-            if not count or met <= SHARE * self.total or late():
-                break
-            met = sweep(self.listing, order, count, *place, self.desk)
-        plane(self.listing, self.samples, *place, self.extras, memory)
+        climb, place = self.loops[0], (self.listing, self.samples, self.order, self.seed, self.mark)
+        after = self.prices, self.curvature, self.state, self.memory
+        self.mark[:4] = len(self.order), self.total, SHARE * self.total, 0 if late() else self.sweeps
+        most = self.sweeps + 1 if late is never else 1
+        while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
+            self.mark[3] *= not late()
         self.passes += 1
         self.tell(4 / (self.passes + 3))
 
+    def part(self, k: int, lanes: int, threads: int) -> Ints:
+        """What thread k scores (`_label_lane.score`): its lane's labels, or all labels of its samples."""
+        n, p = len(self.samples), self.listing.inputs
+        if lanes > 1:
+            return np.array([k, 0, n, 0, p])
+        return np.array([0, *(size * each // threads for size in (n, p) for each in (k, k + 1))])
+
+    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:
+        """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
+
+        The first thread is this one.
+        """
+        exchange, gate, leave = self.meeting(count)
+
+        def thread(k: int) -> float:
+            loop, *arguments = told(k)
+            try:
+                return loop(*arguments, exchange, gate, k, 0, self.lanes[k])
+            finally:
+                leave(gate)
+
+        others = [self.pool.submit(thread, k) for k in range(1, count)] if self.pool else []
+        try:
+            found = thread(0)
+        finally:
+            wait(others)
+        for each in others:
+            each.result()
+        return found
+
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        score, place = self.loops[3], (self.prices, self.curvature, share, self.state)
-
-        def told(run: tuple[Ints, tuple[int, int]]) -> list[float]:
-            desk = self.desk._replace(told=np.zeros_like(self.desk.told))
-            total = score(self.listing, run[0], *run[1], *place, desk)
-            return [total, *desk.told.tolist()]
-
-        found = map(told, self.runs) if self.pool is None else self.pool.map(told, self.runs)
-        self.total, risk, mean_risk, lower, square, mean_square = np.sum(list(found), axis=0).tolist()
-        ends = risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square
+        score, place = self.loops[-1], (share, self.keep, self.state, self.desk)
+        before = self.listing, self.samples, self.prices
+        self.beside(len(self.parts), lambda k: (score, *before, self.parts[k], *place))
+        sums = self.lanes[0].sums[:, :6].sum(axis=0)
+        self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
+        ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
         if min(ends) < self.known:
-            self.known = min(ends)
-            self.best[:] = self.state.W if ends[0] <= ends[1] else self.desk.mean
-        self.gap, self.order = self.known - lower, self.samples.copy()
+            self.known, self.keep = min(ends), int(ends[1] < ends[0])
+            if not self.keep:
+                self.desk.best[:] = self.state.W
+        self.gap, self.order = self.known - (held - self.curvature / 2 * square), self.samples.copy()
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
-        super().begin(samples, witnesses, weights, push, offsets)
-        self.passes, self.known = 0, np.inf
+        """Go on from dual weights μ of cuts, `push` = Σ_k μ_k a_k (p,); their offsets stand in the tables."""
+        self.state.beta[:] = 0.0
+        self.laid(samples, witnesses[:, 0], weights)
+        self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
+        W = -push.reshape(-1, self.listing.inputs).T / self.curvature
+        for (block, count), first in zip(self.counted(self.state.W), self.state.firsts, strict=False):
+            block[:, :count] = W[:, first : first + count]
+        self.memory.W[:] = self.state.W
+        self.passes, self.known, self.keep = 0, np.inf, 0
         self.tell(1.0)
 
-    def restart(self, curvature: float) -> None:
-        """From nothing again, at another μ: the state of a new ascent."""
-        self.curvature, self.passes, self.order = curvature, 0, self.samples.copy()
-        self.desk.seed[:] = 1
-        beta, W, gap = self.state
-        for each in (beta, W, self.best, *self.memory, *self.desk[:3]):
-            each[:] = 0.0
-        beta[self.samples, self.listing.truth[self.listing.kind[self.samples]]] = self.prices[self.samples]
-        gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
-        self.known = self.total = float(gap.sum())
-        self.gap = np.inf
+    def raised(self, factor: float) -> None:
+        """Prices times a factor; what is added lies on the truths, so θ stays."""
+        self.laid(self.samples, self.truth[self.samples], (factor - 1) * self.prices[self.samples])
+        self.prices *= factor
+
+    @property
+    def saturated(self) -> bool:
+        """Whether some sample has no weight left on its truth."""
+        held = self.beta[self.samples, self.truth[self.samples]]
+        return bool((held <= 1e-6 * self.prices[self.samples]).any())
 
     @property
     def theta(self) -> Floats:
         """The W or the mean of least F so far."""
-        return self.best.T.ravel()
+        best = self.desk.mean if self.keep else self.desk.best
+        return np.concatenate([block[:, :count].T.ravel() for block, count in self.counted(best)])
 
+    def duals(self) -> tuple[Ints, Ints, Floats]:
+        """(samples, witnesses, weights μ = p α) of the cuts with weight."""
+        beta = self.beta
+        samples, labels = np.nonzero(beta)
+        return samples, labels[:, None], beta[samples, labels]
 
-def ends(length: int, count: int) -> list[tuple[int, int]]:
-    """`count` ranges, one after the other, of `length` places."""
-    return [(length * k // count, length * (k + 1) // count) for k in range(count)]
-
-
-def fits(listing: Listing) -> bool:
-    """Whether all slopes are (e_y − e_t) ⊗ x_i: no biases, no costs, no factors."""
-    others = np.arange(listing.scale.shape[1]) != listing.truth[:, None]
-    return not listing.biased and not (listing.classes >= 0).any() and bool((listing.scale == others).all())
-
-
-def compiled_loops(blocks: CrammerSinger) -> tuple[Callable[..., Any], ...]:
-    """The loops of a pass, compiled."""
-    build, place, order = machine.compiled_function, (blocks.prices, blocks.curvature), blocks.order
-    listing, state, desk = blocks.listing, blocks.state, blocks.desk
-    return (
-        build(sweep, (listing, order, 1, *place, state, desk)),
-        build(busy, (order, blocks.prices, 1.0), "int64"),
-        build(plane, (listing, order, *place, state, blocks.extras, blocks.memory), "int64"),
-        build(score, (listing, order, 0, 1, *place, 1.0, state, desk)),
-    )
+    def compiled(self) -> tuple[Callable[..., Any], ...]:
+        """The loops of a pass, compiled."""
+        build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
+        place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
+        own = (
+            build(busy, (ints, prices, 1.0), "int64"),
+            build(loops.shuffled, (ints, 1, ints), "void"),
+            build(loops.sweep, (self.listing, ints, 1, *place, *crossed)),
+            build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
+        )
+        before = *own, self.listing, ints, ints, ints, number, 1
+        return (
+            build(loops.climb, (*before, *place, self.memory, *crossed), "int64"),
+            *own,
+            build(loops.score, (self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed)),
+        )

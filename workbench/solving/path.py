@@ -26,13 +26,13 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
-from workbench.objectives.sweeps import listing_of
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solvers._common import never
-from workbench.solvers._crammer_singer import CrammerSinger, fits
+from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master
@@ -295,7 +295,7 @@ class Walk:
                 continue
             look = max(look, LOOKS * climb.passes)
             samples, witnesses, weights = climb.duals()
-            cuts = Cuts.distinct(samples, witnesses, *bounds.oracle.rows(samples, witnesses))
+            cuts = Cuts.later(bounds.oracle.dim, samples, witnesses, bounds.oracle.rows)
             for theta in points:
                 found = knot(bounds, theta, bounds.upper(theta), cuts, weights)
                 self.guesses[lam] = Guess.of(found, cuts, weights)
@@ -356,8 +356,7 @@ class Walk:
 
 def of_labels(bounds: Bounds) -> bool:
     """Whether the problem is Crammer and Singer's machine, with passes of its own."""
-    listing = listing_of(bounds.oracle) if passable(bounds) else None
-    return listing is not None and fits(listing)
+    return passable(bounds) and bounds.listing is not None and bounds.listing.plain
 
 
 def padded(weights: Floats, size: int) -> Floats:

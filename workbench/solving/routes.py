@@ -28,9 +28,10 @@ from workbench.backends import backend as find_backend
 from workbench.contracts import Cuts, Declared, Enumerable, Floats, Formulation, Ints, Labelled
 from workbench.errors import BackendFailed, MissingCapability, OutOfMemory
 from workbench.proofs.any_bounds import AnyBounds
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.capped import CappedBounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solving.branch_and_bound import search as branch_and_bound
 from workbench.solving.cutting_planes import generate
 from workbench.solving.factored import factored

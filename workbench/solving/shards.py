@@ -39,7 +39,7 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, CutbenchError, MissingCapability, shortened
-from workbench.objectives.sweeps import Sweeps, listing_of, unfit
+from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.any_bounds import AnyBounds
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
@@ -367,10 +367,10 @@ def engaged(bounds: Bounds, request: Request) -> Iterator[tuple[Shards | None, s
 @contextmanager
 def threaded(bounds: AnyBounds, threads: int | None) -> Iterator[None]:
     """Sweeps of the bounds' oracle in threads until the block ends, where there are sweeps and threads help."""
-    if threads is None or not isinstance(bounds, Bounds) or unfit(bounds.oracle, listing := listing_of(bounds.oracle)):
+    if threads is None or not isinstance(bounds, Bounds) or unfit(bounds.oracle, bounds.listing):
         yield
         return
-    bounds.sweeps = Sweeps(bounds.oracle, threads, listing)
+    bounds.sweeps = Sweeps(bounds.oracle, threads, bounds.listing)
     try:
         yield
     finally:
@@ -381,7 +381,7 @@ def threaded(bounds: AnyBounds, threads: int | None) -> Iterator[None]:
 def told_of_threads(bounds: Bounds, threads: int | None) -> str:
     """How many threads share sweeps and passes, or why there is but one; "" if no number was asked for."""
     if threads is None or bounds.sweeps is None:
-        return "" if threads is None else unfit(bounds.oracle, listing_of(bounds.oracle))
+        return "" if threads is None else unfit(bounds.oracle, bounds.listing)
     if threads == 1:
         return "1 thread"
     alone = misfit(len(bounds.samples), bounds.oracle.dim) if bounds.sweeps.listing is None else ""

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.contracts import Conditioned, Floats
-from workbench.proofs.bounds import SmoothBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solving.progress import Clock, Progress, Stopwatch
 from workbench.solving.recording import Checkpoints
 from workbench.solving.request import Request

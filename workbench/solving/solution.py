@@ -171,6 +171,9 @@ def train_error(bounds: AnyBounds, theta: Floats) -> float:
     """The mean loss of the predictions of θ over all samples."""
     problem: Problem = bounds.problem
     everyone, beside = np.arange(problem.n_samples), bounds.beside if isinstance(bounds, Bounds) else None
+    tables = bounds.tables if isinstance(bounds, Bounds) else None
+    if tables and (labels := tables.decoded(theta)) is not None:
+        return float(problem.loss(everyone, labels[:, None]).mean())
     if beside:
         decoded = np.concatenate(beside.spread(lambda some: bounds.oracle.decode(theta, some), everyone))
         return float(problem.loss(everyone, decoded).mean())

@@ -43,8 +43,9 @@ from workbench.contracts import (
 )
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
-from workbench.proofs.bounds import Bounds, SmoothBounds
+from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solving.progress import Stopwatch
 
 LOGGED = 1 << 22  # numbers in the part of the log that is in memory, 32 MiB

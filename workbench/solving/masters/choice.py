@@ -47,7 +47,7 @@ def choose(
 ) -> tuple[str, Backend | None]:
     """The kind of master and its backend, as the module's docstring says; with `workers`, rounds rather than passes."""
     quadratic = bounds.regularizer.curvature is not None
-    shaped = bounds.regularizer.shape(bounds.oracle.dim) is not None
+    shaped = bounds.shape is not None
     fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
     every = groups == len(bounds.samples)
     fits["dual-block"] = name is None and every and passable(bounds)

@@ -25,10 +25,9 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints
-from workbench.objectives.sweeps import listing_of
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
-from workbench.solvers._crammer_singer import CrammerSinger, fits
+from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solvers._labels import LabelBlocks
 from workbench.solvers._lanes import Lanes, misfit
 from workbench.solvers.dual_block import CachedBlocks
@@ -215,7 +214,7 @@ class Passes:
                 state.upper, state.theta = upper, point
                 self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
-        cuts = Cuts.distinct(samples, witnesses, *self.bounds.rows(samples, witnesses))
+        cuts = Cuts.later(self.bounds.oracle.dim, samples, witnesses, self.bounds.rows)
         weights = self.bounds.balanced(cuts, weights)
         lower = self.bounds.lower(cuts, weights, self.family.least)
         if lower > state.lower:
@@ -231,7 +230,7 @@ class Passes:
     def cuts(self) -> Cuts:
         """The cuts of the best lower bound."""
         samples, witnesses, _ = self.duals
-        return self.best or Cuts.distinct(samples, witnesses, *self.bounds.rows(samples, witnesses))
+        return self.best or Cuts.later(self.bounds.oracle.dim, samples, witnesses, self.bounds.rows)
 
     def ended(self) -> Progress:
         """The progress, its weights those of `cuts`."""
@@ -300,9 +299,12 @@ def estimated(ascent: Ascent, bounds: Bounds) -> float:
 
 def ascent(bounds: Bounds) -> Ascent:
     """The ascent for these bounds, all weight on the truths."""
-    shape, samples = bounds.regularizer.shape(bounds.oracle.dim), bounds.samples
+    shape, samples = bounds.shape, bounds.samples
     assert shape is not None  # the route asks for a regularizer with a shape
-    prices = bounds.prices.floats()
+    prices, sweeps, listing = bounds.prices.floats(), bounds.sweeps, bounds.listing
+    if listing is not None and listing.plain and not bounds.prices.hard:
+        side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
+        return CrammerSinger(listing, 2 * float(shape.square[0]), prices, available(), *side)
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
     asked = samples if scaled else samples[:1]
     slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
@@ -311,11 +313,6 @@ def ascent(bounds: Bounds) -> Ascent:
         least = float(squares[squares > 0].min(initial=np.inf))
         scale = FIRST * 2 * float(shape.square[0]) / least if least < np.inf else 1.0
         prices = np.where(bounds.prices.weights > 0, scale, 0.0)
-    sweeps = bounds.sweeps
-    listing = sweeps.listing if sweeps else listing_of(bounds.oracle)
-    if listing is not None and fits(listing) and not bounds.prices.hard:
-        side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
-        return CrammerSinger(listing, shape, prices, bounds.start, slopes, available(), *side)
     if listing is not None:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     dim = bounds.oracle.dim
@@ -328,7 +325,7 @@ def ascent(bounds: Bounds) -> Ascent:
 
 def passable(bounds: Bounds) -> bool:
     """Whether passes can be made: a proximal r whose weights have one curvature, and cuts as entries or as tables."""
-    shape = bounds.regularizer.shape(bounds.oracle.dim)
+    shape = bounds.shape
     if shape is None or shape.absolute.any():
         return False
     weights = bounds.problem.n_features
