@@ -81,13 +81,19 @@ def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
 
 def exchange(count: int) -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
     """`exchange` of arithmetic/meeting.py, compiled; a gate for so many threads; and `leave`."""
+    from workbench.arithmetic.meeting import LINE, OWN, leave
+
+    return exchanging(), np.zeros(OWN + LINE * count, np.int64), leave
+
+
+@cache
+def exchanging() -> Callable[..., int]:
+    """The function of `exchange`; numba takes longer to write its signature down than a short loop takes."""
     from numba import types
 
-    from workbench.arithmetic.meeting import LINE, OWN, leave
     from workbench.arithmetic.meeting import exchange as exchanged
 
-    gate = np.zeros(OWN + LINE * count, np.int64)
-    return compiled(exchanged, types.int64(types.int64[::1], *[types.int64] * 3)), gate, leave
+    return compiled(exchanged, types.int64(types.int64[::1], *[types.int64] * 3))
 
 
 def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
