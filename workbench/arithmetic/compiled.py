@@ -115,6 +115,14 @@ def compiled_function(
     return compiled(function, result(*map(kind, arguments)))
 
 
+def direct(function: Any) -> Callable[..., Any]:
+    """The machine code of a compiled function, for arguments of exactly its types: their types are not looked up again.
+
+    The look-up takes 0.2 ms where functions are among them.
+    """
+    return function.overloads[function.nopython_signatures[0].args].entry_point
+
+
 def kind(argument: Any) -> Any:
     """The type of an argument; of a compiled function, its signature, also inside of tuples."""
     from numba import typeof, types
