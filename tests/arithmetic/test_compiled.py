@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from workbench.arithmetic import compiled
@@ -58,3 +59,21 @@ def test_an_index_that_names_a_class_of_before_is_replaced(tmp_path):
     for content in (text, text.replace("Old", "New")):
         source.write_text(content)
         assert run() == run() == "7.0\n"
+
+
+def twice(function, value):
+    return 2.0 * function(value)
+
+
+def length(value):
+    return float(value.size)
+
+
+def test_a_function_that_loops_are_given_again_and_again_is_looked_up_once():
+    inner = compiled.compiled_function(length, (np.ones(3),))
+    outer = compiled.compiled_function(twice, (inner, np.ones(3)))
+    assert outer(inner, np.ones(3)) == 6.0
+    look_up = inner.overloads[inner.nopython_signatures[0].args].library.get_pointer_to_function
+    asked = look_up.cache_info().misses
+    assert outer(inner, np.ones(4)) == 8.0
+    assert (look_up.cache_info().misses, asked > 0) == (asked, True)

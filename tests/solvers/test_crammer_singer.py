@@ -170,9 +170,11 @@ def test_a_lane_that_fails_holds_nobody_up():
     assert said == [-1.0]
 
 
-@pytest.mark.parametrize("after", [0, 1, 3])
-def test_a_pass_that_is_late_ends_after_its_sweep(after):
+@pytest.mark.parametrize(("after", "brief", "made"), [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 10**9, 0), (1, 10**9, 10)])
+def test_a_pass_that_is_late_ends_after_its_sweep_unless_all_its_sweeps_are_brief(monkeypatch, after, brief, made):
     """And goes on to the step in the plane and the scores."""
+    monkeypatch.setattr(_crammer_singer, "BRIEF", brief)
+    monkeypatch.setattr(_crammer_singer, "SHARE", 0.0)
     _, blocks = ascent_of(labels(60, seed=5), 1 / 60)
     asked, visited = [], blocks.loops[3]
 
@@ -183,7 +185,7 @@ def test_a_pass_that_is_late_ends_after_its_sweep(after):
     sweeps = []
     blocks.loops = (*blocks.loops[:3], lambda *place: sweeps.append(1) or visited(*place), *blocks.loops[4:])
     blocks.advance(late)
-    assert len(sweeps) == after
+    assert len(sweeps) == made
     assert blocks.passes == 1
     assert np.isfinite(blocks.gap)
 

@@ -13,6 +13,7 @@ import workbench as wb
 from workbench.arithmetic.compiled import available
 from workbench.arithmetic.intervals import Interval
 from workbench.command.cli import cli
+from workbench.contracts import Cuts
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability
 from workbench.proofs.stretches import Stretch
 from workbench.registries import registry
@@ -194,3 +195,10 @@ def test_one_ascent_serves_every_lambda_of_a_machine_of_single_labels(monkeypatc
     check_at_random(found, wb.SoftMargin(), problem, 1e-2, 30)
     assert path(wb.SoftMargin(), problem, greatest=1.0, least=0.5, epsilon=COARSE).gap <= COARSE
     assert len(made) == 1
+
+
+@pytest.mark.skipif(not available(), reason="passes need numba")
+def test_no_cut_of_single_labels_is_written_down(monkeypatch):
+    """Tables hold what bounds and warm starts ask of the cuts."""
+    monkeypatch.setattr(Cuts, "_write", None)
+    assert path(wb.SoftMargin(), wb.load_problem("digits")(n=60), greatest=3.0, least=0.1).gap <= 1e-2

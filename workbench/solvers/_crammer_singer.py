@@ -34,6 +34,7 @@ from workbench.solvers._labels import busy
 
 SWEEPS = 10  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
+BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 400  # products of a visit for a lane, from which lanes take less time than one thread
 
 
@@ -122,12 +123,12 @@ class CrammerSinger:
     def advance(self, late: Late = never) -> None:
         """Sweeps over the samples that are worth a visit, a step in the plane, and the scores of all samples.
 
-        When `late`, the pass ends after the sweep that it is in.
+        When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
         climb, place = self.loops[0], (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
         self.mark[:4] = len(self.order), self.total, SHARE * self.total, 0 if late() else self.sweeps
-        most = self.sweeps + 1 if late is never else 1
+        most = self.sweeps + 1 if late is never or len(self.listing.values) * len(self.lanes[0].now) <= BRIEF else 1
         while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
             self.mark[3] *= not late()
         self.passes += 1
@@ -224,7 +225,9 @@ class CrammerSinger:
         )
         before = *own, self.listing, ints, ints, ints, number, 1
         return (
-            build(loops.climb, (*before, *place, self.memory, *crossed), "int64"),
+            machine.direct(build(loops.climb, (*before, *place, self.memory, *crossed), "int64")),
             *own,
-            build(loops.score, (self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed)),
+            machine.direct(
+                build(loops.score, (self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed))
+            ),
         )

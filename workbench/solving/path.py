@@ -29,6 +29,7 @@ from workbench.errors import BackendFailed, BadInput, MissingCapability, checked
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.listed import Tables
 from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
 from workbench.solvers._common import never
@@ -197,11 +198,12 @@ class Guess(NamedTuple):
     push: Floats
 
     @classmethod
-    def of(cls, found: Knot, cuts: Cuts, weights: Floats) -> Guess:
-        """A knot, and the cuts with weight by which it was proven."""
+    def of(cls, found: Knot, cuts: Cuts, weights: Floats, tables: Tables | None = None) -> Guess:
+        """A knot, and the cuts with weight by which it was proven; `tables` hold offsets of cuts not written down."""
         held = np.flatnonzero(weights > 0)
-        own = cuts.samples[held], cuts.witnesses[held], weights[held], cuts.offsets[held]
-        return cls(found.theta, *own, -(found.push.lo + found.push.hi) / 2)
+        samples, witnesses = cuts.samples[held], cuts.witnesses[held]
+        offsets = tables.offsets(samples, witnesses[:, 0]) if tables else cuts.offsets[held]
+        return cls(found.theta, samples, witnesses, weights[held], offsets, -(found.push.lo + found.push.hi) / 2)
 
 
 class Walk:
@@ -298,7 +300,7 @@ class Walk:
             cuts = Cuts.later(bounds.oracle.dim, samples, witnesses, bounds.oracle.rows)
             for theta in points:
                 found = knot(bounds, theta, bounds.upper(theta), cuts, weights)
-                self.guesses[lam] = Guess.of(found, cuts, weights)
+                self.guesses[lam] = Guess.of(found, cuts, weights, bounds.tables)
                 if (gap := bounds.gap(*found.ends[::-1])) <= self.request.gap:
                     return found, (climb.passes, len(cuts))
             trusted = HOPE * estimate * self.request.gap / gap
