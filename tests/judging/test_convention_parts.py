@@ -308,28 +308,34 @@ def test_weights_of_the_ends_of_sequences():
 
 
 def test_subspaces_are_those_in_which_the_weights_lie():
-    """Within ZERO of the largest weight; each subspace once, by the first of its descriptions."""
+    """Within ZERO of the largest weight; each subspace once, by the first of its descriptions.
+
+    None that holds the reference's weights, too: it has the same optimum.
+    """
     X = np.hstack([constant(), np.zeros((6, 1))])  # three features vary, are constant, or are never seen
     X[:, 0] = -np.abs(X[:, 0])
     problem = singles(X)
-    theta = np.tile([1.0, 2.0, 0.0, 0.0], 3)
-    found = by_name(features.subspaces(suspected(problem, theta)))
+    theta, full = np.tile([1.0, 2.0, 0.0, 0.0], 3), np.ones(12)
+    found = by_name(features.subspaces(suspected(problem, theta, best=full)))
     assert set(found) == {"no intercept", "unseen features", "zero weights"}
     assert found["unseen features"].sentence == "leaves out the 3 of 12 features that no true output has"
     assert found["zero weights"].sentence == ("keeps 6 of 12 weights at zero, and is optimal among such weights")
+    for light, names in ((0.9, {"no intercept", "zero weights"}), (1.1, set(found))):
+        best = np.tile([1.0, 1.0, 1.0, light * ZERO], 3)
+        assert set(by_name(features.subspaces(suspected(problem, theta, best=best)))) == names
     theta = np.tile([0.0, 2.0, 1.0, 0.0], 3)
     kept = (np.asarray(problem.features(np.arange(6), problem.truth).sum(axis=0)).ravel() > 0) * 1.0
     theta = theta * kept + 0.0
-    found = by_name(features.subspaces(suspected(problem, theta)))
+    found = by_name(features.subspaces(suspected(problem, theta, best=full)))
     assert "no positive count" in found
     assert "zero weights" not in found or int(kept.sum()) != np.count_nonzero(theta)
     for light, said in ((0.9, True), (1.0, True), (1.1, False)):
         some = np.tile([3.0, -4.0, -light * 4.0 * ZERO, 0.0], 3)
-        assert ("no intercept" in by_name(features.subspaces(suspected(problem, some)))) == said
-    assert "zero weights" not in by_name(features.subspaces(suspected(problem, np.zeros(12))))
+        assert ("no intercept" in by_name(features.subspaces(suspected(problem, some, best=full)))) == said
+    assert "zero weights" not in by_name(features.subspaces(suspected(problem, np.zeros(12), best=full)))
     assert not list(features.subspaces(suspected(problem, form=COSTS())))
     pairs = np.append(np.ones(4), np.zeros(4))
-    found = by_name(features.subspaces(suspected(chain(), pairs)))
+    found = by_name(features.subspaces(suspected(chain(), pairs, best=np.ones(8))))
     assert found["no transitions"].sentence == "takes positions for independent, its transitions are zero"
     assert "zero weights" not in found  # which are the same
 

@@ -58,8 +58,11 @@ def weights(seed=1):
 @pytest.mark.parametrize("loss", FUNCTIONS)
 def test_risks_slopes_and_bends_are_those_of_the_loss(loss):
     data, (W, b), step = rows(loss), weights(), 1e-6
-    assert data.risk(W, b) == pytest.approx(written(data, W, b))
+    down, steps = weights(2)[0], (0.3, 2.0)
+    there = [written(data, W - step * down, b) for step in (0.0, *steps)]
+    assert data.risks(W, b, down, np.array(steps)) == pytest.approx(there)
     slope = data.slope(W, b)
+    assert data.rise(W, b) == pytest.approx(float((W * slope).sum()))
     for y, j in np.ndindex(K, P):
         move = np.zeros((K, P))
         move[y, j] = step
@@ -192,20 +195,28 @@ def test_of_a_penalised_intercept_no_multiple_may_fit():
     assert point.mu == 0.0
 
 
+def test_scores_are_kept_for_the_weights_last_asked_about():
+    data, W, V = rows("likelihood"), weights()[0], weights(3)[0]
+    for each in (W, W, V, W):
+        np.testing.assert_array_equal(data.scores(each), data.X @ each.T)
+    assert data.scores(W) is data.scores(W)
+
+
+def rising(times):
+    """⟨W, G⟩ of the slope G = −times · W, whatever the intercept."""
+    return SimpleNamespace(intercepts=lambda W, mu: mu, rise=lambda W, b: -times * float((W * W).sum()))
+
+
 def test_a_multiple_is_looked_for_up_to_ten_times_the_free_one_and_1():
     """With a slope by which −⟨W, G⟩/‖W‖² is 5, whatever the intercept."""
-    W = np.ones((1, 1))
-    data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b: -5.0 * W)
-    assert penalised(data, W, 5.0) == pytest.approx(5.0)
-    assert penalised(data, W, 0.51) == pytest.approx(5.0)
-    assert penalised(data, W, 0.49) == 0.0
-    data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b: -0.9 * W)
-    assert penalised(data, W, 0.0) == pytest.approx(0.9)
-    data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b: -1.1 * W)
-    assert penalised(data, W, 0.0) == 0.0
+    W = np.array([[1.0, 2.0]])
+    assert penalised(rising(5.0), W, 5.0) == pytest.approx(5.0)
+    assert penalised(rising(5.0), W, 0.51) == pytest.approx(5.0)
+    assert penalised(rising(5.0), W, 0.49) == 0.0
+    assert penalised(rising(0.9), W, 0.0) == pytest.approx(0.9)
+    assert penalised(rising(1.1), W, 0.0) == 0.0
     for least, found in ((1.1 * LEAST, 1.1 * LEAST), (0.9 * LEAST, 0.0)):
-        data = SimpleNamespace(intercepts=lambda W, mu: mu, slope=lambda W, b, least=least: -least * W)
-        assert penalised(data, W, 0.0) == pytest.approx(found, rel=1e-3)
+        assert penalised(rising(least), W, 0.0) == pytest.approx(found, rel=1e-3)
 
 
 def test_a_hinges_multiple_and_its_shares_are_found_in_turns():
@@ -271,6 +282,11 @@ def test_only_a_hinge_has_shares():
 # ── what is said ──────────────────────────────────────────────────────────────────────────────────
 
 
+def risking(risk):
+    """Rows whose risk is made up."""
+    return SimpleNamespace(risks=lambda W, b, down, steps: [risk(W - step * down, b) for step in (0.0, *steps)])
+
+
 def test_the_excess_the_distance_and_a_better_point():
     """ρ²/(2μ) + ε of SHARE times μ/2 ‖W‖²; the least value along −ρ, at steps of 2^−12/μ to 4/μ."""
     W, b = np.array([[3.0, -4.0]]), np.zeros(1)
@@ -283,7 +299,7 @@ def test_the_excess_the_distance_and_a_better_point():
         return 2.0 * float(other[0, 0])
 
     suspect = SimpleNamespace(form="form", problem="problem", theta=W.ravel())
-    found = fit(SimpleNamespace(risk=risk), W, point, ("its name", "its words"), suspect)
+    found = fit(risking(risk), W, point, ("its name", "its words"), suspect)
     size, most = SHARE * 0.25 * 25.0, 0.5 / 1.0 + 0.25
     assert found.most == pytest.approx(most / size)
     assert found.distance == pytest.approx(np.sqrt(2 * most / 0.5))
@@ -296,9 +312,7 @@ def test_the_excess_the_distance_and_a_better_point():
         "its words",
         {"lam": 0.5},
     )
-    level = fit(
-        SimpleNamespace(risk=lambda other, b: 1e3 * float(((other - W) ** 2).sum())), W, point, ("", ""), suspect
-    )
+    level = fit(risking(lambda other, b: 1e3 * float(((other - W) ** 2).sum())), W, point, ("", ""), suspect)
     assert level.least == 0.0
 
 
@@ -306,7 +320,7 @@ def test_the_excess_falls_with_the_multiple():
     W, b = np.array([[3.0, -4.0]]), np.zeros(1)
     suspect = SimpleNamespace(form="form", problem="problem", theta=W.ravel())
     point = Point(2.0, b, np.array([[-5.0, 9.0]]), 0.25)  # ρ = (1, 1)
-    found = fit(SimpleNamespace(risk=lambda other, b: 0.0), W, point, ("", ""), suspect)
+    found = fit(risking(lambda other, b: 0.0), W, point, ("", ""), suspect)
     assert found.most == pytest.approx((2.0 / 4.0 + 0.25) / (SHARE * 25.0))
 
 

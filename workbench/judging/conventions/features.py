@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.contracts import Floats, Labelled, LinearScores
@@ -81,7 +82,11 @@ def widened(suspect: Suspect, name: str, said: str, columns: Callable[[int], Flo
 
 
 def subspaces(suspect: Suspect) -> Iterator[Neighbour]:
-    """Features left out, so that their weights are zero: each subspace once, by the first of its descriptions."""
+    """Features left out, so that their weights are zero: each subspace once, by the first of its descriptions.
+
+    A subspace that holds the optimum asked for has the same minimum, and is no other objective: on images, pixels that
+    are always black.
+    """
     if not suspect.plain:
         return
     every = np.arange(suspect.problem.n_samples)
@@ -101,7 +106,13 @@ def subspaces(suspect: Suspect) -> Iterator[Neighbour]:
         ),
         ("zero weights", "keeps {} of {} weights at zero, and is optimal among such weights", suspect.theta != 0),
     ):
-        left_out = float(np.abs(suspect.theta[~kept]).max(initial=0.0))
-        if kept.tobytes() not in told and left_out <= ZERO * float(np.abs(suspect.theta).max(initial=0.0)):
-            told.add(kept.tobytes())
+        if kept.tobytes() in told or not vanish(suspect.theta, ~kept):
+            continue
+        told.add(kept.tobytes())
+        if not vanish(suspect.reference.theta, ~kept):
             yield suspect.seen(name, what.format(int((~kept).sum()), d), kept.astype(float))
+
+
+def vanish(theta: Floats, among: NDArray[np.bool_]) -> bool:
+    """Whether the weights of these entries are none, relative to the largest."""
+    return float(np.abs(theta[among]).max(initial=0.0)) <= ZERO * float(np.abs(theta).max(initial=0.0))

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -47,21 +47,36 @@ STEPS = 2.0 ** np.arange(-12, 3)  # of 1/μ, along which a better point is looke
 
 @dataclass(frozen=True)
 class Rows:
-    """Data of single labels: inputs X (n, p), signs s (n, k), shares p_i of samples (n,); the loss by its name."""
+    """Data of single labels: inputs X (n, p), signs s (n, k), shares p_i of samples (n,); the loss by its name.
+
+    scored : [W, X Wᵀ] of the last weights W that were asked about, for many questions are about the same ones
+    """
 
     X: Floats | sparse.csr_array
     signs: Floats
     prices: Floats
     loss: str
+    scored: list[Floats] = field(default_factory=list, compare=False, repr=False)
+
+    def scores(self, W: Floats) -> Floats:
+        """X Wᵀ (n, k)."""
+        if not self.scored or self.scored[0] is not W:
+            self.scored[:] = W, self.X @ W.T
+        return self.scored[1]
 
     def margins(self, W: Floats, b: Floats) -> Floats:
-        return self.signs * (self.X @ W.T + b)
+        return self.signs * (self.scores(W) + b)
 
-    def risk(self, W: Floats, b: Floats) -> float:
-        m = self.margins(W, b)
+    def risk(self, margins: Floats) -> float:
+        """Σ_i p_i Σ_y f(m_iy)."""
         if self.loss == "likelihood":
-            return float((self.prices @ np.logaddexp(0, -m)).sum())
-        return float((self.prices @ np.maximum(1 - m, 0) ** (2 if self.loss == "squared hinge" else 1)).sum())
+            return float((self.prices @ np.logaddexp(0, -margins)).sum())
+        return float((self.prices @ np.maximum(1 - margins, 0) ** (2 if self.loss == "squared hinge" else 1)).sum())
+
+    def risks(self, W: Floats, b: Floats, down: Floats, steps: Floats) -> list[float]:
+        """The risk at W and at W − t `down` for each step t."""
+        here, change = self.margins(W, b), self.signs * (self.X @ down.T)
+        return [self.risk(here - step * change) for step in (0.0, *steps)]
 
     def pulls(self, m: Floats) -> tuple[Floats, Floats]:
         """−f′(m) ≥ 0 and f″(m) ≥ 0; of the hinge 1 below the margin, and 0."""
@@ -76,6 +91,11 @@ class Rows:
         """G (k, p)."""
         pulls, _ = self.pulls(self.margins(W, b))
         return -(self.prices[:, None] * self.signs * pulls).T @ self.X
+
+    def rise(self, W: Floats, b: Floats) -> float:
+        """⟨W, G⟩ = Σ_i p_i Σ_y s_iy f′(m_iy) ⟨W_y, x_i⟩, from the scores alone."""
+        pulls, _ = self.pulls(self.margins(W, b))
+        return -float(self.prices @ (self.signs * pulls * self.scores(W)).sum(axis=1))
 
     def intercepts(self, W: Floats, mu: float) -> Floats:
         """argmin over b of the risk + μ/2 ‖b‖², by damped Newton steps."""
@@ -171,8 +191,10 @@ def penalised(rows: Rows, W: Floats, free: float) -> float:
     """The μ that fits the slope at (W, b(μ)), by bisection in log μ, 0 if none does; `free` fits without penalty."""
     from scipy.optimize import brentq
 
+    squared = float((W * W).sum())
+
     def off(log_mu: float) -> float:
-        return fitting(W, rows.slope(W, rows.intercepts(W, math.exp(log_mu)))) - math.exp(log_mu)
+        return -rows.rise(W, rows.intercepts(W, math.exp(log_mu))) / squared - math.exp(log_mu)
 
     ends = math.log(LEAST), math.log(max(10 * free, 1.0))
     if not off(ends[0]) > 0 > off(ends[1]):
@@ -188,12 +210,11 @@ def fitting(W: Floats, G: Floats) -> float:
 def fit(rows: Rows, W: Floats, point: Point, said: tuple[str, str], suspect: Suspect) -> Fit:
     """e and D by the residual; e₋ by the best point that is found along it."""
     mu, residual = point.mu, point.mu * W + point.G
-    squared = float((W * W).sum())
-    size, here = SHARE * mu / 2 * squared, mu / 2 * squared + rows.risk(W, point.b)
-    best = here
-    for step in STEPS / mu:
-        other = W - step * residual
-        best = min(best, mu / 2 * float((other * other).sum()) + rows.risk(other, point.b))
+    squared, steps = float((W * W).sum()), STEPS / mu
+    size = SHARE * mu / 2 * squared
+    costs = [mu / 2 * squared, *(mu / 2 * float(((W - step * residual) ** 2).sum()) for step in steps)]
+    here, *others = (cost + risk for cost, risk in zip(costs, rows.risks(W, point.b, residual, steps), strict=True))
+    best = min(here, *others)
     most = float((residual * residual).sum()) / (2 * mu) + point.epsilon
     neighbour = Neighbour(*said, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu})
     return Fit(neighbour, most / size, max(here - best, 0.0) / size, float(np.sqrt(2 * most / mu)))
