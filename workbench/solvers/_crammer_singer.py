@@ -62,9 +62,8 @@ class CrammerSinger:
         self.pool, count = pool, threads if compiled and pool and len(self.samples) >= threads else 1
         lanes = count if len(listing.indices) * k >= LEAST * n * count and k >= 2 * count > 2 else 1
         firsts = np.array([k * each // lanes for each in range(lanes + 1)])
-        shapes = (lanes, n, -(-k // lanes)), (lanes, p, -(-k // lanes))
-        self.state = Weights(*map(np.zeros, shapes), np.zeros(n), firsts)
-        of_samples, of_inputs = shapes
+        of_samples, of_inputs = (lanes, n, -(-k // lanes)), (lanes, p, -(-k // lanes))
+        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), firsts)
         old, step, trial = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(3))
         self.memory = Memory(*old, *step, *trial, np.zeros(n, np.int64))
         self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
