@@ -15,7 +15,8 @@ from workbench.arithmetic.intervals import Interval
 from workbench.command.cli import cli
 from workbench.contracts import Cuts
 from workbench.errors import BackendFailed, BadInput, CutbenchError, MissingCapability
-from workbench.proofs.stretches import Stretch
+from workbench.proofs.bounds import Bounds
+from workbench.proofs.stretches import Stretch, stop
 from workbench.registries import registry
 from workbench.solving.masters import choice
 from workbench.solving.masters.passes import ascent
@@ -119,13 +120,46 @@ def test_a_knot_that_lies_is_found_by_the_full_bounds():
     assert point < wb.Bounds(wb.SoftMargin(lam=first.lam), problem).upper(first.theta) * (1 - 1e-3)
 
 
+@pytest.mark.parametrize("output", ["multiclass", "chain"])
+def test_stops_bound_the_optimum_and_lower_the_upper_end(output):
+    """At every λ and s the end U lies above F(θ_s) by the full bounds; at the best s a stop makes it lower."""
+    problem = tiny(output)
+    found = path(wb.SoftMargin(), problem, greatest=10.0, least=1.0, epsilon=0.2)
+    first, last, floor = found.knots[0], found.knots[-1], found.stretches[0].floor
+    plain, bounds = Stretch(first, last, floor), wb.Bounds(wb.SoftMargin(), problem)
+    assert isinstance(bounds, Bounds)
+    halved = Stretch(first, last, floor, [stop(bounds, plain.best())])
+    lams, places = np.geomspace(first.lam, last.lam, 9)[1:-1], np.linspace(0.0, 2.0, 9)
+    for lam in lams:
+        for s in places:
+            own = wb.Bounds(wb.SoftMargin(lam=float(lam)), problem).upper(halved.theta(float(s)))
+            assert halved.upper(np.array([lam]), np.array([s])).hi[0] >= own * (1 - 1e-14)
+    uppers = [each.upper(lams, each.mixtures(lams)[0]).hi for each in (plain, halved)]
+    assert (uppers[1] <= uppers[0] * (1 + 1e-12)).all()
+    assert (uppers[1] < uppers[0] * (1 - 1e-4)).any()
+    assert halved.middle() < plain.middle()
+
+
+def test_a_stop_that_lies_is_found_by_the_full_bounds():
+    """A planted fault: half the risk at a stop. The claimed upper end then falls below F there."""
+    problem = tiny("multiclass")
+    found = path(wb.SoftMargin(), problem, greatest=1.0, least=0.1, epsilon=0.2)
+    first, last, bounds = found.knots[0], found.knots[-1], wb.Bounds(wb.SoftMargin(lam=0.3), problem)
+    assert isinstance(bounds, Bounds)
+    true = stop(bounds, Stretch(first, last, 0.0).best())
+    for risk, lies in ((true.risk, False), (true.risk * Interval(0.5), True)):
+        end = Stretch(first, last, 0.0, [replace(true, risk=risk)]).upper(np.array([0.3]), np.array([1.0])).hi[0]
+        assert (end < bounds.upper(true.theta) * (1 - 1e-3)) == lies
+
+
 def test_mixtures_are_best_where_the_vertex_is():
     found = path(wb.SoftMargin(), tiny("multiclass"), epsilon=5e-2)
     grid = np.linspace(0, 1, 201)
+    assert max(len(stretch.points) for stretch in found.stretches) > 2
     for stretch in found.stretches:
         lam = np.sqrt(np.array([stretch.first.lam * stretch.last.lam]))
         s, t = stretch.mixtures(lam)
-        uppers = [stretch.upper(lam, np.array([each])).hi[0] for each in grid]
+        uppers = [stretch.upper(lam, np.array([each])).hi[0] for each in grid * (len(stretch.points) - 1)]
         lowers = [stretch.lower(lam, np.array([each])).lo[0] for each in grid]
         assert stretch.upper(lam, s).hi[0] <= min(uppers) + 1e-9
         assert stretch.lower(lam, t).lo[0] >= max(lowers) - 1e-9

@@ -88,12 +88,20 @@ class Interval:
         if self.lo is self.hi and other.lo is other.hi:
             product = self.lo * other.lo
             return Interval(down(product), up(product))
+        if other.lo is other.hi:
+            return between(self.lo * other.lo, self.hi * other.lo)
+        if self.lo is self.hi:
+            return between(self.lo * other.lo, self.lo * other.hi)
         return spanned(self.lo * other.lo, self.lo * other.hi, self.hi * other.lo, self.hi * other.hi)
 
     def __truediv__(self, other: Any) -> Interval:
         other = as_interval(other)
         if np.any((other.lo <= 0) & (other.hi >= 0)):
             raise ZeroDivisionError("division by an interval that holds zero")
+        if other.lo is other.hi:
+            return between(self.lo / other.lo, self.hi / other.lo)
+        if self.lo is self.hi:
+            return between(self.lo / other.lo, self.lo / other.hi)
         return spanned(self.lo / other.lo, self.lo / other.hi, self.hi / other.lo, self.hi / other.hi)
 
     __radd__ = __add__
@@ -126,6 +134,11 @@ class Interval:
         if self.lo is self.hi and np.isfinite(found := total(self.lo, np.inf)):
             return Interval(down(found), up(found))
         return Interval(down(total(self.lo, -np.inf)), up(total(self.hi, np.inf)))
+
+
+def between(a: Any, b: Any) -> Interval:
+    """From the smaller to the larger of two arrays of rounded numbers, entry by entry."""
+    return Interval(down(np.minimum(a, b)), up(np.maximum(a, b)))
 
 
 def spanned(a: Any, b: Any, c: Any, d: Any) -> Interval:

@@ -93,11 +93,13 @@ class Tables:
         low, high = mass.lo.reshape(shape), mass.hi.reshape(shape)
         truths, rounding = (np.arange(self.n), self.listing.truth[self.listing.kind]), gamma(self.k)
         low[truths] = high[truths] = 0.0
-        low[truths], high[truths] = -up(high.sum(axis=1) * (1 + rounding)), -down(low.sum(axis=1) * (1 - rounding))
+        ones = np.ones(self.k)  # a product sums short rows up faster than NumPy
+        low[truths], high[truths] = -up(high @ ones * (1 + rounding)), -down(low @ ones * (1 - rounding))
         turned, longest = self.X.T, self.deepest
 
         def product(columns: Ints) -> Interval:
-            return matvec(turned, Interval(low[:, columns], high[:, columns]), longest=longest)
+            some = slice(columns[0], columns[-1] + 1)  # which are a run
+            return matvec(turned, Interval(low[:, some], high[:, some]), longest=longest)
 
         ends = zip(*((part.lo, part.hi) for part in spread(product, np.arange(self.k))), strict=True)
         return Interval(*(np.concatenate([each.T.ravel() for each in side]) for side in ends))

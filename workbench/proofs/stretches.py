@@ -16,6 +16,10 @@ prove more: R is convex and the duals are linear in μ, so for all s, t in [0, 1
 Best s and t at a λ have closed forms, since both are parabolas. Where the same cuts hold the optimum at both knots, the
 mixtures are the optimum itself: there α is affine in λ and θ in 1/λ.
 
+**Stops.** R bends between the knots, and the chord over it lies above R by as much. So θ_s may pass *stops* where R is
+known: it goes from one to the next, and each leg has its own chord. A stop costs one look at all terms and no solve.
+With one in the middle, the chords are a quarter as far from R.
+
 **All λ of a cell.** For fixed s and t, U − L is convex in λ, so on a cell [λ₁, λ₂] the difference is at most the larger
 of those at λ₁ and λ₂; and L grows with λ. Hence the relative gap on the cell is at most
 max(U − L at λ₁, U − L at λ₂)/max(L(λ₁), floor). Cells are halved until this is at most ε. All numbers are intervals.
@@ -31,12 +35,16 @@ optimum on the whole stretch, c = 0 but for rounding: two solves prove every λ 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arithmetic.intervals import Interval, down, inner, up
-from workbench.contracts import Cuts, Floats, Squared
+from workbench.arithmetic.intervals import TINY, Interval, down, inner, up
+from workbench.contracts import Cuts, Floats, Ints, Squared
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.bounds import Bounds
@@ -57,12 +65,18 @@ class Knot:
     offset: Interval
     push: Interval
 
-    @property
+    @cached_property
     def ends(self) -> tuple[float, float]:
         """(lower, upper) at its own λ."""
         lower = self.offset - dot(self.push, self.push) / (2 * Interval(self.lam))
         upper = dot(Interval(self.theta), Interval(self.theta)) * self.lam / 2 + self.risk
         return float(lower.lo), float(upper.hi)
+
+    @property
+    def gap(self) -> float:
+        """The relative gap at its own λ, to its upper end."""
+        lower, upper = self.ends
+        return (upper - lower) / upper
 
 
 @dataclass(frozen=True)
@@ -105,26 +119,61 @@ def refuse_others(bounds: Bounds | SmoothBounds | DyadicBounds) -> None:
         raise MissingCapability(f"A path needs λ/2 ‖w‖² and finite prices, which {name} does not have; use solve.")
 
 
-class Stretch:
-    """The λ between two knots, of which `first` has the smaller one."""
+@dataclass(frozen=True)
+class Stop:
+    """θ (p,), and an enclosed number below which R(θ) lies."""
 
-    def __init__(self, first: Knot, last: Knot, floor: float):
+    theta: Floats
+    risk: Interval
+
+
+def stop(bounds: Bounds | SmoothBounds, theta: Floats) -> Stop:
+    """The stop at a θ, from the terms at it."""
+    if isinstance(bounds, SmoothBounds):
+        return Stop(theta, bounds.tangent(theta)[0])
+    return Stop(theta, bounds.risk(bounds.hinges(theta, None)))
+
+
+class Stretch:
+    """The λ between two knots, of which `first` has the smaller one; θ_s goes from knot to knot, or from stop to stop.
+
+    stops : between the knots, m − 1 of them, so that s goes from 0 to m and θ_s is the k-th of them at s = k
+    """
+
+    def __init__(self, first: Knot, last: Knot, floor: float, stops: Sequence[Stop] = ()):
         self.first, self.last, self.floor = first, last, floor
-        thetas = Interval(first.theta), Interval(last.theta)
-        self.sizes = Quadratic.of(*thetas)
-        self.pushes = Quadratic.of(first.push, last.push)
+        self.points: list[Knot | Stop] = [first, *stops, last]
+
+    @cached_property
+    def proven(self) -> Curves:
+        """The curves of U and L, enclosed."""
+        return Curves.of(self.points, self.first, self.last, lambda number: number)
+
+    @cached_property
+    def rough(self) -> Curves:
+        """The same in floats."""
+        return Curves.of(self.points, self.first, self.last, mid)
+
+    def legs(self, s: Floats) -> tuple[Ints, Floats]:
+        """From which of the points θ_s goes to the next one, and the share of the way; exact."""
+        leg = np.minimum(s.astype(int), len(self.points) - 2)
+        return leg, s - leg
 
     def mixtures(self, lam: Floats) -> tuple[Floats, Floats]:
-        """Best s and t at each λ: the vertices of U in s and of L in t, within [0, 1]."""
-        rise, gain = float(mid(self.last.risk - self.first.risk)), float(mid(self.last.offset - self.first.offset))
-        s = self.sizes.vertex(2 * rise / lam)
-        return s, self.pushes.vertex(-2 * lam * gain)
+        """Best s and t at each λ: the vertices of U in s, leg by leg, and of L in t."""
+        rough, every = self.rough, np.arange(len(self.points) - 1)[:, None]
+        sizes, risks = rough.sizes.of(every), rough.risks.of(every)
+        u = vertex(sizes.slope * lam / 2 + risks.slope, sizes.bend * lam)
+        leg = rough.upper(lam, every, u).argmin(axis=0)
+        t = vertex(rough.pushes.slope / (2 * lam) - rough.offsets.slope, rough.pushes.bend / lam)
+        return leg + u[leg, np.arange(len(lam))], t
 
     def upper(self, lam: Floats, s: Floats) -> Interval:
-        return self.sizes.at(s) * Interval(lam) / 2 + mixed(self.first.risk, self.last.risk, s)
+        leg, u = self.legs(s)
+        return self.proven.upper(Interval(lam), leg, Interval(u))
 
     def lower(self, lam: Floats, t: Floats) -> Interval:
-        return mixed(self.first.offset, self.last.offset, t) - self.pushes.at(t) / (2 * Interval(lam))
+        return self.proven.lower(Interval(lam), Interval(t))
 
     def widths(self, lam: Floats, s: Floats, t: Floats) -> tuple[Floats, Floats]:
         """U(λ, s) − L(λ, t) and L(λ, t), rounded outward."""
@@ -149,23 +198,34 @@ class Stretch:
         width = up(max(ends) + up(max(float(bend.hi), 0.0) / down(down(roots) ** 2)))
         return float(up(width / max(down(self.first.ends[0] - width), self.floor)))
 
-    def least_gaps(self, lam: Floats) -> Floats:
-        """The proven relative gap at each λ by its own best mixtures."""
-        widths, lower = self.widths(lam, *self.mixtures(lam))
-        return up(widths / np.maximum(lower, self.floor))
+    def guessed(self, lam: Floats, s: Floats, t: Floats) -> Floats:
+        """The relative gap at each λ by its mixtures, in floats: what a proof may find, which this is not."""
+        lower = self.rough.lower(lam, t)
+        return (self.rough.upper(lam, *self.legs(s)) - lower) / np.maximum(lower, self.floor)
+
+    def middle(self) -> float:
+        """The relative gap at √(λ_a λ_b), `guessed`."""
+        return float(self.guessed(self.halfway, *self.mixtures(self.halfway))[0])
+
+    def best(self) -> Floats:
+        """The θ_s of least U at √(λ_a λ_b)."""
+        return self.theta(float(self.mixtures(self.halfway)[0][0]))
+
+    @property
+    def halfway(self) -> Floats:
+        """√(λ_a λ_b), as an array (1,)."""
+        return np.sqrt(np.array([self.first.lam * self.last.lam]))
 
     def cells(self, epsilon: float) -> Cells | None:
         """Cells over the whole stretch, halved until their gap is at most ε; None if no halving leads there."""
-        if self.least_gaps(np.sqrt(np.array([self.first.lam * self.last.lam])))[0] > epsilon:
-            return None
         ends = np.geomspace(self.first.lam, self.last.lam, CELLS + 1)
         ends[0], ends[-1] = self.first.lam, self.last.lam
         low, high = ends[:-1], ends[1:]
         for _ in range(DEPTH):
             middle = np.sqrt(low * high)
-            if (self.least_gaps(middle) > epsilon).any():
-                return None
             s, t = self.mixtures(middle)
+            if (self.guessed(middle, s, t) > epsilon).any():
+                return None
             cells = Cells(low, high, s, t, self.gaps(low, high, s, t))
             wide = cells.gap > epsilon
             if not wide.any():
@@ -175,32 +235,81 @@ class Stretch:
         return None
 
     def theta(self, s: float) -> Floats:
-        return (1 - s) * self.first.theta + s * self.last.theta
+        (leg,), (u,) = self.legs(np.array([s]))
+        return (1 - u) * self.points[leg].theta + u * self.points[leg + 1].theta
 
 
-@dataclass(frozen=True)
-class Quadratic:
-    """q(s) = ‖(1 − s)x + s y‖², by its three inner products, enclosed."""
+class Curve(NamedTuple):
+    """c(u) = start + slope·u + bend·u² for u in [0, 1], of intervals or floats, or of arrays of them."""
 
-    xx: Interval
-    xy: Interval
-    yy: Interval
+    start: Any
+    slope: Any
+    bend: Any
 
     @classmethod
-    def of(cls, x: Interval, y: Interval) -> Quadratic:
-        return cls(inner(x, x), inner(x, y), inner(y, y))
+    def square(cls, x: Any, y: Any) -> Curve:
+        """‖x + u(y − x)‖²."""
+        product: Any = inner if isinstance(x, Interval) else np.dot
+        step = y - x
+        return cls(product(x, x), product(x, step) * 2, product(step, step))
 
-    def at(self, s: Floats) -> Interval:
-        here, rest = Interval(s), 1 + -Interval(s)
-        return rest * rest * self.xx + rest * here * self.xy * 2 + here * here * self.yy
+    @classmethod
+    def line(cls, x: Any, y: Any) -> Curve:
+        """x + u(y − x)."""
+        return cls(x, y - x, 0.0 * x)
 
-    def vertex(self, slope: Floats) -> Floats:
-        """argmin over s in [0, 1] of q(s) + slope · s."""
-        xx, xy, yy = (float(mid(each)) for each in (self.xx, self.xy, self.yy))
-        curve = xx - 2 * xy + yy
-        if curve <= 0:
-            return np.where(2 * (xy - xx) + slope < 0, 1.0, 0.0)
-        return np.clip((2 * (xx - xy) - slope) / (2 * curve), 0.0, 1.0)
+    @classmethod
+    def stacked(cls, curves: Iterable[Curve]) -> Curve:
+        """One curve of arrays."""
+        return cls(*map(stacked, zip(*curves, strict=True)))
+
+    def at(self, u: Any) -> Any:
+        return self.start + (self.slope + self.bend * u) * u
+
+    def of(self, places: Ints) -> Curve:
+        """The curves at these places of the arrays."""
+        return Curve(*(each[places] for each in self))
+
+
+class Curves(NamedTuple):
+    """‖θ_s‖² and R, leg by leg, ‖v_t‖² and ō_t; of intervals or of floats, as the numbers that they are given."""
+
+    sizes: Curve
+    risks: Curve
+    pushes: Curve
+    offsets: Curve
+
+    @classmethod
+    def of(cls, points: Sequence[Knot | Stop], first: Knot, last: Knot, told: Callable[[Interval], Any]) -> Curves:
+        """The curves from point to point and from knot to knot, with every number as `told` tells it."""
+        legs = [
+            (told(Interval(a.theta)), told(Interval(b.theta)), told(a.risk), told(b.risk)) for a, b in pairwise(points)
+        ]
+        sizes = Curve.stacked(Curve.square(x, y) for x, y, _, _ in legs)
+        risks = Curve.stacked(Curve.line(x, y) for _, _, x, y in legs)
+        pushes = Curve.square(told(first.push), told(last.push))
+        return cls(sizes, risks, pushes, Curve.line(told(first.offset), told(last.offset)))
+
+    def upper(self, lam: Any, leg: Ints, u: Any) -> Any:
+        """U at the share u of the way along these legs."""
+        return self.sizes.of(leg).at(u) * lam * 0.5 + self.risks.of(leg).at(u)
+
+    def lower(self, lam: Any, t: Any) -> Any:
+        """L."""
+        return self.offsets.at(t) - self.pushes.at(t) * 0.5 / lam
+
+
+def stacked(numbers: Sequence[Any]) -> Any:
+    """One array of them, of intervals or of floats."""
+    if isinstance(numbers[0], Interval):
+        return Interval([each.lo for each in numbers], [each.hi for each in numbers])
+    return np.array(numbers)
+
+
+def vertex(slope: Floats, bend: Floats) -> Floats:
+    """argmin over u in [0, 1] of slope·u + bend·u²/2, in floats."""
+    fall = np.maximum(-slope, 0.0)
+    return fall / np.maximum(np.maximum(bend, fall), TINY)
 
 
 def dot(x: Interval, y: Interval) -> Interval:
@@ -209,8 +318,3 @@ def dot(x: Interval, y: Interval) -> Interval:
 
 def mid(x: Interval) -> Floats:
     return (x.lo + x.hi) / 2
-
-
-def mixed(x: Interval, y: Interval, s: Floats) -> Interval:
-    """(1 − s)x + s y."""
-    return (1 + -Interval(s)) * x + Interval(s) * y

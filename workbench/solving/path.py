@@ -31,7 +31,7 @@ from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.listed import Tables
 from workbench.proofs.smooth import SmoothBounds
-from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others
+from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others, stop
 from workbench.solvers._common import never
 from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
@@ -42,7 +42,8 @@ from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
 
-SHARE = 0.4  # of ε: the gap at the solved values, so that mixtures have room
+SHARE = 0.7  # of ε: the gap at the solved values, so that mixtures have room
+LEAST = 0.1  # of ε: the room between the gap of knots and ε at least, where the room is thought of
 COARSE = 1e-5  # gap from which Crammer and Singer's machine is solved by passes, however short the problem is
 NEAR = 1e-6  # ratio of two values of λ, less 1, between which no further one is solved
 MOST_PIECES = 6  # in which a stretch is thought to be parted: the law of its gap holds for small ones
@@ -327,18 +328,24 @@ class Walk:
     def covered(self, first: Knot, last: Knot, epsilon: float) -> Iterator[tuple[Stretch, Cells]]:
         """Stretches from `first` to `last` with cells of gap ≤ ε, with further knots where they are needed.
 
-        A gap between knots grows like the square of log(last/first). So a stretch of the gap g in its middle takes
-        about m = √(g/ε) pieces of equal ratios, and the next knot stands after ⌊m/2⌋ of them.
+        Between knots of the gap g₀ a stretch has the gap g₀ + cd² about, d = log(last/first), and g₀ + cd²/2 with a
+        stop. So a stretch of the gap g takes about m = √((g − g₀)/2(ε − g₀)) pieces, and the next knot stands after
+        ⌊m/2⌋ of them.
         """
-        stretch = Stretch(first, last, self.floor)
-        if (cells := stretch.cells(epsilon)) is not None:
+        stretch, own = Stretch(first, last, self.floor), (first.gap + last.gap) / 2
+        gap = stretch.middle()
+        cells = stretch.cells(epsilon) if gap <= epsilon else None
+        pieces = np.sqrt(max(gap / (1 + gap) - own, 0.0) / (2 * max(epsilon - own, LEAST * epsilon)))
+        if cells is None and pieces <= 1:
+            stretch = Stretch(first, last, self.floor, [stop(self.bounds, stretch.best())])
+            cells = stretch.cells(epsilon)
+        if cells is not None:
             yield stretch, cells
             return
         if len(self.records) >= MOST or first.lam * (1 + NEAR) >= last.lam:
             told = f"between lam={first.lam:g} and {last.lam:g}, after {len(self.records)} solves"
             raise BackendFailed(f"A gap of {epsilon:g} is out of reach {told}; ask for a larger --epsilon.")
-        gap = float(stretch.least_gaps(np.sqrt(np.array([first.lam * last.lam])))[0])
-        pieces = np.clip(np.ceil(np.sqrt(gap / epsilon)), 2, MOST_PIECES)
+        pieces = np.clip(np.ceil(pieces), 2, MOST_PIECES)
         share = (pieces // 2) / pieces
         lam = float(first.lam ** (1 - share) * last.lam**share)
         middle = self.solved(lam, self.mixture(stretch, lam))
