@@ -221,7 +221,7 @@ def test_a_python_file_and_data_files_are_problems(cutbench, tmp_path):
 # ── crosscheck ────────────────────────────────────────────────────────────────────────────────────
 
 ROW_FIELDS = ["name", "verdict", "excess", "passes", "seconds", "reason", "evidence", "rule", "runs", "causes"]
-ROW_FIELDS += ["remarks", "absolute", "needed", "history"]
+ROW_FIELDS += ["remarks", "absolute", "needed", "history", "warned", "calls"]
 LEARNERS = """
 import numpy as np
 import workbench as wb

@@ -53,6 +53,7 @@ from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
 from workbench.judging.share import LEAST, SEARCH, Allowance, allowed
 from workbench.judging.stand import OwnStand, Stand
+from workbench.judging.warned import Warned
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 from workbench.system.processes import OutOfTime
 
@@ -71,6 +72,7 @@ class Cause:
 class Judgement:
     """The verdict on a learner, of the run that decided it; all `runs` behind it, the known `causes`, and `remarks`.
 
+    warned : what the learner's code warned of, and in how many of its `calls` by the judge (judging/warned.py)
     excess : relative to the optimum;  absolute : F(θ) − L;  needed : passes that the trend needs (`Verdict`)
     history : of the last run, [(passes, F(θ) − L), …], with the further passes that the judge asked for
     """
@@ -89,6 +91,8 @@ class Judgement:
     absolute: float = float("nan")
     needed: float = float("nan")
     history: list[tuple[float, float]] = field(default_factory=list)
+    warned: list[Warned] = field(default_factory=list)
+    calls: int = 0
 
 
 def judge(
@@ -142,11 +146,13 @@ def judge(
             causes += found
         if decided.verdict in (AGREES, NOT_CONVERGED):
             decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance, rest)
-    mean, remarks = float(np.mean([each.seconds for each in runs])), list(dict.fromkeys(stand.remarks))
+    mean = float(np.mean([each.seconds for each in runs]))
+    remarks = list(dict.fromkeys(filter(None, [*stand.remarks, stand.tally.sentence])))
     reason = " ".join([f"{decided.reason.rstrip('.')}.", *remarks]) if remarks else decided.reason
     told = decided.verdict, decided.excess, passes, mean, reason, decided.evidence, decided.rule
     ends = {"absolute": decided.absolute, "needed": decided.needed, "history": excesses(stand, reference)}
-    return Judgement(candidate.name, *told, runs, causes, remarks, **ends)
+    heard = {"warned": stand.tally.warned, "calls": stand.tally.calls}
+    return Judgement(candidate.name, *told, runs, causes, remarks, **ends, **heard)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from workbench.judging.learners import Learner, made, user_learners
 from workbench.judging.reference import Reference
 from workbench.judging.reports import NUMBERS, BadAnswer, Report
 from workbench.judging.stand import GRACE, Stand
+from workbench.judging.warned import Tally, Warned
 from workbench.proofs.certificate import Certificate
 from workbench.registries import registry
 from workbench.solving import transfer
@@ -61,6 +62,7 @@ class RemoteStand(Stand):
     @contextlib.contextmanager
     def beside(self, reference: Reference) -> Iterator[Stand]:
         other = RemoteStand(self.learner, reference, self.limit, self.patience, self.process)
+        other.tally = self.tally
         yield other
         self.process, self.opened = other.process, False
 
@@ -72,10 +74,18 @@ class RemoteStand(Stand):
             self.process.ask({"do": "open", **self.words}, self.arrays)
             self.opened = True
         try:
-            return self.process.ask(numbers, arrays, limit and limit + GRACE)
+            told, arrays = self.process.ask(numbers, arrays, limit and limit + GRACE)
         except Raised as raised:
+            self.hear(**self.process.ask({"do": "hear"}, {})[0]["heard"])
             kinds = {each.__name__: each for each in (MissingCapability, BadInput, BadAnswer, OutOfTime)}
             raise kinds[raised.kind](raised.text) if raised.kind in kinds else raised from None
+        self.hear(**told["heard"])
+        return told, arrays
+
+    def hear(self, remarks: list[str], warned: list[list[Any]], calls: int) -> None:
+        """Note what the stand in the other process remarked, and what the learner warned of there."""
+        self.remarks += remarks
+        self.tally.add((Warned(*each) for each in warned), calls)
 
     def fitted(
         self, budget: int, seed: int, start: bool = False, within: float | None = None
@@ -84,7 +94,6 @@ class RemoteStand(Stand):
         within = within or self.limit
         question = {"do": "fit", "budget": budget, "seed": seed, "start": start, "within": within}
         told, arrays = self.asked(question, arrays, within)
-        self.remarks += told["remarks"]
         reports = []
         for k, (passes, claims, remarks) in enumerate(told["reports"]):
             dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays and not self.foreign]
@@ -107,7 +116,6 @@ class RemoteStand(Stand):
         numbers |= {"within": min(within, LONGEST)}
         arrays = packed_start(reference) | {"theta": reference.theta}
         told, _ = self.asked(numbers, arrays, self.limit)
-        self.remarks += told["remarks"]
         return [Finding(*each) for each in told["findings"]]
 
     def takes_start(self) -> bool:
@@ -148,7 +156,17 @@ UNKNOWN = "the optimum is not sent before it is needed"
 
 
 def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
-    """The work of a `RemoteStand`'s process."""
+    """The work of a `RemoteStand`'s process; each answer says, too, what was heard since the last one."""
+    told, out = done(numbers, arrays)
+    stand = OPENED["stand"]
+    heard = {"remarks": stand.remarks, "warned": [astuple(each) for each in stand.tally.warned]}
+    heard["calls"] = stand.tally.calls
+    stand.remarks, stand.tally = [], Tally()
+    return told | {"heard": heard}, out
+
+
+def done(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
+    """What is asked for: a learner `open`ed, its fits and audits, or nothing (`hear`)."""
     do = numbers.pop("do")
     if do == "open":
         formulation, problem = transfer.received(numbers, arrays)
@@ -157,14 +175,15 @@ def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
         OPENED["stand"] = Stand(learner, reference)
         return {}, {}
     stand = OPENED["stand"]
+    if do == "hear":
+        return {}, {}
     if "mu" in arrays:
         stand.reference = with_optimum(stand.reference, numbers, arrays)
     if do == "takes start":
         return {"takes": stand.takes_start()}, {}
     if do == "audit":
         found = [list(each) for each in stand.findings(numbers["within"])]
-        remarks, stand.remarks = stand.remarks, []
-        return {"findings": found, "remarks": remarks}, {}
+        return {"findings": found}, {}
     reports, seconds = stand.fitted(**numbers)
     within = numbers["within"]
     if within and seconds > within and len(reports) == 1 and not reports[0].remarks:
@@ -176,8 +195,7 @@ def answer(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
         out |= {f"dual_{k}_{j}": part for j, part in enumerate([dual] if isinstance(dual, np.ndarray) else dual)}
         out |= {f"iterate_{k}": claims["iterate"]} if "iterate" in claims else {}
         told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}, remarks])
-    remarks, stand.remarks = stand.remarks, []
-    return {"reports": told, "seconds": seconds, "remarks": remarks}, out
+    return {"reports": told, "seconds": seconds}, out
 
 
 def with_optimum(reference: Reference, numbers: Numbers, arrays: Arrays) -> Reference:

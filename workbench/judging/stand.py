@@ -30,6 +30,7 @@ from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
 from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
+from workbench.judging.warned import Tally
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.proofs.certificate import Certificate
 from workbench.solving.stochastic import run
@@ -58,12 +59,15 @@ class Stand:
         self.longer: list[Report] = []  # of the last run's further passes
         self.yielded: list[Report] = []  # by one fit
         self.remarks: list[str] = []
+        self.tally = Tally()  # of the learner's warnings
         self.copy: Problem | None = None  # for the learner
 
     @contextlib.contextmanager
     def beside(self, reference: Reference) -> Iterator[Stand]:
         """The learner at work on another reference."""
-        yield type(self)(self.learner, reference, self.limit, self.patience)
+        there = type(self)(self.learner, reference, self.limit, self.patience)
+        there.tally = self.tally
+        yield there
 
     # what a learner does
 
@@ -73,7 +77,7 @@ class Stand:
         """What `fit` returns, and its seconds; `start` hands it the optimum; read for `within` seconds."""
         form, within = self.reference.formulation, within or self.limit
         extra = {"start": started(self.reference.certificate)} if start else {}
-        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr), self.tally.listening():
             began = time.perf_counter()
             returned = self.learner.fit(data, form, budget, seed, **extra)
             reports = reports_of(returned, budget, began + within if within else np.inf)
@@ -98,7 +102,7 @@ class Stand:
     def findings(self, within: float = np.inf) -> list[Finding]:
         """What the audits of single steps find within so many seconds; a remark names those that do not fit."""
         reference = self.reference
-        with self.lent() as data, contextlib.redirect_stdout(sys.stderr):
+        with self.lent() as data, contextlib.redirect_stdout(sys.stderr), self.tally.listening(audit=True):
             lent = replace(hooks_of(self.learner.thing, reference.formulation, data), allowance=Allowance(within))
             found = audit(lent, reference)
         if lent.allowance.skipped:
@@ -227,7 +231,8 @@ class OwnStand(Stand):
     def judged(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
         form, data, solver = self.reference.formulation, self.reference.problem, self.learner.thing
         late = (lambda row: row.seconds > self.limit) if self.limit else None
-        trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
+        with self.tally.listening():
+            trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
         took = float(trace.seconds[-1])
         self.reports, self.longer = history(trace), []
         self.reference.graded(trace.thetas, trace.upper)
@@ -239,7 +244,8 @@ class OwnStand(Stand):
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> Trace:
         form, data = self.reference.formulation, self.reference.problem
-        trace = run(self.learner.thing, form, data, budget, seed, observe=lambda row: row.seconds > within)
+        with self.tally.listening():
+            trace = run(self.learner.thing, form, data, budget, seed, observe=lambda row: row.seconds > within)
         if trace.passes[-1] < budget:
             raise OutOfTime
         return trace
