@@ -82,7 +82,7 @@ class RemoteStand(Stand):
         self.hear(**told["heard"])
         return told, arrays
 
-    def hear(self, remarks: list[str], warned: list[list[Any]], calls: int) -> None:
+    def hear(self, remarks: list[str], warned: list[tuple[str, str, int]], calls: int) -> None:
         """Note what the stand in the other process remarked, and what the learner warned of there."""
         self.remarks += remarks
         self.tally.add((Warned(*each) for each in warned), calls)

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from workbench.errors import counted, printable, shortened
 
@@ -42,7 +41,7 @@ class Tally:
         """Count what one call of the learner warns of, instead of printing it; a silent audit is no call."""
         heard: dict[tuple[str, str], Warned] = {}
 
-        def note(message: Warning | str, category: type[Warning], *place: Any) -> None:  # as `showwarning` is called
+        def note(message: Warning | str, category: type[Warning], *place: object) -> None:  # as `showwarning` is called
             said = Warned(category.__name__, first_paragraph(str(message)), 1)
             heard.setdefault((said.category, NUMBERS.sub("#", said.message)), said)
 

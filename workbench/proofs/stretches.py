@@ -54,6 +54,8 @@ from workbench.proofs.smooth import SmoothBounds
 CELLS = 16  # with which a stretch begins
 DEPTH = 10  # times that a cell is halved, at most
 
+Numbers = Any  # intervals or arrays of numbers: proofs and guesses are one formula
+
 
 @dataclass(frozen=True)
 class Knot:
@@ -242,19 +244,19 @@ class Stretch:
 class Curve(NamedTuple):
     """c(u) = start + slope·u + bend·u² for u in [0, 1], of intervals or floats, or of arrays of them."""
 
-    start: Any
-    slope: Any
-    bend: Any
+    start: Numbers
+    slope: Numbers
+    bend: Numbers
 
     @classmethod
-    def square(cls, x: Any, y: Any) -> Curve:
+    def square(cls, x: Numbers, y: Numbers) -> Curve:
         """‖x + u(y − x)‖²."""
-        product: Any = inner if isinstance(x, Interval) else np.dot
+        product: Callable[..., Numbers] = inner if isinstance(x, Interval) else np.dot
         step = y - x
         return cls(product(x, x), product(x, step) * 2, product(step, step))
 
     @classmethod
-    def line(cls, x: Any, y: Any) -> Curve:
+    def line(cls, x: Numbers, y: Numbers) -> Curve:
         """x + u(y − x)."""
         return cls(x, y - x, 0.0 * x)
 
@@ -263,7 +265,7 @@ class Curve(NamedTuple):
         """One curve of arrays."""
         return cls(*map(stacked, zip(*curves, strict=True)))
 
-    def at(self, u: Any) -> Any:
+    def at(self, u: Numbers) -> Numbers:
         return self.start + (self.slope + self.bend * u) * u
 
     def of(self, places: Ints) -> Curve:
@@ -280,7 +282,7 @@ class Curves(NamedTuple):
     offsets: Curve
 
     @classmethod
-    def of(cls, points: Sequence[Knot | Stop], first: Knot, last: Knot, told: Callable[[Interval], Any]) -> Curves:
+    def of(cls, points: Sequence[Knot | Stop], first: Knot, last: Knot, told: Callable[[Interval], Numbers]) -> Curves:
         """The curves from point to point and from knot to knot, with every number as `told` tells it."""
         legs = [
             (told(Interval(a.theta)), told(Interval(b.theta)), told(a.risk), told(b.risk)) for a, b in pairwise(points)
@@ -290,16 +292,16 @@ class Curves(NamedTuple):
         pushes = Curve.square(told(first.push), told(last.push))
         return cls(sizes, risks, pushes, Curve.line(told(first.offset), told(last.offset)))
 
-    def upper(self, lam: Any, leg: Ints, u: Any) -> Any:
+    def upper(self, lam: Numbers, leg: Ints, u: Numbers) -> Numbers:
         """U at the share u of the way along these legs."""
         return self.sizes.of(leg).at(u) * lam * 0.5 + self.risks.of(leg).at(u)
 
-    def lower(self, lam: Any, t: Any) -> Any:
+    def lower(self, lam: Numbers, t: Numbers) -> Numbers:
         """L."""
         return self.offsets.at(t) - self.pushes.at(t) * 0.5 / lam
 
 
-def stacked(numbers: Sequence[Any]) -> Any:
+def stacked(numbers: Sequence[Numbers]) -> Numbers:
     """One array of them, of intervals or of floats."""
     if isinstance(numbers[0], Interval):
         return Interval([each.lo for each in numbers], [each.hi for each in numbers])
