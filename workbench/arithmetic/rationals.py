@@ -227,7 +227,7 @@ class ExactOutputs(Protocol):
 
 
 @runtime_checkable
-class ExactRivals(ExactOutputs, Protocol):
+class ExactRivals(Protocol):
     """What `ExactOutputs` of a problem with a `runner_up` has besides."""
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.contracts import Problem
 from workbench.errors import BadInput
 from workbench.registries import build, is_path
+
+if TYPE_CHECKING:
+    from workbench.contracts import Problem
 
 LEARNED = ("v", "states", "baseline")  # settings that a certificate can give
 

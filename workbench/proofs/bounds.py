@@ -202,14 +202,15 @@ class Bounds(Both):
         """Encloses h_i at θ, or at a `point` near it, for the oracle's witnesses at θ, if known, and their `rows`.
 
         The enclosure includes the oracle's rounding error, and by how much another witness may be higher at `point`.
+        Tables need no witnesses, so that a bound is the same number whoever asks for it.
         """
         at = Interval(theta) if point is None else point
         exact = at.lo is theta and at.hi is theta
         away = 0.0 if exact else float(np.maximum(at.hi - theta, theta - at.lo).max(initial=0.0))
+        told = self.tables.hinges(theta, away, self.samples, self.spread) if self.tables else None
+        if told is not None:
+            return told
         if witnesses is None:
-            told = self.tables.hinges(theta, away, self.samples, self.spread) if self.tables else None
-            if told is not None:
-                return told
             witnesses = self.highest(theta, self.samples)
         missed = self.oracle.rounding(theta)
         errors, size = self.oracle.slope_error(self.samples), 0.0
