@@ -21,6 +21,7 @@ from workbench.judging.remote import RemoteStand
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
 from workbench.judging.stand import OwnStand, Stand
+from workbench.judging.warned import Tally
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.system.processes import OutOfTime
 
@@ -48,7 +49,7 @@ class Told:
 
     def __init__(self, verdicts, audit=()):
         self.verdicts, self.against, self.asked = list(verdicts), list(audit), []
-        self.remarks, self.reports, self.longer, self.now = [], [], [], 100.0
+        self.remarks, self.reports, self.longer, self.now, self.tally = [], [], [], 100.0, Tally()
         self.learner = Learner("mine", fit)
 
     def clock(self):
