@@ -170,7 +170,7 @@ def test_room_is_made_in_the_midst_of_a_sweep():
             n, most = 12, 2 * state.most
             small = _pool.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
             assert tools.repack(
-                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, state.pool, small, state.desk, state.extras),
+                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, 1, state.pool, small, state.desk, state.extras),
                 state.point.theta,
             )
             state.pool = small
@@ -178,6 +178,40 @@ def test_room_is_made_in_the_midst_of_a_sweep():
             solver.advance(tools, prices, state, np.arange(12))
         thetas.append(state.point.theta)
     np.testing.assert_allclose(*thetas, atol=1e-4)
+
+
+def test_a_pool_in_one_piece_is_the_same_with_inner_products_copied_and_computed():
+    solver, form = DualBlock(period=1000, patience=1000), SoftMargin(0.02)
+    tools, prices, state = started(words(), form, solver)
+    for _ in range(30):
+        solver.advance(tools, prices, state, np.arange(12))
+    old = state.pool
+    assert old.count.max() > 4
+    pools = []
+    for same in (True, False):
+        state.pool = old
+        moved(tools, state, 2, same)
+        pools.append(state.pool)
+    copied, computed = pools
+    assert copied.used[0] < old.used[0], "some cut was left out"
+    for name in ("used", "count", "member", "witness", "parent", "first", "last", "index", "value", "row", "weight"):
+        np.testing.assert_array_equal(getattr(copied, name), getattr(computed, name), err_msg=name)
+    np.testing.assert_allclose(copied.product, computed.product, atol=1e-12)
+    slopes = copied_slopes(copied, form.oracle(words()))
+    for i in range(12):
+        cuts = copied.member[i, : copied.count[i]]
+        for a, r in enumerate(cuts):
+            wanted = slopes[cuts[: a + 1]] @ slopes[r]
+            np.testing.assert_allclose(copied.product[copied.row[r] :][: a + 1], wanted, atol=1e-12)
+
+
+def copied_slopes(pool, oracle):
+    """The slopes of the pool's cuts (K, p), from their witnesses."""
+    cuts = pool.used[0]
+    samples = np.zeros(cuts, np.int64)
+    for i, count in enumerate(pool.count):
+        samples[pool.member[i, :count]] = i
+    return oracle.rows(samples, pool.witness[:cuts])[0].toarray()
 
 
 def test_weights_are_copies_and_weight_zero_is_absence():
@@ -210,8 +244,8 @@ class Careless(DualBlock):
     """Keeps a wrong entry in every difference of slopes."""
 
     def visitor(self, kernel, prices, state, compiled):
-        def insert(slope_into, data, i, witness, pool, desk):
-            place = _pool.insert(slope_into, data, i, witness, pool, desk)
+        def insert(slope_into, data, i, witness, pool, desk, known):
+            place = _pool.insert(slope_into, data, i, witness, pool, desk, known)
             newest = pool.used[0] - 1
             if place >= 0 and pool.last[newest] > pool.first[newest]:
                 pool.value[pool.first[newest]] *= 1.5

@@ -286,12 +286,14 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
     return rise
 
 
-def repack(slope_into, insert, data, patience, curvature, old, new, desk, extras, theta):
+def repack(slope_into, insert, data, patience, curvature, same, old, new, desk, extras, theta):
     """Copy each sample's first cut, those with weight, and those idle for at most `patience` visits; 1 if they fit.
 
     θ is computed anew, free of the rounding errors of its many moves.
+    same : 1 if inner products are what they were, 0 if the extra entries weigh in them otherwise by now
     """
     push, plain = extras.push, len(theta) - len(extras.push)
+    kept, known = np.zeros(old.member.shape[1], np.int64), desk.height
     for j in range(len(theta)):
         theta[j] = 0.0
     for j in range(len(push)):
@@ -300,7 +302,12 @@ def repack(slope_into, insert, data, patience, curvature, old, new, desk, extras
         for a in range(old.count[i]):
             r = old.member[i, a]
             if a == 0 or old.weight[r] > 0.0 or old.idle[r] <= patience:
-                place = insert(slope_into, data, i, old.witness[r], new, desk)
+                m = new.count[i]
+                if same == 1 and m < len(known):
+                    kept[m] = a
+                    for b in range(m + 1):
+                        known[b] = old.product[old.row[r] + kept[b]]
+                place = insert(slope_into, data, i, old.witness[r], new, desk, known[: same * (m + 1)])
                 if place < 0:
                     return 0
                 s = new.member[i, place]

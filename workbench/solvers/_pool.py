@@ -130,8 +130,11 @@ def whole(data, i, base, out, parts, offsets):
     return 0
 
 
-def insert(slope_into, data, i, witness, pool, desk):
-    """Append the cut of `witness` to sample i; its place among the sample's cuts, or −1 if there is no room."""
+def insert(slope_into, data, i, witness, pool, desk, known):
+    """Append the cut of `witness` to sample i; its place among the sample's cuts, or −1 if there is no room.
+
+    known : (m + 1,) inner products with the sample's m cuts and with itself; of length 0 if they are to be computed
+    """
     used, count, member, witnesses = pool.used, pool.count, pool.member, pool.witness
     parent, first, last, index, value = pool.parent, pool.first, pool.last, pool.index, pool.value
     row, product = pool.row, pool.product
@@ -143,18 +146,24 @@ def insert(slope_into, data, i, witness, pool, desk):
     entries = slope_into(data, i, witness, indices, values)
     for k in range(entries):
         dense[indices[k]] += values[k]
-    square = 0.0
-    for k in range(entries):
-        j = indices[k]
-        square += values[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
+    square, news = 0.0, len(known) == 0
+    if news:
+        for k in range(entries):
+            j = indices[k]
+            square += values[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
+    else:
+        square = known[m]
     nearest, distance = -1, square
     for a in range(m):
         s, dot = member[i, a], 0.0
-        if parent[s] >= 0:
-            dot = product[base + parent[s]]
-        for k in range(first[s], last[s]):
-            j = index[k]
-            dot += value[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
+        if news:
+            if parent[s] >= 0:
+                dot = product[base + parent[s]]
+            for k in range(first[s], last[s]):
+                j = index[k]
+                dot += value[k] * dense[j] * (1.0 if j < plain else ratio[j - plain])
+        else:
+            dot = known[a]
         product[base + a] = dot
         apart = square - 2.0 * dot + product[row[s] + a]
         if apart < distance:
@@ -215,10 +224,10 @@ def asked(argmax_into, slope_into, parts_into, insert, place_of, data, i, theta,
     for k in range(pieces):
         part = desk.parts[k]
         if place_of(part, i, pool) < 0:
-            a = insert(slope_into, data, i, part, pool, desk)
+            a = insert(slope_into, data, i, part, pool, desk, desk.height[:0])
             pool.offset[pool.member[i, a]] = desk.offsets[k]
     if pieces == 0 and place_of(desk.answer, i, pool) < 0:
-        a = insert(slope_into, data, i, desk.answer, pool, desk)
+        a = insert(slope_into, data, i, desk.answer, pool, desk, desk.height[:0])
         r, s = pool.member[i, a], 0.0
         while True:
             for k in range(pool.first[r], pool.last[r]):

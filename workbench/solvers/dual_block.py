@@ -265,7 +265,7 @@ class CachedBlocks:
         kept = state.extras.x.copy()
         _extras.hold(state.extras, 1 / factor)
         state.desk = state.desk._replace(ratio=state.curvature / state.extras.metric)
-        moved(self.tools, state, self.method.patience)
+        moved(self.tools, state, self.method.patience, same=False)
         state.extras.x[:] = state.point.theta[len(state.point.theta) - len(kept) :] = kept
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
@@ -340,17 +340,20 @@ def seated(tools: Loops, state: State, i: int, witness: Ints) -> int:
     same = known[(state.pool.witness[known] == witness).all(axis=1)]
     if len(same):
         return int(same[0])
-    while (place := tools.insert(tools.slope_into, tools.data, i, witness, state.pool, state.desk)) < 0:
+    while (place := tools.insert(tools.slope_into, tools.data, i, witness, state.pool, state.desk, np.zeros(0))) < 0:
         moved(tools, state, 0)
     return int(state.pool.member[i, place])
 
 
-def moved(tools: Loops, state: State, patience: int) -> None:
-    """The pool without idle cuts, in one piece and with room to grow; the plane starts anew."""
+def moved(tools: Loops, state: State, patience: int, same: bool = True) -> None:
+    """The pool without idle cuts, in one piece and with room to grow; the plane starts anew.
+
+    same : whether cuts have the inner products that they had
+    """
     old, factor = state.pool, FACTOR
     while True:
         new = roomier(state, factor)
-        place = state.curvature, old, new, state.desk, state.extras, state.point.theta
+        place = state.curvature, int(same), old, new, state.desk, state.extras, state.point.theta
         if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
             break
         factor *= 2
@@ -393,7 +396,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     build, data, i, argmax = machine.compiled_function, kernel.data, 0, kernel.argmax_into
     slope, parts = kernel.slope_into or slope, kernel.parts_into or parts  # compiled
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
-    insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk), "int64")
+    insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk, prices), "int64")
     order, extras = np.empty(1, np.int64), state.extras
     place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
     asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
@@ -402,7 +405,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     sweep = build(loops.sweep, (*functions, data, order, True, 1, 0.1, prices, mu, *place), "int64")
     proposed = build(loops.proposed, (prices, mu, 0.1, 0.1, pool, desk, 1, point.trial))
     plane = build(loops.plane, (proposed, prices, mu, pool, point, desk, extras), "int64")
-    repack = build(loops.repack, (slope, insert, data, 1, mu, pool, pool, desk, extras, point.theta), "int64")
+    repack = build(loops.repack, (slope, insert, data, 1, mu, 1, pool, pool, desk, extras, point.theta), "int64")
     onto = build(projection(state.extras.simplex), (prices, prices), "floats")
     retie = build(_extras.retie, (onto, extras))
     place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, extras, prices
