@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
-LONG = 1000  # numbers from which layers save time
+LONG = 1000  # numbers whose squares are summed block by block
+MANY = 400  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
 LARGE = 2.0**900  # beyond which a layer might overflow
 SPARE = 8  # roundings of a product of vectors beside those of its sum (`matvec`)
@@ -180,7 +181,7 @@ def few(entries: NDArray[np.float64]) -> NDArray[np.float64]:
     Accurate floating-point summation I, §3). What the layers leave, mostly nothing, stands behind their sums.
     """
     layers = []
-    while len(entries) >= LONG:
+    while len(entries) >= MANY:
         size = float(np.abs(entries).max())
         if not size < LARGE:
             break
@@ -217,10 +218,11 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0, longest: int 
 
 def grouped_sum(values: Interval, groups: NDArray[np.int64], n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
-    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
-        1 - rounding, 1 + rounding
-    )
+    most = int(np.bincount(groups).max(initial=0))
+    found, rounding = Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)), gamma(most)
+    if most <= 1:
+        return found  # nothing was added
+    return found * Interval(1 - rounding, 1 + rounding)  # a sum of k sizes errs by γ_{k−1}, and its ends by one more
 
 
 def inner(x: Interval, y: Interval) -> Interval:
