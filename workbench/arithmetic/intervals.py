@@ -122,12 +122,12 @@ class Interval:
 
     def squared(self) -> Interval:
         """Σ x² of all entries, of the least and of the largest size of each."""
+        if self.lo is self.hi and self.lo.size >= LONG:
+            found = squares(self.lo.ravel())
+            return Interval(max(found.lo, 0.0), found.hi)
         size = abs(self)
         if self.lo.size < LONG:
             return (size * size).sum()
-        if size.lo is size.hi:
-            found = squares(size.lo.ravel())
-            return Interval(max(found.lo, 0.0), found.hi)
         return Interval(max(squares(size.lo.ravel()).lo, 0.0), squares(size.hi.ravel()).hi)
 
     def sum(self) -> Interval:
@@ -159,9 +159,10 @@ def squares(entries: NDArray[np.float64]) -> Interval:
 
     A product and the sum of a block err by at most γ of BLOCK + 1 relatively, but for products that underflow.
     """
-    product = entries * entries
-    blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
-    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    whole = len(entries) // BLOCK * BLOCK
+    rows, rest = entries[:whole].reshape(-1, BLOCK), entries[whole:]
+    blocks = np.append(np.einsum("ij,ij->i", rows, rows), rest @ rest)  # without an array of all products
+    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(entries) * TINY
     return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
 
 
@@ -245,9 +246,11 @@ def centred(x: Interval) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def magnitudes(matrix: Any) -> Any:
-    """|M|, of compressed ones with the index arrays of M; entries that stand twice count twice."""
+    """|M|, of compressed ones with the index arrays of M, or M itself; entries that stand twice count twice."""
     if getattr(matrix, "format", "dense") not in ("csr", "csc"):
         return np.abs(matrix)
+    if matrix.data.min(initial=0.0) >= 0:
+        return matrix
     return type(matrix)((np.abs(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
