@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from workbench.arithmetic import intervals
-from workbench.arithmetic.intervals import Interval, few, gamma, inner, length, matvec, positive, total
+from workbench.arithmetic.intervals import Interval, few, gamma, inner, length, magnitudes, matvec, positive, total
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -354,3 +354,13 @@ def test_an_array_that_is_both_ends_is_a_point():
     for found in (point, wide):
         assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
     assert Fraction(float(point.hi)) - Fraction(float(point.lo)) <= true / 10**12
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+def test_magnitudes_copy_nothing_where_nothing_is_negative(form):
+    whole = form(np.array([[0.5, 0.0], [0.0, 2.0]]))
+    assert magnitudes(whole) is whole
+    turned = form(np.array([[0.5, 0.0], [-1.0, 2.0]]))
+    assert magnitudes(turned).toarray().tolist() == [[0.5, 0.0], [1.0, 2.0]]
+    assert turned.toarray()[1, 0] == -1.0
+    assert magnitudes(np.array([1.0, -2.0])).tolist() == [1.0, 2.0]

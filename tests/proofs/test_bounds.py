@@ -622,6 +622,14 @@ def test_the_group_of_most_terms_says_how_far_all_may_err():
             assert Fraction(float(lo)) <= terms * Fraction(x) <= Fraction(float(hi))
 
 
+def test_a_group_of_one_is_its_term_to_the_last_bit():
+    """Nothing was added there, so nothing rounds; dual weights of a table are such groups."""
+    wide = Interval(np.array([0.1, 0.3, 0.7]), np.array([0.2, 0.4, 0.8]))
+    found = grouped_sum(wide, np.array([3, 0, 2]), 4)
+    assert found.lo.tolist() == [0.3, 0.0, 0.7, 0.1]
+    assert found.hi.tolist() == [0.4, 0.0, 0.8, 0.2]
+
+
 def test_weights_of_another_size_are_refused():
     assert checked_theta([[1, 2]], 2).tolist() == [1.0, 2.0]
     with pytest.raises(wb.BadInput, match="have 2 entries but the problem needs 3"):

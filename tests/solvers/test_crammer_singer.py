@@ -289,3 +289,16 @@ def test_weights_stay_at_their_prices_however_many_plane_steps():
         found.advance()
         assert np.allclose(found.beta.sum(axis=1), found.prices, rtol=3e-14, atol=0)
         assert found.gap > -1e-13 * found.known
+
+
+def test_weights_are_made_once_a_pass_and_anew_after_it():
+    """The turn of W, label by label, takes longer than a bound's own sums on large text."""
+    _, blocks = ascent_of(labels(60, cost=True))
+    blocks.advance()
+    first = blocks.theta
+    assert blocks.theta is first
+    blocks.advance()
+    assert not np.array_equal(blocks.theta, first)
+    blocks.restart(0.02)
+    assert not blocks.theta.any()
+    assert first.any()

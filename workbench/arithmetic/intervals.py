@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
-LONG = 1000  # numbers from which layers save time
+LONG = 1000  # numbers whose squares are summed block by block
+MANY = 400  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
 LARGE = 2.0**900  # beyond which a layer might overflow
 SPARE = 8  # roundings of a product of vectors beside those of its sum (`matvec`)
@@ -121,12 +122,12 @@ class Interval:
 
     def squared(self) -> Interval:
         """Σ x² of all entries, of the least and of the largest size of each."""
+        if self.lo is self.hi and self.lo.size >= LONG:
+            found = squares(self.lo.ravel())
+            return Interval(max(found.lo, 0.0), found.hi)
         size = abs(self)
         if self.lo.size < LONG:
             return (size * size).sum()
-        if size.lo is size.hi:
-            found = squares(size.lo.ravel())
-            return Interval(max(found.lo, 0.0), found.hi)
         return Interval(max(squares(size.lo.ravel()).lo, 0.0), squares(size.hi.ravel()).hi)
 
     def sum(self) -> Interval:
@@ -158,9 +159,10 @@ def squares(entries: NDArray[np.float64]) -> Interval:
 
     A product and the sum of a block err by at most γ of BLOCK + 1 relatively, but for products that underflow.
     """
-    product = entries * entries
-    blocks = np.add.reduceat(product, np.arange(0, len(product), BLOCK))
-    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(product) * TINY
+    whole = len(entries) // BLOCK * BLOCK
+    rows, rest = entries[:whole].reshape(-1, BLOCK), entries[whole:]
+    blocks = np.append(np.einsum("ij,ij->i", rows, rows), rest @ rest)  # without an array of all products
+    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(entries) * TINY
     return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
 
 
@@ -180,7 +182,7 @@ def few(entries: NDArray[np.float64]) -> NDArray[np.float64]:
     Accurate floating-point summation I, §3). What the layers leave, mostly nothing, stands behind their sums.
     """
     layers = []
-    while len(entries) >= LONG:
+    while len(entries) >= MANY:
         size = float(np.abs(entries).max())
         if not size < LARGE:
             break
@@ -217,10 +219,11 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0, longest: int 
 
 def grouped_sum(values: Interval, groups: NDArray[np.int64], n: int) -> Interval:
     """Σ of non-negative `values` within each group, enclosed."""
-    rounding = gamma(int(np.bincount(groups).max(initial=0)))  # of a sum of k sizes γ_{k−1}, and one for the ends
-    return Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)) * Interval(
-        1 - rounding, 1 + rounding
-    )
+    most = int(np.bincount(groups).max(initial=0))
+    found, rounding = Interval(np.bincount(groups, values.lo, n), np.bincount(groups, values.hi, n)), gamma(most)
+    if most <= 1:
+        return found  # nothing was added
+    return found * Interval(1 - rounding, 1 + rounding)  # a sum of k sizes errs by γ_{k−1}, and its ends by one more
 
 
 def inner(x: Interval, y: Interval) -> Interval:
@@ -243,9 +246,11 @@ def centred(x: Interval) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def magnitudes(matrix: Any) -> Any:
-    """|M|, of compressed ones with the index arrays of M; entries that stand twice count twice."""
+    """|M|, of compressed ones with the index arrays of M, or M itself; entries that stand twice count twice."""
     if getattr(matrix, "format", "dense") not in ("csr", "csc"):
         return np.abs(matrix)
+    if matrix.data.min(initial=0.0) >= 0:
+        return matrix
     return type(matrix)((np.abs(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 

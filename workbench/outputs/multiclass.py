@@ -259,8 +259,8 @@ class Multiclass:
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""
         X, k = self.X, len(self.classes)
-        rows = compiled_rows(X)
-        square = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        indptr, indices, values = rows = compiled_rows(X)
+        square = sparse.csr_array((values * values, indices, indptr), shape=X.shape) @ np.ones(X.shape[1])
         nothing = np.full((k, k), -1)
         tables = np.ascontiguousarray(scale, float), np.ascontiguousarray(offset, float)
         return Listing(*rows, square, self.labels, np.arange(k), *tables, 0, nothing, 0.0, self.n_inputs)

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
-from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
+from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, magnitudes, matvec, up
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
@@ -47,8 +47,8 @@ class Tables:
         rows = listing.values, listing.indices, listing.indptr
         self.X = sparse.csr_array(rows, shape=(self.n, listing.inputs))
         self.longest = int(np.diff(listing.indptr).max(initial=0))
-        sizes = abs(self.X).sum(axis=1) * (1 + gamma(self.longest + 1))
-        self.sizes: Floats = np.asarray(sizes).ravel() + self.longest * TINY  # ‖x_i‖₁ at least
+        sizes = magnitudes(self.X) @ np.ones(listing.inputs)
+        self.sizes: Floats = sizes * (1 + gamma(self.longest + 1)) + self.longest * TINY  # ‖x_i‖₁ at least
         self.deepest = int(np.bincount(listing.indices, minlength=1).max())
         self.told: tuple[Floats, Ints, Ints] | None = None  # θ, samples and labels of highest score of the last product
 

@@ -93,9 +93,15 @@ class Cells:
 
 
 def knot(
-    bounds: Bounds | SmoothBounds, theta: Floats, upper: float, cuts: Cuts | None = None, weights: Floats | None = None
+    bounds: Bounds | SmoothBounds,
+    theta: Floats,
+    cuts: Cuts | None = None,
+    weights: Floats | None = None,
+    upper: float | None = None,
 ) -> Knot:
-    """The knot of a point with F(θ) ≤ `upper` and, unless the terms are smooth, of weights of cuts, at the bounds' λ.
+    """The knot of a point and, unless the terms are smooth, of weights of cuts, at the bounds' λ.
+
+    upper : F(θ) from above, if it is known
 
     Raises
     ------
@@ -109,6 +115,8 @@ def knot(
     found = None if cuts is None or weights is None else bounds.dual(cuts, weights)
     if found is None:
         raise MissingCapability("A path needs dual weights for every sample, which this answer does not have.")
+    if upper is None:
+        return Knot(lam, theta, stop(bounds, theta).risk, *found)
     size = dot(Interval(theta), Interval(theta)) * lam / 2
     return Knot(lam, theta, upper - size, *found)
 

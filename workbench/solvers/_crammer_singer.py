@@ -47,6 +47,7 @@ class CrammerSinger:
     """
 
     risk = peak = np.inf
+    found: Floats | None  # `theta` of this pass, once it was asked for
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class CrammerSinger:
         self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
         self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
         self.known = self.total = float(self.state.gap.sum())
-        self.gap = np.inf
+        self.gap, self.found = np.inf, None
 
     @property
     def truth(self) -> Ints:
@@ -168,7 +169,7 @@ class CrammerSinger:
         score, place = self.loops[-1], (share, self.keep, self.state, self.desk)
         before = self.listing, self.samples, self.prices
         self.beside(len(self.parts), lambda k: (score, *before, self.parts[k], *place))
-        sums = self.lanes[0].sums[:, :6].sum(axis=0)
+        sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
         ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
         if min(ends) < self.known:
@@ -202,9 +203,11 @@ class CrammerSinger:
 
     @property
     def theta(self) -> Floats:
-        """The W or the mean of least F so far."""
-        best = self.desk.mean if self.keep else self.desk.best
-        return np.concatenate([block[:, :count].T.ravel() for block, count in self.counted(best)])
+        """The W or the mean of least F so far, label by label; made once a pass."""
+        if self.found is None:
+            best = self.desk.mean if self.keep else self.desk.best
+            self.found = np.concatenate([block[:, :count].T.ravel() for block, count in self.counted(best)])
+        return self.found
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""

@@ -163,7 +163,7 @@ class Follower:
         bounds, theta = self.walk.bounds_at(lam), at(line.push, lam) / lam
         weights = np.zeros(len(self.cuts))
         weights[line.held] = np.maximum(at(line.prices, lam), 0.0)
-        return knot(bounds, theta, bounds.upper(theta), self.cuts, weights)
+        return knot(bounds, theta, self.cuts, weights)
 
     def end(self, line: Line, lam: float, least: float) -> float:
         """The λ at which a line that is the optimum at λ ends, or `least`; asks the argmax there."""

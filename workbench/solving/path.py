@@ -237,7 +237,7 @@ class Walk:
         clock, bounds = Clock(), self.bounds_at(lam)
         if isinstance(bounds, SmoothBounds):
             state = descend(bounds, self.request, start=guess and guess.theta)
-            found, numbers = knot(bounds, state.theta, state.upper), (state.history[-1]["round"], 0)
+            found, numbers = knot(bounds, state.theta), (state.history[-1]["round"], 0)
             nothing = Cuts(bounds.oracle.dim, 1)
             self.guesses[lam] = Guess.of(found, nothing, nothing.offsets)
         else:
@@ -300,7 +300,7 @@ class Walk:
             samples, witnesses, weights = climb.duals()
             cuts = Cuts.later(bounds.oracle.dim, samples, witnesses, bounds.oracle.rows)
             for theta in points:
-                found = knot(bounds, theta, bounds.upper(theta), cuts, weights)
+                found = knot(bounds, theta, cuts, weights)
                 self.guesses[lam] = Guess.of(found, cuts, weights, bounds.tables)
                 if (gap := bounds.gap(*found.ends[::-1])) <= self.request.gap:
                     return found, (climb.passes, len(cuts))
@@ -321,7 +321,7 @@ class Walk:
             held, warm = list(support[:, None]), (weights[support], guess.theta)
         state = generate(family, master, self.request, held, warm=warm)
         weights = padded(state.weights, len(family.cuts))
-        found = knot(bounds, state.theta, state.upper, family.cuts, weights)
+        found = knot(bounds, state.theta, family.cuts, weights, state.upper)
         self.guesses[lam] = Guess.of(found, family.cuts, weights)
         return found, (state.history[-1]["round"], len(held))
 

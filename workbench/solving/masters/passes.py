@@ -118,7 +118,9 @@ class Passes:
             self.restore(self.checkpoints.last)
 
     def checkpoint(self, clock: Clock) -> None:
-        """Keep the weighted cuts, and the estimates so far."""
+        """Keep the weighted cuts, and the estimates so far, if there is a journal."""
+        if self.checkpoints.journal is None:
+            return
         samples, witnesses, weights = self.ascent.duals()
         seconds = [before + now for before, now in zip(self.before, clock.spent, strict=True)]
         numbers = {"passes": self.ascent.passes, "estimates": self.estimates, "seconds": seconds}
