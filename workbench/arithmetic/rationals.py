@@ -228,7 +228,9 @@ class ExactOutputs(Protocol):
 
 @runtime_checkable
 class ExactRivals(Protocol):
-    """What `ExactOutputs` of a problem with a `runner_up` has besides."""
+    """What `ExactOutputs` of a problem with a `runner_up` has besides; slopes are those of `ExactOutputs`."""
+
+    def slopes(self, samples: Ints, outputs: Ints) -> Entries: ...
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         """max of −⟨w, ψ_i(y)⟩ over y ≠ y_i (m,)."""
