@@ -642,9 +642,11 @@ def test_the_command_is_stopped_and_continued(cutbench, tmp_path, how):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    process.send_signal(signal.SIGSTOP)  # lest the run end while another process asks for it
     refused = cutbench("resume", "run", code=2)
     assert "Another process is working on the run in run" in refused.stderr
     process.send_signal(how)
+    process.send_signal(signal.SIGCONT)
     stdout, stderr = process.communicate(timeout=60)
     assert stdout == ""
     if how == signal.SIGINT:
