@@ -106,6 +106,15 @@ def test_what_an_argmax_may_miss_by_rounding():
     alike(UnitMargin(Numbers()).rounding(np.zeros(0)), [4 * gamma(18)] * 3)
 
 
+def test_nested_scores_meet_fewer_roundings_but_not_those_of_products_with_losses():
+    nested = Numbers()
+    nested.depth = np.array([3, 4, 5])
+    sizes = [(Fraction(1), Fraction(1, 2)), (Fraction(5, 2), Fraction(1)), (Fraction(7), Fraction(3))]
+    theta, depths = np.array([1.0, -1.0]), nested.depth.tolist()
+    alike(MarginRescaling(nested).rounding(theta), [2 * gamma(k) * sum(s) for k, s in zip(depths, sizes, strict=True)])
+    alike(SlackRescaling(nested).rounding(theta), [4 * gamma(18) * sum(s) * max(1, s[1]) for s in sizes])
+
+
 def test_how_far_a_slope_reaches():
     assert MarginRescaling(Numbers()).reach(SAMPLES).tolist() == [14.0, 2.0]
     assert SlackRescaling(Numbers()).reach(SAMPLES).tolist() == [42.0, 1.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy import sparse
 
 import workbench as wb
 from workbench.arithmetic.compiled import available, compiled_kernel
-from workbench.contracts import Cuts
+from workbench.arithmetic.rationals import ratios
+from workbench.contracts import Cuts, Nested
 from workbench.formulations.soft_margin import SoftMargin
+from workbench.objectives.oracles import MarginRescaling
 from workbench.outputs import _messages, _viterbi, chain
 from workbench.outputs.chain import Chain
 from workbench.proofs.bounds import Bounds
@@ -518,3 +521,46 @@ def test_refusals():
         half.slack_argmax(np.zeros(half.n_features), np.arange(2))
     with pytest.raises(wb.BadInput, match="3 features per position but the weights were learned on 2"):
         half.predict(np.zeros(half.n_features), [np.ones((2, 3))])
+
+
+def nearly_tied(rng, loss):
+    """A chain and weights whose labels score alike but for the last bits: the same numbers in another order."""
+    k, p, length = int(rng.integers(2, 4)), int(rng.integers(2, 30)), int(rng.integers(2, 40))
+    problem = Chain([np.ones((length, p)), np.ones((1, p))], [rng.integers(0, k, length), [0]], loss, classes=range(k))
+    numbers = rng.normal(size=p) * 10.0 ** rng.integers(-6, 3, p)
+    w = np.concatenate([*(rng.permutation(numbers) for _ in range(k)), np.zeros(k * k)])
+    w[rng.integers(0, k * p, k)] *= 1 + 2.0**-52
+    return problem, w
+
+
+def test_the_argmax_misses_no_more_than_its_depth_of_roundings():
+    rng, missed = np.random.default_rng(8), 0
+    for turn in range(60):
+        problem, w = nearly_tied(rng, LOSSES[turn % 2])
+        oracle, everyone = MarginRescaling(problem), np.arange(2)
+        assert isinstance(problem, Nested)
+        found = oracle.argmax(w, everyone)
+        exact = oracle.exact()
+        slopes, losses = exact.rows(everyone, found)
+        highest = exact.highest(ratios(w), everyone).fractions()
+        given = [each + loss for each, loss in zip(dotted(slopes, w), losses.fractions(), strict=True)]
+        short = [most - value for most, value in zip(highest, given, strict=True)]
+        assert all(0 <= miss <= Fraction(bound) for miss, bound in zip(short, oracle.rounding(w).tolist(), strict=True))
+        missed += max(short) > 0
+    assert missed > 5
+
+
+def dotted(slopes, w):
+    """⟨a_i, w⟩ of exact rows a, as fractions."""
+    sums = [Fraction(0), Fraction(0)]
+    for row, column, value in zip(slopes.rows.tolist(), slopes.columns.tolist(), slopes.values.tolist(), strict=True):
+        sums[row] += Fraction(int(value), int(slopes.unit)) * Fraction(float(w[column]))
+    return sums
+
+
+def test_the_depth_is_that_of_the_widest_letter_and_of_the_length():
+    sparse_letters = [sparse.csr_array(np.eye(4)[:3]), sparse.csr_array([[1.0, 1.0, 0.0, 1.0]])]
+    plain = Chain(sparse_letters, [[0, 1, 0], [1]])
+    assert plain.depth.tolist() == [1 + 4 * 3 + 8, 3 + 4 + 8]
+    paired = Chain(sparse_letters, [[0, 1, 0], [1]], pairs=[np.ones((2, 2)), np.empty((0, 2))])
+    assert paired.depth.tolist() == [2 * paired.terms + 8] * 2

@@ -38,6 +38,16 @@ class BoundedFeatures(Protocol):
 
 
 @runtime_checkable
+class Nested(Protocol):
+    """A problem whose scores are nested sums, so that far fewer roundings meet a number than `terms`.
+
+    depth : (n,) the roundings that meet any one number on its way into the score of an output, with its loss
+    """
+
+    depth: Ints
+
+
+@runtime_checkable
 class Conditional(Protocol):
     """A problem about which proofs assume the sentences `conditions`; there may be none."""
 

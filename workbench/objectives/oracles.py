@@ -35,6 +35,7 @@ from workbench.contracts import (
     Listable,
     Listing,
     Missing,
+    Nested,
     Problem,
     RivalKernelled,
     RunnerUp,
@@ -136,11 +137,16 @@ class MarginRescaling:
         outputs = self.problem.exact() if isinstance(self.problem, Exact) else None
         return None if outputs is None else ExactMargin(outputs)
 
+    @cached_property
+    def roundings(self) -> Ints | int:
+        """The roundings k that meet any one number of a score of the argmax, an array (n,) or one for all samples."""
+        return self.problem.depth if isinstance(self.problem, Nested) else 2 * self.problem.terms + 8
+
     def rounding(self, theta: Floats) -> Floats:
-        """Two scores, each a sum of ≤ k terms bounded by ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
+        """Two scores, each a sum whose terms come to ‖w‖_∞ ‖φ‖₁ + ℓ at most: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
         missed = self.problem.missed(theta) if self.misses else 0.0
-        return 2 * gamma(2 * self.problem.terms + 8) * size + missed
+        return 2 * gamma(self.roundings) * size + missed
 
     def reach(self, samples: Ints) -> Floats:
         return 2 * self.problem.magnitude[samples]
@@ -227,6 +233,11 @@ class SlackRescaling(MarginRescaling):
 
     def exact(self) -> ExactSlack | None:
         return ExactSlack(self.problem.exact()) if isinstance(self.problem, Exact) else None
+
+    @cached_property
+    def roundings(self) -> int:
+        """`Nested` speaks of scores to which losses are added, not of products with losses."""
+        return 2 * self.problem.terms + 8
 
     def rounding(self, theta: Floats) -> Floats:
         return super().rounding(theta) * 2 * np.maximum(1.0, self.problem.max_loss)

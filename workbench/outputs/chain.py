@@ -82,6 +82,8 @@ class Chain:
     labels : (N,) their labels as indices into `classes`;  lengths : (n,) T_i
     gaps : (N, q) the features of the pair that ends at each position, 0 for first ones;  paired : if given
     path : the `Tree` of the same weights, None without `pairs`
+    depth : (n,) the roundings that meet one number on its way into a score (`Nested`): the inputs of one letter, and
+        two additions a position; with `pairs` those of the whole sum
 
     Raises
     ------
@@ -133,11 +135,13 @@ class Chain:
         self.free_outputs = bool((used == 0).sum() > len(used))
         sizes, counts = abs(self.letters).sum(axis=1), np.diff(self.letters.indptr)
         self.terms = int((np.add.reduceat(counts, starts) + 4 * self.lengths).max())
+        self.depth: Ints = np.maximum.reduceat(counts, starts) + 4 * self.lengths + 8
         size = np.add.reduceat(sizes, starts) + self.lengths - 1
         self.magnitude: Floats = up(size * (1 + 2 * gamma(self.terms)))
         self.path = _paths.path(self.offsets, self.gaps, self.plain_arrays()) if self.paired else None
         if self.path is not None:
             self.terms, self.magnitude = self.path.terms, self.path.magnitude
+            self.depth = np.full(self.n_samples, 2 * self.terms + 8)
 
     # ── positions of a batch ──────────────────────────────────────────────────────────────────────
 
