@@ -308,7 +308,7 @@ def test_passes_that_stand_still_say_so():
     passes.ascent.passes, passes.patient = 90, 60
     for gaps, stands in (([0.5, 0.4], False), ([1e-3, 0.9e-3], True), ([1e-3, 1e-4], False)):
         passes.estimates = [(30, gaps[0]), (80, gaps[1])]
-        assert passes.stands() is stands
+        assert passes.stands(passes.patient) is stands
 
 
 def test_a_time_limit_ends_within_a_pass(monkeypatch):
@@ -376,7 +376,8 @@ def test_where_rounds_crawl_passes_go_on(monkeypatch):
         return replace(after, status="crawls", masters=["ascent"])
 
     monkeypatch.setattr(routes, "generate", crawling)
-    monkeypatch.setattr(Passes, "stands", lambda self: self.ascent.passes >= self.patient)
+    monkeypatch.setattr(Passes, "stands", lambda self, patient: self.ascent.passes >= patient)
+    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock: False)
     monkeypatch.setattr("workbench.solving.masters.passes.PATIENT", 5)
     found = solve(SoftMargin(0.02), PROBLEMS["words"], gap=1e-6, master="dual-block")
     assert runs
@@ -415,7 +416,7 @@ def test_without_memory_for_rounds_passes_go_on(monkeypatch):
     """The inner products of hard rows that do not fit: no bound is lost, and the words say why there are no rounds."""
     problem = labels(n=30, k=3, p=40, seed=1)
     best = solve(HardMargin(), problem, gap=1e-6)
-    monkeypatch.setattr(Passes, "stands", lambda self: self.ascent.passes >= 2)
+    monkeypatch.setattr(Passes, "stands", lambda self, patient: self.ascent.passes >= 2)
 
     def demanded(kind, bounds, rows):
         if kind == "gram":

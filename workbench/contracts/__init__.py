@@ -77,7 +77,16 @@ from workbench.contracts.problems import (
     Unsummable,
     enumerated,
 )
-from workbench.contracts.proving import BoundedFeatures, Conditional, Exact, ExactLoss, Hinting, Missing, Nested, Placing
+from workbench.contracts.proving import (
+    BoundedFeatures,
+    Conditional,
+    Exact,
+    ExactLoss,
+    Hinting,
+    Missing,
+    Nested,
+    Placing,
+)
 from workbench.contracts.regularizers import Number, Regularizer, Shape
 from workbench.contracts.relations import (
     DEARER,

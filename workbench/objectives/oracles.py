@@ -143,7 +143,7 @@ class MarginRescaling:
         return self.problem.depth if isinstance(self.problem, Nested) else 2 * self.problem.terms + 8
 
     def rounding(self, theta: Floats) -> Floats:
-        """Two scores, each a sum whose terms come to ‖w‖_∞ ‖φ‖₁ + ℓ at most: 2 γ_k of that; and what the search misses."""
+        """Two scores, each a sum whose terms come to ‖w‖_∞ ‖φ‖₁ + ℓ: 2 γ_k of that; and what the search misses."""
         size = np.abs(theta).max(initial=0.0) * self.problem.magnitude + self.problem.max_loss
         missed = self.problem.missed(theta) if self.misses else 0.0
         return 2 * gamma(self.roundings) * size + missed

@@ -23,6 +23,7 @@ from scipy import sparse
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import TINY, Interval, down, grouped_sum, matvec, up
 from workbench.contracts import (
+    Asking,
     CutForm,
     Cuts,
     Enumerable,
@@ -167,6 +168,11 @@ class Bounds(Both):
         Answers below the maximum make `scale` smaller, and so a relative gap larger; no final bound depends on them.
         """
         return self.highest(self.start, self.samples)
+
+    @cached_property
+    def truth(self) -> Ints:
+        """(n, width) the true outputs of the problem that the oracle asks, which knows states that another hides."""
+        return (self.oracle.problem if isinstance(self.oracle, Asking) else self.problem).truth
 
     @cached_property
     def row_entries(self) -> float:

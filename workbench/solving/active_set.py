@@ -20,13 +20,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BackendFailed
-from workbench.solving.masters.polish import solved
 
 LEVEL = 1e-11  # of the largest offset: a cut higher by less is level with the others
 DEPENDENT = 1e-9  # of a row's square: what is left of it beside the others if it depends on them
+FEW = 800  # dependent rows up to which least squares are taken
 STEPS = 2_000  # of the active set, after which it counts as unsettled
 
 
@@ -138,3 +139,22 @@ def weighed(rows: Floats, right: Floats) -> Floats:
     if found is None:
         raise BackendFailed(f"{len(rows)} dependent cuts hold the optimum, too many to be told apart; use solve.")
     return found
+
+
+def solved(matrix: Floats, right: Floats) -> Floats | None:
+    """M⁻¹ right by Cholesky with one refinement, by least squares where M is singular and small."""
+    if not len(right):
+        return right
+    if (factor := cholesky(matrix)) is None:
+        return linalg.lstsq(matrix, right, lapack_driver="gelsy")[0] if len(right) <= FEW else None
+    first = linalg.cho_solve(factor, right)
+    return first + linalg.cho_solve(factor, right - matrix @ first)
+
+
+def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
+    """The factor, or None where the matrix is numerically singular: rows may depend on one another."""
+    try:
+        factor = linalg.cho_factor(matrix)
+    except linalg.LinAlgError:
+        return None
+    return factor if np.diag(factor[0]).min() ** 2 > 1e-12 * np.diag(matrix).max() else None

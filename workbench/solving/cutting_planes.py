@@ -270,7 +270,7 @@ class Generation:
     def refine(self) -> bool:
         """When the oracle finds no new row, increase accuracy; False if nothing is left that could.
 
-        First by the active-set finish (polish.py), then by a tighter tolerance, then by the next master in `heirs`.
+        First by the active-set finish (face.py), then by a tighter tolerance, then by the next master in `heirs`.
         """
         if not self.polished:
             self.polished = True

@@ -18,12 +18,14 @@ from workbench.arithmetic.arrays import summed, taken
 from workbench.contracts import Cuts, Enumerable, Floats, Ints, Rows, enumerated
 from workbench.errors import NotSeparable, shortened
 from workbench.proofs.bounds import Bounds
+from workbench.solving.masters.face import settled
 from workbench.solving.masters.master import MasterAnswer
-from workbench.solving.masters.polish import equalized, farkas_ray
+from workbench.solving.masters.polish import farkas_ray
 from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
+FAINT = 1e-6  # of a group's price: the weights that interior-point methods leave on rows that lie below the maximum
 SHOWN = 120  # characters of an output in a message
 HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 
@@ -201,7 +203,7 @@ class Family:
         ids = self.cuts.add(self.samples, witnesses, known)
         atoms = [ids[members] for members in self.members]
         if self.hard:  # the truth's own row says 0 ≤ 0
-            truth = (witnesses == self.bounds.problem.truth[self.samples]).all(axis=1)
+            truth = (witnesses == self.bounds.truth[self.samples]).all(axis=1)
             atoms = [a for a, trivial in zip(atoms, truth, strict=True) if not trivial]
         return upper, atoms
 
@@ -244,7 +246,7 @@ class Family:
 
     def truths(self) -> list[Ints]:
         """The rows h_i ≥ 0 of the true outputs: without them a master is unbounded where r leaves θ free."""
-        truth = self.bounds.problem.truth[self.samples]
+        truth = self.bounds.truth[self.samples]
         ids = self.cuts.add(self.samples, truth, self.bounds.oracle.rows)
         return [ids[members] for members in self.members]
 
@@ -306,7 +308,7 @@ class Family:
         if curvature is None:
             return None
         rows = self.rows(atoms)
-        beta = equalized(rows, multipliers, self.prices, curvature)
+        beta = settled(rows, multipliers, self.prices, curvature, FAINT)
         return None if beta is None else MasterAnswer(-(rows.slopes.T @ beta) / curvature, beta, "active set")
 
     def check(self, atoms: list[Ints], answer: MasterAnswer, seconds: float = np.inf) -> None:
@@ -325,7 +327,7 @@ class Family:
 
         The search for their ray has these seconds.
         """
-        wrong = np.flatnonzero((witnesses != self.bounds.problem.truth[samples]).any(axis=1))
+        wrong = np.flatnonzero((witnesses != self.bounds.truth[samples]).any(axis=1))
         heavy = wrong[np.argsort(-weights[wrong], kind="stable")[:HEAVY]]
         slopes, offsets = self.bounds.oracle.rows(samples[heavy], witnesses[heavy])
         if found := farkas_ray(Rows(slopes, offsets, np.full(len(heavy), -1)), ENTRIES, seconds):

@@ -36,7 +36,7 @@ from workbench.solvers._common import never
 from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
-from workbench.solving.masters.choice import choose, make_master
+from workbench.solving.masters.choice import choose, large, make_master
 from workbench.solving.masters.passes import HOPE, LOOKS, Ascent, ascent, averaged, estimated, looks, passable, standing
 from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
@@ -259,7 +259,8 @@ class Walk:
         if not isinstance(bounds, Bounds):
             return False
         kind = choose(bounds, len(bounds.samples), None, None)[0]
-        return kind == "dual-block" or (kind == "ascent" and self.request.gap >= COARSE and of_labels(bounds))
+        coarse = self.request.gap >= COARSE and of_labels(bounds)
+        return kind == "dual-block" and (coarse or large(bounds))
 
     def climbing(self, lam: float, bounds: Bounds) -> Ascent | None:
         """What makes passes at λ, of the bounds; None where rounds of cuts are faster.

@@ -98,7 +98,8 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
     """Cut generation, on large problems after passes of dual-block; with workers, these answer for the oracle."""
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss, shards=shards)
-    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend, shards is not None)
+    workers, counted = shards is not None, request.max_rounds is not None
+    kind, chosen = choose(bounds, family.n_groups, request.master, request.backend, workers, counted)
     told = ""
     if kind == "gram" and request.groups is None and not family.hard and (few := fewer(bounds, groups)) < groups:
         told = f", {few} groups for want of memory"
@@ -173,7 +174,8 @@ def by_passes(
 ) -> Outcome:
     """Passes of dual-block; where they stand still, rounds of cut generation, and passes again where those crawl.
 
-    With a journal, rounds follow the passes in any case, since rounds are what a journal keeps.
+    With a journal, rounds follow the passes in any case, since rounds are what a journal keeps; but only one where
+    rounding alone keeps the passes from the gap, which then is left to exact arithmetic.
     """
     compiling = Clock()
     passes = Passes(family, request.gap, None if journal else request.observe, journal, shards)
@@ -182,18 +184,25 @@ def by_passes(
     names = [kind]
     if not (journal and journal.entries):
         passes.run(clock)
+    if passes.rounded and not journal:
+        return Outcome(replace(passes.ended(), status="stalled"), passes.cuts, named(kind), kind, *spent)
     while journal or not (passes.reached or passes.late or clock.left <= 0):
         if why := crowded(family, passes):
             state = alone(passes, clock, request.time_limit is not None)
             state.said = why
             return Outcome(state, passes.cuts, ", then ".join(map(named, names)), kind, *spent)
-        held, warm, progress = passes.handed()
+        resumed = journal is not None and bool(journal.entries)  # then the cuts are those of its lines, in their order
+        held, warm, progress = ([], None, None) if resumed else passes.handed()
         master = make_master("dual-block", family, None)
         rest = request if request.time_limit is None else request.within(max(clock.left, 1e-3))
         if journal:
-            resumed = bool(journal.entries)
-            state = generate(family, master, rest, [] if resumed else held, journal, None if resumed else warm)
+            rounded = passes.rounded or journal.finished
+            rest = replace(rest, max_rounds=1) if rounded else rest
+            state = generate(family, master, rest, held, journal, warm)
             state.before = state.before if resumed else passes.before
+            if rounded and state.status == "limit":
+                state.status = "stalled"
+                journal.append("end", {"status": state.status} | state.history[-1])
         else:
             state = generate(family, master, rest, held, None, warm, progress)
         names += [each for each in state.masters if each not in names]

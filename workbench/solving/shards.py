@@ -86,7 +86,7 @@ class Shards:
         opening = words | {"do": "open", "run": self.run, "version": release()}, arrays
         self.spec, self.side = spec, ThreadPoolExecutor(1)
         self.workers: Workers = assembled(spec, answer, opening)
-        self.rng, self.last = np.random.default_rng(0), (bounds.start, bounds.problem.truth[bounds.samples])
+        self.rng, self.last = np.random.default_rng(0), (bounds.start, bounds.truth[bounds.samples])
         count = min(self.workers.size, len(bounds.samples))
         self.parts = [bounds.samples[k::count] for k in range(count)]
         self.owner = np.full(bounds.oracle.n_samples, -1)
@@ -199,7 +199,7 @@ class ShardAscent:
         self.gap = self.risk = self.peak = np.inf  # as the workers say, which decides when to look and nothing else
         self.known = np.inf
         self.earlier: list[Move] = []  # the steps of the last turns
-        truth = self.bounds.problem.truth[self.bounds.samples]
+        truth = self.bounds.truth[self.bounds.samples]
         self.begin(self.bounds.samples, truth, self.prices[self.bounds.samples])
 
     def begin(

@@ -14,7 +14,7 @@ rows, by pairwise steps: weight moves from the row r⁻ with least ∇ among β_
 Jaggi 2015). For a squared norm, H = AAᵀ/μ and the model is D itself. Groups are visited in a new random order each
 sweep: a fixed order is far slower. A sweep costs a pass over the rows' nonzeros; the slopes stay sparse. An
 interior-point method solves each master from scratch, the ascent starts from the last β. Its weights become exactly
-zero, which keeps the support small for the active-set finish (polish.py).
+zero, which keeps the support small for the active-set finish (face.py).
 
 **Entries without curvature.** Where a_j = 0, as for biases b, which no term penalises, and for costs v on the simplex,
 θ does not follow from β. There r gets the term ½σ_j(x_j − x⁰_j)², whose centre x⁰ moves to x every few sweeps (the

@@ -2,9 +2,11 @@
 
 The regularizer, the prices and the named backend decide:
 
-    r = μ/2‖w‖² + what _extras.py takes, n·p ≥ LONG → passes of block ascent (masters/passes.py; needs numba), then
-        rounds of AscentMaster, or of GramMaster where p_i = ∞: master "dual-block"
     r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster with PIQP, before numba is even loaded
+    r = μ/2‖θ‖², finite prices, n groups, no backend named, no limit of rounds → passes of block ascent with their
+        finish (masters/passes.py; needs numba), then rounds of AscentMaster: master "dual-block"
+    the same with p_i = ∞, with more in r that _extras.py takes, or with a limit of rounds, n·p ≥ LONG → the same,
+        GramMaster where p_i = ∞
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
@@ -12,10 +14,11 @@ The regularizer, the prices and the named backend decide:
     anything else                                  → CompiledMaster (the CVXPY declaration)
     master "shards", never the default             → passes on shards of the samples (solving/shards.py), then ascent
 
-LONG was measured, in CPU seconds with dual-block | ascent (`cutbench bench routes`): 300 digits (n·p = 2·10⁵) to
-1e-9 took 1.2 | 0.2, 1797 digits to 1e-6 1.1 | 1.5, 200 words (8·10⁵, λ = 0.01) 5 | 12, 626 words 6 | 24, and
-with λ = 1/n 35 | not in 45. The smaller λ, the longer both take, and the more the passes save. TINY, too: iris
-(n·p = 1,800) to 1e-9 took 0.22 s by ascent and 0.13 s by PIQP, and the process 0.6 s less, which numba takes to load.
+LONG was measured before the passes had a finish, in CPU seconds with dual-block | ascent (`cutbench bench routes`).
+With it passes were ahead on everything tried above TINY, to 1e-9: ocr, 100 words, λ = 0.01 1.5 | 7.3; 30 words,
+λ = 5e-4 1.0 | 17 without reaching the gap; digits, n = 300, λ = 1e-3 0.18 | 0.44; synthetic-tags 0.14 | 1.5;
+synthetic-chain, λ = 1e-3 (n·p = 3,300) 0.8 | 1.8; tree (2,080) 0.7 | 1.2. TINY: iris (1,800) to 1e-9 took 0.22 s by
+ascent and 0.13 s by PIQP, and the process 0.6 s less, which numba takes to load.
 
 The default backend is the first installed of PREFERRED.
 """
@@ -37,15 +40,23 @@ from workbench.solving.masters.passes import passable
 
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 TINY = 2_000  # n·p up to which an interior-point method on the dual is done before compiled code is loaded
-LONG = 500_000  # n·p from which passes of dual-block come first
+LONG = 500_000  # n·p from which passes without a finish come first
 SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first heir
 FEW = 1000  # groups up to which the dual is as fast as the primal, without an import of CVXPY
 
 
 def choose(
-    bounds: Bounds, groups: int, kind: str | None, name: str | None, workers: bool = False
+    bounds: Bounds,
+    groups: int,
+    kind: str | None,
+    name: str | None,
+    workers: bool = False,
+    counted: bool = False,
 ) -> tuple[str, Backend | None]:
-    """The kind of master and its backend, as the module's docstring says; with `workers`, rounds rather than passes."""
+    """The kind of master and its backend, as the module's docstring says; with `workers`, rounds rather than passes.
+
+    counted : whether the user limits the number of rounds; passes then come first only from LONG on
+    """
     quadratic = bounds.regularizer.curvature is not None
     shaped = bounds.shape is not None
     fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
@@ -56,12 +67,12 @@ def choose(
     if kind is None and given:
         kind = "gram" if quadratic and "quadratic" in given.cones else "compiled"
     elif kind is None:
-        long = every and len(bounds.samples) * bounds.oracle.dim >= LONG
-        kind = "gram" if quadratic else "compiled"
+        long, kind = every and large(bounds), "gram" if quadratic else "compiled"
         tiny = every and len(bounds.samples) * bounds.oracle.dim <= TINY and first_installed(kind) is not None
         if kind == "gram" and tiny and not workers:
             return kind, first_installed(kind)
-        if available() and long and fits["dual-block"] and not workers:
+        finishes = quadratic and not bounds.prices.hard and not counted
+        if available() and (long or finishes) and fits["dual-block"] and not workers:
             kind = "dual-block"
         elif available() and fits["ascent"] and (quadratic or long):
             kind = "ascent"
@@ -77,6 +88,11 @@ def choose(
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
     return kind, given
+
+
+def large(bounds: Bounds) -> bool:
+    """Whether passes come first whether or not they have a finish."""
+    return len(bounds.samples) * bounds.oracle.dim >= LONG
 
 
 def make_master(kind: str, family: Family, backend: Backend | None) -> Master:

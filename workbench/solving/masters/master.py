@@ -26,6 +26,7 @@ from scipy import sparse
 
 from workbench.backends import Answer, Backend, ConeProgram
 from workbench.contracts import Floats, Grown, GrownRows, Ints, Rows
+from workbench.solving.masters.face import products
 from workbench.solving.masters.polish import finished
 from workbench.system.memory import demand
 
@@ -251,10 +252,3 @@ def numerical_dual(program: ConeProgram, answer: Answer) -> float:
         return -np.inf  # no dual point at all, e.g. because the program is unbounded
     value = -(x @ curved) / 2 + residual @ x - program.b @ z
     return float(value - np.linalg.norm(residual) * (1 + 2 * np.linalg.norm(x)))
-
-
-def products(rows: sparse.csr_array, new: sparse.csr_array) -> Floats:
-    """All inner products rows · newᵀ, dense (R, m); dense arithmetic where the rows are dense."""
-    if new.nnz > 0.1 * new.shape[0] * new.shape[1]:
-        return rows @ new.toarray().T
-    return sparse.csr_array(rows @ sparse.csr_array(new.T)).toarray()

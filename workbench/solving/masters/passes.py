@@ -7,6 +7,12 @@ cached cuts, which the oracle finds sample by sample, in one thread (solvers/dua
 that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
 counts. An ascent that knows F and D, or that tells them when asked, is certified when these say so, and seldom before.
 
+**The finish.** Passes find out soon which cuts hold the optimum, and take long to find their weights: near the optimum
+the gap falls by a constant factor a pass. Where r = μ/2‖θ‖² the best weights on these cuts solve linear equations
+(masters/face.py), which costs about as much as DEAR-th of a pass for each cut. The finish is made where the
+passes stand still, and where the fall of the estimates so far promises that more passes than that are left; then passes
+go on from its weights, and find the cuts that it lacks.
+
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
 Cuts that contradict one another take all weight that they can get, so the heaviest are examined before B is raised.
@@ -24,7 +30,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Rows
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._crammer_singer import CrammerSinger
@@ -32,6 +38,8 @@ from workbench.solvers._labels import LabelBlocks
 from workbench.solvers._lanes import Lanes, misfit
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
+from workbench.solving.masters.face import FEW, settled
+from workbench.solving.masters.needs import fits
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
 from workbench.solving.shards import ShardAscent, Shards
@@ -40,6 +48,11 @@ from workbench.system.journal import Entry, Journal
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
+NEAR = 1e-3  # the estimate from which a finish is made before the passes stand still
+SOONEST, DEAR = 5, 50  # passes between two finishes, at least: so many, and one for so many cuts
+SOON = 3  # the share of passes, of those before they stand still, after which they are slow enough for a finish
+PACE = 1e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
+FLOOR = 0.5  # of the asked gap: an estimate below it is looked at, whatever earlier looks found
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
@@ -109,9 +122,13 @@ class Passes:
         self.trusted = EARLY * gap if self.telling else gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
+        self.finishes = self.bounds.regularizer.curvature is not None and tells  # where a face has a finish
+        self.since = 0  # the passes at the last finish that halved the gap
+        self.last, self.next_finish, self.wait = 0, SOONEST, SOONEST  # at the last one, at the next, and between them
+        self.rounded = False  # whether only the rounding of floats keeps the certified gap from the one asked for
         self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
-        self.duals = everyone, self.bounds.problem.truth[everyone], np.zeros(len(everyone))
+        self.duals = everyone, self.bounds.truth[everyone], np.zeros(len(everyone))
         self.best: Cuts | None = None  # their cuts, if they are at hand
         self.checkpoints, self.before = Checkpoints(journal, "passes"), (0.0, 0.0)  # seconds of earlier sessions
         if self.checkpoints.last:
@@ -148,6 +165,14 @@ class Passes:
     def reached(self) -> bool:
         return self.gap <= self.wanted
 
+    @property
+    def blurred(self) -> bool:
+        """Whether what floats leave open of the cuts at the best θ may be half of the certified gap."""
+        oracle, samples, theta = self.bounds.oracle, self.bounds.samples, self.state.theta
+        width = oracle.rounding(theta)[samples] + 2 * oracle.offset_error(samples)
+        width += 2 * oracle.slope_error(samples) * np.abs(theta).sum()
+        return bool(self.bounds.prices.floats()[samples] @ width >= 0.5 * (self.state.upper - self.state.lower))
+
     def run(self, clock: Clock) -> None:
         """Passes until the gap is reached, the passes stand still, or the time is over."""
         look = self.first if not self.estimates else self.ascent.passes + 1
@@ -164,15 +189,19 @@ class Passes:
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
             self.late = clock.left <= slowest
-            ending = self.late or self.stands()
+            if not self.late and self.due(estimate, clock):
+                self.finish(clock)
+            standing = self.stands(self.patient)
+            ending = self.late or standing
             due = self.ascent.passes >= look or ending
             points, enough = self.promising(estimate) if due or estimate <= self.trusted else ([], False)
             if due or enough:
                 look, looked = max(look, LOOKS * self.ascent.passes), clock.seconds
                 self.certify(clock, points)
                 self.looking = max(self.looking, clock.seconds - looked)
+                self.rounded = estimate <= FLOOR * self.wanted and not self.reached and self.blurred
             slowest = max(slowest, clock.seconds - began)
-            if self.reached or ending:
+            if self.reached or ending or self.rounded:
                 self.checkpoint(clock)
                 break
 
@@ -222,9 +251,10 @@ class Passes:
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = self.ascent.theta
-        known = np.isfinite(self.ascent.known) and self.estimates and self.estimates[-1][1] > self.trusted
-        if self.gap > self.wanted and np.isfinite(self.gap) and self.estimates and not known:
-            self.trusted = HOPE * self.estimates[-1][1] * self.wanted / self.gap
+        estimate = self.estimates[-1][1] if self.estimates else np.inf
+        known = np.isfinite(self.ascent.known) and estimate > self.trusted
+        if self.gap > self.wanted and np.isfinite(self.gap) and FLOOR * self.wanted < estimate < np.inf and not known:
+            self.trusted = max(HOPE * estimate / self.gap, FLOOR) * self.wanted
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
 
@@ -246,7 +276,7 @@ class Passes:
         state = replace(self.state, weights=summed(ids, weights, len(self.family.cuts)))
         held = weights > 0
         if self.family.hard:  # the truth's own row says 0 ≤ 0
-            held &= (witnesses != self.bounds.problem.truth[samples]).any(axis=1)
+            held &= (witnesses != self.bounds.truth[samples]).any(axis=1)
         return list(ids[held, None]), (weights[held], self.state.latest), state
 
     def learn(self, state: Progress) -> None:
@@ -256,11 +286,58 @@ class Passes:
             self.duals, self.best = (cuts.samples[held], cuts.witnesses[held], state.weights[held]), None
         self.state = replace(state, masters=self.state.masters, weights=np.empty(0), status="limit")
 
-    def stands(self) -> bool:
-        """Whether the gap stands still; see the class's docstring."""
+    def stands(self, patient: int) -> bool:
+        """Whether the gap stands still since the last finish; see the class's docstring."""
         if self.bounds.prices.hard and self.raises == 0 and self.ascent.saturated:
             return True
-        return standing(self.estimates, self.ascent.passes, self.patient)
+        return standing(self.fresh, self.ascent.passes - self.since, patient)
+
+    @property
+    def fresh(self) -> list[tuple[int, float]]:
+        """The estimates since the last finish, by the passes since then."""
+        return [(passes - self.since, gap) for passes, gap in self.estimates if passes > self.since]
+
+    def due(self, estimate: float, clock: Clock) -> bool:
+        """Whether a finish is worth its time now; see the module's docstring."""
+        passes = self.ascent.passes
+        if not self.finishes or passes < self.next_finish or not self.wanted < estimate < np.inf:
+            return False
+        slow = self.stands(self.patient // SOON)
+        if not slow and estimate > NEAR:
+            return False
+        counts = np.bincount(self.ascent.duals()[0])
+        shared = int(counts[counts > 1].sum())
+        cost = max(SOONEST, shared // DEAR)
+        self.next_finish = max(passes + SOONEST, self.last + cost)
+        if (
+            shared > FEW
+            or passes < self.last + cost
+            or clock.left <= shared**2 * min(self.bounds.oracle.dim, FEW) / PACE
+        ):
+            return False
+        return (slow or remaining(self.fresh, self.wanted) > cost) and fits("gram", self.bounds, shared)
+
+    def finish(self, clock: Clock) -> None:
+        """The best weights on the ascent's cuts, certified; the ascent goes on from them.
+
+        A finish that halves the gap is a new beginning; after one that does not the next waits twice as long.
+        """
+        samples, witnesses, weights = self.ascent.duals()
+        slopes, offsets = self.bounds.rows(samples, witnesses)
+        place, curvature = self.family.position[samples], self.bounds.regularizer.curvature
+        prices = self.bounds.prices.floats()[self.bounds.samples]
+        assert curvature is not None  # as `finishes` says
+        beta = settled(Rows(slopes, offsets, place), weights, prices, curvature)
+        self.last, before = self.ascent.passes, self.gap
+        if beta is not None:
+            held = np.flatnonzero(beta)
+            self.ascent.begin(samples[held], witnesses[held], beta[held], slopes.T @ beta, offsets[held])
+            self.mean, trusted = self.ascent.theta, self.trusted
+            self.certify(clock, [self.mean])
+            self.trusted = trusted  # the last estimate is from before
+        halved = self.gap < 0.5 * before
+        self.since, self.wait = (self.last, SOONEST) if halved else (self.since, 2 * self.wait)
+        self.next_finish = self.last + self.wait
 
 
 def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
@@ -273,6 +350,16 @@ def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) 
     split, gap = bisect_right(estimates, 2 * passes, key=lambda each: 3 * each[0]), itemgetter(1)
     earlier, recent = (max(min(map(gap, part), default=np.inf), 0.0) for part in (estimates[:split], estimates[split:]))
     return recent >= 0.5 * earlier and (recent < FAR or passes > 10 * patient)
+
+
+def remaining(estimates: Sequence[tuple[int, float]], wanted: float) -> float:
+    """The passes to the wanted gap, if estimates, (passes, gap), go on falling as in the last half of the passes."""
+    passes, gap = estimates[-1]
+    earlier = [each for each in estimates if 2 * each[0] <= passes] or list(estimates[:1])
+    before, highest = earlier[-1]
+    if not 0 < gap < highest:
+        return np.inf
+    return (passes - before) * float(np.log(gap / wanted) / np.log(highest / gap))
 
 
 def looks(ascent: Ascent) -> tuple[int, int]:
@@ -320,9 +407,9 @@ def ascent(bounds: Bounds) -> Ascent:
     dim = bounds.oracle.dim
     if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
         curvature = 2 * float(shape.square[0])
-        return Lanes(bounds.oracle, bounds.problem.truth, prices, curvature, sweeps.threads, sweeps.pool)
+        return Lanes(bounds.oracle, bounds.truth, prices, curvature, sweeps.threads, sweeps.pool)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
-    return CachedBlocks(bounds.oracle, bounds.problem.truth, *place)
+    return CachedBlocks(bounds.oracle, bounds.truth, *place)
 
 
 def passable(bounds: Bounds) -> bool:

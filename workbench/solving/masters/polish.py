@@ -1,13 +1,7 @@
-"""The active-set finish: a backend's rough multipliers brought to machine accuracy; and Farkas rays.
+"""The active-set finish of compiled programs: a backend's rough answer brought to machine accuracy; and Farkas rays.
 
-With r = μ/2‖θ‖² and S the rows with weight, the optimal β on S makes all rows of a group equally high:
-
-    ∇_r = o_r + ⟨a_r, θ⟩ is the same for all r ∈ S of a group,   Σ_{r∈g} β_r = p_g,   θ = −Σ β_r a_r/μ
-
-Eliminating one row of each group, its reference, leaves  DDᵀ u/μ = (o_r − o_ref) + Dθ₀  with rows
-D = a_r − a_ref, θ₀ the weights that put all of p_g on the reference, and β_r = u_r. (Hard rows have no
-group: D = a_r, θ₀ = 0.) Rows of negative weight are dropped and the system is solved again for the rest.
-The answer is a proposal: the loop keeps the answer only if the certified bounds improve.
+The answer is a proposal: the loop keeps the answer only if the certified bounds improve. The finish of masters with
+r = μ/2‖θ‖² is face.py.
 
 `finished` is an active-set method for any quadratic program in the compiled form, min ½xᵀPx + qᵀx s.t. b − Ax ≥ 0
 (= 0): with rows I held at equality the optimum solves  Px + A_Iᵀz = −q,  A_I x = b_I. The most violated row enters I;
@@ -21,73 +15,15 @@ entries of one sign alone, its rows have α = 0; `opposed` drops them first, whi
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from workbench.arithmetic.arrays import taken
 from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Ints, Rows
 
 ACTIVE_SETS, REFINEMENTS, SHIFT = 30, 12, 1e-8
-FEW, FEW_SINGULAR = 4000, 800  # unknowns beyond which the finish costs more than another round
+FEW = 4000  # unknowns beyond which the finish costs more than another round
 ZERO = 1e-12  # of the largest entry: what sums of features leave where they cancel
-
-
-def equalized(rows: Rows, multipliers: Floats, prices: Floats, curvature: float) -> Floats | None:
-    """The optimal β (rows,) on the rows with weight, or None if there are no such rows or too many."""
-    support = np.flatnonzero(multipliers > 1e-6 * multipliers.max(initial=0.0))
-    for _ in range(50):
-        weights = balanced(rows.take(support), prices, curvature) if len(support) else None
-        if weights is None:
-            return None
-        if (weights > 0).all():
-            full = np.zeros(len(multipliers))
-            full[support] = weights
-            return full
-        support = support[weights > 0]
-    return None
-
-
-def balanced(rows: Rows, prices: Floats, curvature: float) -> Floats | None:
-    """The weights, of either sign, that make the rows of each group equally high; None if too many."""
-    m = len(rows.offsets)
-    groups, reference = np.unique(rows.groups, return_index=True)
-    if len(prices) and len(groups) < len(prices):
-        return None
-    start = np.zeros(m)
-    start[reference] = prices[groups] if len(prices) else 0.0
-    free = np.setdiff1d(np.arange(m), reference) if len(prices) else np.arange(m)
-    back = reference[np.searchsorted(groups, rows.groups[free])]
-    slopes, offsets = taken(rows.slopes, free), rows.offsets[free]
-    if len(prices):
-        slopes, offsets = slopes - taken(rows.slopes, back), offsets - rows.offsets[back]
-    height = offsets - slopes @ (rows.slopes.T @ start) / curvature
-    found = solved(np.asarray((slopes @ slopes.T).todense()) / curvature, height) if len(free) <= FEW else None
-    if found is None:
-        return None
-    start[free] = found
-    if len(prices):
-        np.subtract.at(start, back, found)
-    return start
-
-
-def solved(matrix: Floats, right: Floats) -> Floats | None:
-    """M⁻¹ right by Cholesky with one refinement, by least squares where M is singular and small."""
-    if not len(right):
-        return right
-    if (factor := cholesky(matrix)) is None:
-        return linalg.lstsq(matrix, right, lapack_driver="gelsy")[0] if len(right) <= FEW_SINGULAR else None
-    first = linalg.cho_solve(factor, right)
-    return first + linalg.cho_solve(factor, right - matrix @ first)
-
-
-def cholesky(matrix: Floats) -> tuple[Floats, bool] | None:
-    """The factor, or None where the matrix is numerically singular: rows may depend on one another."""
-    try:
-        factor = linalg.cho_factor(matrix)
-    except linalg.LinAlgError:
-        return None
-    return factor if np.diag(factor[0]).min() ** 2 > 1e-12 * np.diag(matrix).max() else None
 
 
 def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[Floats, Floats] | None:
