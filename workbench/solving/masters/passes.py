@@ -167,7 +167,9 @@ class Passes:
 
     @property
     def blurred(self) -> bool:
-        """Whether what floats leave open of the cuts at the best θ may be half of the certified gap."""
+        """Whether what floats leave open of the cuts at the best θ may be half of the certified gap; finite prices."""
+        if self.bounds.prices.hard:
+            return False
         oracle, samples, theta = self.bounds.oracle, self.bounds.samples, self.state.theta
         width = oracle.rounding(theta)[samples] + 2 * oracle.offset_error(samples)
         width += 2 * oracle.slope_error(samples) * np.abs(theta).sum()
