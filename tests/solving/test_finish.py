@@ -10,7 +10,7 @@ from workbench.contracts import Cuts
 from workbench.formulations.cost_learning import SimplexCostLearning
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
-from workbench.objectives.oracles import MarginRescaling
+from workbench.objectives.oracles import MarginRescaling, called_kernel
 from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
@@ -137,3 +137,11 @@ def test_a_limit_of_rounds_asks_for_rounds():
     counted = solve(SoftMargin(0.01), sentences(n=80), max_rounds=2)
     assert (counted.status, counted.master) == ("limit", "ascent")
     assert solve(SoftMargin(0.01), sentences(n=80)).master == "dual-block"
+
+
+def test_passes_in_python_do_not_come_first(monkeypatch):
+    """Of outputs without a compiled argmax: a pass would ask it sample by sample."""
+    problem = sentences(n=80)
+    plain = MarginRescaling(problem)
+    monkeypatch.setattr(MarginRescaling, "kernel", lambda self, arranged=False: called_kernel(plain))
+    assert solve(SoftMargin(0.1), problem, gap=1e-3).master == "ascent"

@@ -3,10 +3,10 @@
 The regularizer, the prices and the named backend decide:
 
     r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster with PIQP, before numba is even loaded
-    r = μ/2‖θ‖², finite prices, n groups, no backend named, no limit of rounds → passes of block ascent with their
-        finish (masters/passes.py; needs numba), then rounds of AscentMaster: master "dual-block"
-    the same with p_i = ∞, with more in r that _extras.py takes, or with a limit of rounds, n·p ≥ LONG → the same,
-        GramMaster where p_i = ∞
+    r = μ/2‖θ‖², finite prices, n groups, no backend named, no limit of rounds, an argmax in compiled code → passes of
+        block ascent with their finish (masters/passes.py; needs numba), then rounds of AscentMaster: master "dual-block"
+    the same with p_i = ∞, with more in r that _extras.py takes, with a limit of rounds, or an argmax in Python,
+        n·p ≥ LONG → the same, GramMaster where p_i = ∞
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
@@ -72,7 +72,7 @@ def choose(
         if kind == "gram" and tiny and not workers:
             return kind, first_installed(kind)
         finishes = quadratic and not bounds.prices.hard and not counted
-        if available() and (long or finishes) and fits["dual-block"] and not workers:
+        if available() and fits["dual-block"] and not workers and (long or (finishes and swift(bounds))):
             kind = "dual-block"
         elif available() and fits["ascent"] and (quadratic or long):
             kind = "ascent"
@@ -88,6 +88,11 @@ def choose(
         if given is None:
             raise MissingCapability("No convex solver is installed; install one, e.g. pip install clarabel.")
     return kind, given
+
+
+def swift(bounds: Bounds) -> bool:
+    """Whether passes run in compiled code: over tables of labels, or with a kernel that has data of its own."""
+    return bounds.listing is not None or bool(bounds.oracle.kernel().data)
 
 
 def large(bounds: Bounds) -> bool:
