@@ -86,6 +86,7 @@ class CrammerSinger:
     def begun(self) -> None:
         """All weight on the truths, where all arrays are zero."""
         self.passes, self.order, self.keep, self.seed[:] = 0, self.samples.copy(), 0, 1
+        self.turns = 0  # passes since the mean began
         self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
         self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
         self.known = self.total = float(self.state.gap.sum())
@@ -131,8 +132,8 @@ class CrammerSinger:
         most = self.sweeps + 1 if late is never or len(self.listing.values) * len(self.lanes[0].now) <= BRIEF else 1
         while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
             self.mark[3] *= not late()
-        self.passes += 1
-        self.tell(4 / (self.passes + 3))
+        self.passes, self.turns = self.passes + 1, self.turns + 1
+        self.tell(4 / (self.turns + 3))
 
     def part(self, k: int, lanes: int, threads: int) -> Ints:
         """What thread k scores (`_label_lane.score`): its lane's labels, or all labels of its samples."""
@@ -187,7 +188,8 @@ class CrammerSinger:
         for (block, count), first in zip(self.counted(self.state.W), self.state.firsts, strict=False):
             block[:, :count] = W[:, first : first + count]
         self.memory.W[:] = self.state.W
-        self.passes, self.known, self.keep = 0, np.inf, 0
+        self.passes = self.turns = self.keep = 0
+        self.known = np.inf
         self.tell(1.0)
 
     def raised(self, factor: float) -> None:

@@ -50,13 +50,15 @@ FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any ca
 FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
 NEAR = 1e-3  # the estimate from which a finish is made before the passes stand still
 SOONEST, DEAR = 5, 50  # passes between two finishes, at least: so many, and one for so many cuts
+LATEST = 20  # passes that the next finish waits at least after some that gained nothing
 SOON = 3  # the share of passes, of those before they stand still, after which they are slow enough for a finish
+GAIN = 0.9  # the share of the gap that a finish leaves if it gains something
 PACE = 1e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
 FLOOR = 0.5  # of the asked gap: an estimate below it is looked at, whatever earlier looks found
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-FAR = 0.1  # a relative gap above which passes do not count as standing still: both ends still have far to go
+FAR = 0.1  # a relative gap above which passes seldom count as standing still
 EARLY = 1.5  # of the asked gap: the estimate from which an ascent that tells F is asked, since estimates swing by half
 HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
@@ -123,7 +125,7 @@ class Passes:
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
         self.finishes = self.bounds.regularizer.curvature is not None and tells  # where a face has a finish
-        self.since = 0  # the passes at the last finish that halved the gap
+        self.since = 0  # the passes at the last finish that gained something
         self.last, self.next_finish, self.wait = 0, SOONEST, SOONEST  # at the last one, at the next, and between them
         self.rounded = False  # whether only the rounding of floats keeps the certified gap from the one asked for
         self.mean = np.zeros(len(family.start))
@@ -184,7 +186,7 @@ class Passes:
             with clock.ends_with_memory():
                 self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
                 if np.isinf(self.ascent.known):
-                    self.mean = averaged(self.mean, self.ascent)
+                    self.mean = averaged(self.mean, self.ascent, self.last)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             estimate = self.estimate(clock)
@@ -304,7 +306,7 @@ class Passes:
         passes = self.ascent.passes
         if not self.finishes or passes < self.next_finish or not self.wanted < estimate < np.inf:
             return False
-        slow = self.stands(self.patient // SOON)
+        slow = standing(self.fresh, passes - self.since, self.patient // SOON, np.inf)
         if not slow and estimate > NEAR:
             return False
         counts = np.bincount(self.ascent.duals()[0])
@@ -322,7 +324,7 @@ class Passes:
     def finish(self, clock: Clock) -> None:
         """The best weights on the ascent's cuts, certified; the ascent goes on from them.
 
-        A finish that halves the gap is a new beginning; after one that does not the next waits twice as long.
+        A finish that gains something is a new beginning; after one that does not the next waits longer.
         """
         samples, witnesses, weights = self.ascent.duals()
         slopes, offsets = self.bounds.rows(samples, witnesses)
@@ -334,24 +336,26 @@ class Passes:
         if beta is not None:
             held = np.flatnonzero(beta)
             self.ascent.begin(samples[held], witnesses[held], beta[held], slopes.T @ beta, offsets[held])
+            self.ascent.passes = self.last
             self.mean, trusted = self.ascent.theta, self.trusted
             self.certify(clock, [self.mean])
             self.trusted = trusted  # the last estimate is from before
-        halved = self.gap < 0.5 * before
-        self.since, self.wait = (self.last, SOONEST) if halved else (self.since, 2 * self.wait)
+        gained = self.gap < GAIN * before
+        self.since, self.wait = (self.last, SOONEST) if gained else (self.since, min(2 * self.wait, LATEST))
         self.next_finish = self.last + self.wait
 
 
-def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int) -> bool:
+def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int, far: float = FAR) -> bool:
     """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half.
 
+    Gaps above `far` do only after ten times as many passes, since both ends still have far to go.
     A gap below 0 is 0, of which the half is 0 again: what is left then is rounding, and no pass will find more.
     """
     if passes <= patient:
         return False
     split, gap = bisect_right(estimates, 2 * passes, key=lambda each: 3 * each[0]), itemgetter(1)
     earlier, recent = (max(min(map(gap, part), default=np.inf), 0.0) for part in (estimates[:split], estimates[split:]))
-    return recent >= 0.5 * earlier and (recent < FAR or passes > 10 * patient)
+    return recent >= 0.5 * earlier and (recent < far or passes > 10 * patient)
 
 
 def remaining(estimates: Sequence[tuple[int, float]], wanted: float) -> float:
@@ -372,12 +376,12 @@ def looks(ascent: Ascent) -> tuple[int, int]:
     return (FIRST_LOOK, PATIENT) if np.isinf(ascent.known) else (FIRST_KNOWN, PATIENT_KNOWN)
 
 
-def averaged(mean: Floats, ascent: Ascent) -> Floats:
-    """θ̄ + 8(θ − θ̄)/(k + 7) after pass k: the last eighth counts most, for single passes swing about it.
+def averaged(mean: Floats, ascent: Ascent, begun: int = 0) -> Floats:
+    """θ̄ + 8(θ − θ̄)/(k + 7) after pass k since `begun`: the last eighth counts most, for single passes swing about it.
 
     An ascent that knows F averages by itself.
     """
-    return mean + (ascent.theta - mean) * (8 / (ascent.passes + 7))
+    return mean + (ascent.theta - mean) * (8 / (ascent.passes - begun + 7))
 
 
 def estimated(ascent: Ascent, bounds: Bounds) -> float:
