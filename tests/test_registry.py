@@ -133,6 +133,19 @@ def test_no_setting_belongs_to_a_problem_and_a_formulation():
 def test_an_unknown_name_offers_the_nearest():
     with pytest.raises(UnknownName, match="no problem called 'digit'; did you mean 'digits'"):
         registry("problem").get("digit")
+    told = {
+        "plain": "Nothing else.",
+        "wrapped": "The LinearSVC of scikit-learn.",
+        "other": "LinearSVC again; linearsvcs.",
+    }
+    for name, hint in (
+        ("LinearSVC", "did you mean 'other' or 'wrapped'?"),
+        ("linearsvc", "did you mean 'other' or 'wrapped'?"),
+        ("SVC", "known: other, plain, wrapped."),
+        ("plian", "did you mean 'plain'?"),
+        ("", "known: other, plain, wrapped."),
+    ):
+        assert str(UnknownName("learner", name, told)) == f"There is no learner called {name!r}; {hint}"
     with pytest.raises(UnknownName, match="known: "):
         registry("formulation").get("zzzzz")
 

@@ -8,10 +8,12 @@ exits with `exit_code`. `checked_positive` checks settings such as λ, `checked_
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
+MOST = 4
 LONGEST = 2000  # characters of a message; a cell of a user's file, which a message quotes, can have millions
 
 
@@ -57,13 +59,20 @@ class Undecided(BadInput):
 
 
 class UnknownName(CutbenchError):
-    """A name that no registry holds; the message offers the nearest known one."""
+    """A name that no registry holds; the message offers the nearest known one.
+
+    known : the names, or a mapping from each to its description: where no name is near, up to MOST are offered whose
+        descriptions mention the name
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
+        told = known if isinstance(known, Mapping) else {}
         known = sorted(known)
         near = difflib.get_close_matches(name.lower().replace("_", "-"), [k.lower() for k in known], n=1, cutoff=0.6)
         near = [k for k in known if near and k.lower() == near[0]]
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}."
+        word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+        near = near or [k for k in known if name and word.search(told.get(k, ""))][:MOST]
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known) or 'none'}."
         super().__init__(f"There is no {kind} called {name!r}; {hint}")
 
 

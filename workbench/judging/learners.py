@@ -85,7 +85,8 @@ def learners_named(words: Sequence[str], settings: Sequence[str] = ()) -> list[L
             continue
         name = dashed(word)
         if name not in solvers.objects and name not in learners.objects:
-            raise UnknownName("learner", word, [*solvers.names(), *learners.names()])
+            told = {each: inspect.getdoc(thing) or "" for each, thing in (*solvers.items(), *learners.items())}
+            raise UnknownName("learner", word, told)
         given = own.pop(name, ())
         thing = made((solvers if name in solvers.objects else learners).get(name), given)
         found[name] = Learner(name, thing, settings=given)
