@@ -61,13 +61,11 @@ class Undecided(BadInput):
 class UnknownName(CutbenchError):
     """A name that no registry holds; the message offers the nearest known one.
 
-    known : the names, or a mapping from each to its description: where no name is near, up to MOST are offered whose
-        descriptions mention the name
+    told : descriptions of known names: where no name is near, up to MOST are offered whose descriptions mention the name
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]):
-        told = known if isinstance(known, Mapping) else {}
-        known = sorted(known)
+    def __init__(self, kind: str, name: str, known: Iterable[str], told: Mapping[str, str] | None = None):
+        known, told = sorted(known), told or {}
         near = difflib.get_close_matches(name.lower().replace("_", "-"), [k.lower() for k in known], n=1, cutoff=0.6)
         near = [k for k in known if near and k.lower() == near[0]]
         word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)

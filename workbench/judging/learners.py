@@ -86,7 +86,7 @@ def learners_named(words: Sequence[str], settings: Sequence[str] = ()) -> list[L
         name = dashed(word)
         if name not in solvers.objects and name not in learners.objects:
             told = {each: inspect.getdoc(thing) or "" for each, thing in (*solvers.items(), *learners.items())}
-            raise UnknownName("learner", word, told)
+            raise UnknownName("learner", word, told, told)
         given = own.pop(name, ())
         thing = made((solvers if name in solvers.objects else learners).get(name), given)
         found[name] = Learner(name, thing, settings=given)
