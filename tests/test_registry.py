@@ -135,7 +135,7 @@ def test_an_unknown_name_offers_the_nearest():
         registry("problem").get("digit")
     told = {
         "plain": "Nothing else.",
-        "wrapped": "The LinearSVC of scikit-learn.",
+        "wrapped": "A LinearSVC of scikit-learn.",
         "other": "LinearSVC again; linearsvcs.",
     }
     for name, hint in (
@@ -145,7 +145,7 @@ def test_an_unknown_name_offers_the_nearest():
         ("plian", "did you mean 'plain'?"),
         ("", "known: other, plain, wrapped."),
     ):
-        assert str(UnknownName("learner", name, told)) == f"There is no learner called {name!r}; {hint}"
+        assert str(UnknownName("learner", name, told, told)) == f"There is no learner called {name!r}; {hint}"
     with pytest.raises(UnknownName, match="known: "):
         registry("formulation").get("zzzzz")
 

@@ -61,7 +61,7 @@ class Undecided(BadInput):
 class UnknownName(CutbenchError):
     """A name that no registry holds; the message offers the nearest known one.
 
-    told : descriptions of known names: where no name is near, up to MOST are offered whose descriptions mention the name
+    told : descriptions of known names: where no name is near, up to MOST are offered that mention this one
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], told: Mapping[str, str] | None = None):
