@@ -135,7 +135,7 @@ def test_an_unknown_name_offers_the_nearest():
         registry("problem").get("digit")
     told = {
         "plain": "Nothing else.",
-        "wrapped": "A LinearSVC of scikit-learn.",
+        "wrapped": "A LinearSVC of theirs.",
         "other": "LinearSVC again; linearsvcs.",
     }
     for name, hint in (
