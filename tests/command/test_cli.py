@@ -21,7 +21,7 @@ import workbench.command.terminal as terminal
 from workbench.backends import BACKENDS
 from workbench.command.cli import cli
 from workbench.command.solutions import train_loss
-from workbench.command.verbs.crosscheck import still_open
+from workbench.command.verbs.crosscheck import advice, still_open
 from workbench.data.loading import load_problem
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.registries import KINDS, present, registry
@@ -282,7 +282,18 @@ def test_too_few_passes_exit_with_3_and_the_remedy(cutbench):
     words = ("crosscheck", "iris", "soft-margin", "--learners", "subgradient", "--passes", 1)
     told = cutbench(*words, code=3).stderr
     assert "no verdict yet: subgradient" in told
-    assert "raise --passes, accept a larger excess by --tolerance, or see" in told
+    assert "; raise --passes, or accept a larger excess by --tolerance." in told
+
+
+def test_more_passes_are_advised_where_they_help():
+    """A learner of two labels among three will never have a verdict."""
+    open_ = {"name": "slow", "verdict": "not converged", "needed": None, "passes": 50, "seconds": 1.0}
+    other = open_ | {"name": "two", "verdict": "not comparable"}
+    more = "no verdict yet: slow; raise --passes, or accept a larger excess by --tolerance"
+    never = "no verdict possible: two; the column `because` says why"
+    assert advice([open_]) == f"{more}."
+    assert advice([other]) == f"{never}."
+    assert advice([other, open_]) == f"{more}; {never}."
 
 
 def test_what_a_slow_learner_needs_is_told_in_passes_and_seconds():

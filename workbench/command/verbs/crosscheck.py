@@ -230,10 +230,17 @@ def verdicts_code(record: Mapping[str, Any], asked: int, run: Path | None) -> in
     if record["reference"]["status"] not in SOLVED:
         codes.append(solution_code(record["reference"]))
     elif 3 in codes and 1 not in codes:
-        open_ones = ", ".join(still_open(row) for row, code in zip(rows, codes, strict=True) if code == 3)
-        remedy = "raise --passes, accept a larger excess by --tolerance, or see the reasons"
-        complain(f"at least one learner has no verdict yet: {open_ones}; {remedy}.", 3)
+        complain(advice([row for row, code in zip(rows, codes, strict=True) if code == 3]), 3)
     return 1 if 1 in codes else max(codes)
+
+
+def advice(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What to do about learners without a verdict: more passes help those that have not converged, and no others."""
+    going = ", ".join(still_open(row) for row in rows if row["verdict"] == "not converged")
+    others = ", ".join(row["name"] for row in rows if row["verdict"] != "not converged")
+    parts = [f"no verdict yet: {going}; raise --passes, or accept a larger excess by --tolerance"] * bool(going)
+    parts += [f"no verdict possible: {others}; the column `because` says why"] * bool(others)
+    return "; ".join(parts) + "."
 
 
 def still_open(row: Mapping[str, Any]) -> str:
