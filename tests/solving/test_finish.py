@@ -52,7 +52,7 @@ def test_a_finish_reaches_in_few_passes_what_passes_alone_do_not(form, problem, 
     quick = run(form, problem)
     assert quick.reached
     assert quick.since > 0
-    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock: False)
+    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock, still: False)
     alone = run(form, problem)
     assert not alone.reached or alone.ascent.passes > 1.3 * quick.ascent.passes
     assert max(alone.state.lower, quick.state.lower) <= min(alone.state.upper, quick.state.upper)
@@ -86,15 +86,16 @@ def test_no_finish_where_weights_follow_no_linear_equations():
     assert not Passes(Family(Bounds(SimplexCostLearning(lam2=0.1, K=5.0), labels(12, 3)), 12), GAP).finishes
 
 
-def due(monkeypatch=None, passes=60, estimates=((20, 1e-3), (60, 5e-4)), left=np.inf, **constants):
+def due(monkeypatch=None, passes=60, estimates=((20, 1e-3), (60, 5e-4)), left=np.inf, soon=0, **constants):
     """Whether passes in this state would make a finish."""
     for name, value in constants.items():
         monkeypatch.setattr(module, name, value)
     found = Passes(Family(Bounds(SoftMargin(0.01), sentences()), 20), GAP)
     found.ascent.advance(lambda: False)
     found.ascent.passes, found.estimates = passes, list(estimates)
+    found.next_finish = passes + soon
     clock = Clock(None if np.isinf(left) else left)
-    return found.due(estimates[-1][1], clock)
+    return found.due(estimates[-1][1], clock, found.stands(60))
 
 
 def test_a_finish_is_due_where_it_saves_passes(monkeypatch):
@@ -104,10 +105,12 @@ def test_a_finish_is_due_where_it_saves_passes(monkeypatch):
     assert due(estimates=((20, 0.1), (60, 0.09)))  # as far, and slow
     assert not due(estimates=((20, 1e-3), (60, 1.1e-9)))  # two passes more do it
     assert not due(estimates=((20, 1e-3), (60, 1e-10)))  # nothing is left
+    assert not due(soon=1)
+    assert due(passes=90, estimates=((30, 1e-3), (90, 9e-4)), soon=1)  # else the passes end
     assert not due(monkeypatch, FEW=3)
     assert not due(monkeypatch, FEW=5000, DEAR=0.1)  # dearer than all passes so far
     assert not due(monkeypatch, DEAR=50, PACE=1e-3, left=10.0)
-    assert due(monkeypatch, PACE=1e9, left=10.0)
+    assert due(monkeypatch, PACE=5e9, left=10.0)
     assert not due(monkeypatch, fits=lambda kind, bounds, rows: False)
 
 

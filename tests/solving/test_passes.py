@@ -377,7 +377,7 @@ def test_where_rounds_crawl_passes_go_on(monkeypatch):
 
     monkeypatch.setattr(routes, "generate", crawling)
     monkeypatch.setattr(Passes, "stands", lambda self, patient: self.ascent.passes >= patient)
-    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock: False)
+    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock, still: False)
     monkeypatch.setattr("workbench.solving.masters.passes.PATIENT", 5)
     found = solve(SoftMargin(0.02), PROBLEMS["words"], gap=1e-6, master="dual-block")
     assert runs

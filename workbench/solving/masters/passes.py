@@ -53,7 +53,7 @@ SOONEST, DEAR = 5, 50  # passes between two finishes, at least: so many, and one
 LATEST = 20  # passes that the next finish waits at least after some that gained nothing
 SOON = 3  # the share of passes, of those before they stand still, after which they are slow enough for a finish
 GAIN = 0.9  # the share of the gap that a finish leaves if it gains something
-PACE = 1e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
+PACE = 5e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
 FLOOR = 0.5  # of the asked gap: an estimate below it is looked at, whatever earlier looks found
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
@@ -193,9 +193,10 @@ class Passes:
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
             self.late = clock.left <= slowest
-            if not self.late and self.due(estimate, clock):
-                self.finish(clock)
             standing = self.stands(self.patient)
+            if not self.late and self.due(estimate, clock, standing):
+                self.finish(clock)
+                standing = self.stands(self.patient)
             ending = self.late or standing
             due = self.ascent.passes >= look or ending
             points, enough = self.promising(estimate) if due or estimate <= self.trusted else ([], False)
@@ -301,10 +302,13 @@ class Passes:
         """The estimates since the last finish, by the passes since then."""
         return [(passes - self.since, gap) for passes, gap in self.estimates if passes > self.since]
 
-    def due(self, estimate: float, clock: Clock) -> bool:
-        """Whether a finish is worth its time now; see the module's docstring."""
+    def due(self, estimate: float, clock: Clock, still: bool) -> bool:
+        """Whether a finish is worth its time now; see the module's docstring.
+
+        still : no pass follows otherwise; then a finish comes at once if the last one gained something
+        """
         passes = self.ascent.passes
-        if not self.finishes or passes < self.next_finish or not self.wanted < estimate < np.inf:
+        if not self.finishes or not self.wanted < estimate < np.inf or (passes < self.next_finish and not still):
             return False
         slow = standing(self.fresh, passes - self.since, self.patient // SOON, np.inf)
         if not slow and estimate > NEAR:
@@ -315,7 +319,7 @@ class Passes:
         self.next_finish = max(passes + SOONEST, self.last + cost)
         if (
             shared > FEW
-            or passes < self.last + cost
+            or (passes < self.last + cost and not (still and self.wait == SOONEST))
             or clock.left <= shared**2 * min(self.bounds.oracle.dim, FEW) / PACE
         ):
             return False
