@@ -125,6 +125,7 @@ def test_a_run_in_the_default_folder_is_not_replaced_without_a_word(cutbench):
     assert "replaces" not in cutbench(*words).stderr
     assert said in cutbench(*words, "--set", "lam=0.2").stderr.splitlines()
     assert "replaces" not in cutbench(*words, "--overwrite").stderr
+    assert "replaces" not in cutbench(*words, "--gap", 0, code=2).stderr
 
 
 def test_progress_tells_what_is_left():

@@ -63,9 +63,9 @@ def command(
 
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
-    folder = own_folder(out, names, overwrite)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
     options |= {"parallel": parallel, "threads": threads}
+    folder = own_folder(out, names, overwrite)
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if backend is not None and backend.lower() == "all":
