@@ -112,6 +112,10 @@ class Recording(Protocol):
         """Try the user's functions that make up the problem; `BadInput` for a fault in one of them."""
         ...
 
+    def copied(self) -> Problem:
+        """A problem of its own by the same functions, which a learner may spoil."""
+        ...
+
     def recorded(self, rows: Ints) -> dict[str, NDArray]:
         """The arrays from which `admitted` rebuilds these outputs, for a file."""
         ...

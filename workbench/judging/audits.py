@@ -28,21 +28,34 @@ holds the audits by name; each takes hooks and a reference and returns findings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from workbench.contracts import Factored, Floats, Ints, Oracle, Problem, Search, Solver, Terms
+from workbench.contracts import (
+    CutForm,
+    Factored,
+    Floats,
+    Ints,
+    Oracle,
+    Problem,
+    Search,
+    SmoothForm,
+    Solver,
+    Terms,
+    text_alone,
+)
 from workbench.judging.reference import Formulation, Reference
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.smooth import SmoothBounds
 from workbench.solvers.importance_aware import Scores
-from workbench.solving.stochastic import slope_norms, visitor
+from workbench.solving.stochastic import oracle_of, slope_norms, visitor
 from workbench.system.processes import OutOfTime
 
 SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not
@@ -58,6 +71,13 @@ class Finding(NamedTuple):
     worst: float
     allowed: float
     sentence: str
+
+
+@runtime_checkable
+class Averaging(Protocol):
+    """A solver that reports an average of its iterates, unless its `average` is "last"."""
+
+    average: str
 
 
 @dataclass(frozen=True)
@@ -94,8 +114,8 @@ def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:
         return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
 
     shown = getattr(learner, "iterates", None)  # a user's object lends what it has
-    steps = {name: lent(name) for name in ("oracle", "subgradient", "prox", "flow")}
-    return Hooks(**steps, iterates=shown and (lambda: shown(problem, formulation)))
+    iterates = shown and (lambda: shown(problem, formulation))
+    return Hooks(lent("oracle"), lent("subgradient"), prox=lent("prox"), flow=lent("flow"), iterates=iterates)
 
 
 def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) -> Hooks:
@@ -103,10 +123,12 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
     if solver.misfit(formulation, problem):
         return Hooks()
     bounds = bounds_for(formulation, problem)
+    if isinstance(bounds, DyadicBounds):
+        return Hooks(solver=solver)
     asked = solver.oracle(problem) or bounds.oracle
-    kernel, smooth = asked.kernel(), isinstance(bounds, SmoothBounds)
     if isinstance(asked, Scores):  # there is no maximum
         return Hooks(solver=solver)
+    kernel = asked.kernel()
 
     def oracle(theta: Floats, i: int) -> Ints:
         found = np.zeros(asked.width, np.int64)
@@ -121,7 +143,7 @@ def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) 
         push(i, oracle(theta, i), 1.0, found)
         return found
 
-    if smooth:
+    if isinstance(bounds, SmoothBounds) or isinstance(asked, Terms):
         return Hooks(subgradient=subgradient, solver=solver)
     return Hooks(oracle, subgradient, push, solver=solver, asked=asked)
 
@@ -149,9 +171,9 @@ def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
 def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """The scores of the learner's answers against the maxima."""
     bounds = reference.bounds
-    oracle = hooks.asked or bounds.oracle
-    if hooks.oracle is None or isinstance(bounds, SmoothBounds):
+    if hooks.oracle is None or isinstance(bounds, SmoothBounds | DyadicBounds):
         return
+    oracle = hooks.asked or bounds.oracle
     worst, where = 0.0, ""
     for theta in points(reference, bounds):
         for i in chosen(bounds.samples):
@@ -173,9 +195,9 @@ def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 def audit_subgradient(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """The subgradient inequality between the optimum and random points, for single terms h_i."""
-    if hooks.subgradient is None:
-        return
     bounds = reference.bounds
+    if hooks.subgradient is None or isinstance(bounds, DyadicBounds):
+        return
     places, worst, where = points(reference, bounds), 0.0, ""
     for i in chosen(bounds.samples):
         oracle = hooks.asked or bounds.oracle
@@ -203,11 +225,12 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """∇r + Σ μ_k g_k at the optimum, for the learner's directions g_k at the certified cuts."""
     bounds = reference.bounds
     mu = bounds.regularizer.curvature
-    if hooks.push is None or mu is None or type(hooks.asked) is not type(bounds.oracle):
+    certificate = reference.certificate
+    if hooks.push is None or mu is None or certificate is None or type(hooks.asked) is not type(bounds.oracle):
         return
-    certificate, theta = reference.certificate, reference.certificate.theta
     if bounds.prices.hard:
         return
+    theta = certificate.theta
     mean, size = np.zeros(len(theta)), float(certificate.weights @ slope_norms(bounds)[certificate.samples])
     for i, witness, weight in zip(certificate.samples, certificate.witnesses, certificate.weights, strict=True):
         hooks.allowance.spend()
@@ -220,10 +243,14 @@ def audit_stationarity(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 
 def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
-    """The values at the learner's proximal steps against those at the steps of r, in metrics of several sizes."""
-    if hooks.prox is None:
+    """The values at the learner's proximal steps against those at the steps of r, in metrics of several sizes.
+
+    Nothing is known of the r of a text or of bilinear scores, and their steps are not audited.
+    """
+    form: Any = reference.formulation  # with an r, unless it is one of these two
+    if hooks.prox is None or isinstance(form, Factored) or text_alone(form):
         return
-    r = reference.formulation.regularizer(reference.problem)
+    r = form.regularizer(reference.problem)
     rng, theta, worst, where = np.random.default_rng(0), reference.theta, 0.0, ""
     for scale in (0.1, 1.0, 10.0):
         u, step = theta + scale * rng.normal(size=len(theta)), float(rng.uniform(0.1, 2))
@@ -234,7 +261,7 @@ def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
             return
         value, least = (float(metric @ (each - u) ** 2 / 2 + step * r.value(each)) for each in (x, best))
         outside = float(np.linalg.norm(x - r.feasible(x)))
-        over = max(outside / max(np.linalg.norm(x), 1.0), (value - least) / max(abs(least), abs(value), 1e-300))
+        over = max(outside / max(float(np.linalg.norm(x)), 1.0), (value - least) / max(abs(least), abs(value), 1e-300))
         if not over <= worst:
             worst = over if np.isfinite(over) else np.inf
             where = f"Its proximal step is {value - least:.2g} above the least value"
@@ -247,11 +274,13 @@ def audit_average(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     solver = hooks.solver
     if hooks.iterates is not None:
         yield replayed(islice(hooks.iterates(), VISITS), "visits")
-    if solver is None or not any(each.name == "average" for each in fields(solver)) or solver.average == "last":
+    if not isinstance(solver, Averaging) or solver.average == "last":
         return
-    form, problem = reference.formulation, reference.problem
+    form: Any = reference.formulation  # one of those that solvers of ours fit
+    problem = reference.problem
     order = np.random.default_rng(0).choice(bounds_for(form, problem).samples, VISITS)
-    twin = iterates(replace(solver, average="last"), form, problem, order, hooks.allowance)
+    settings: Any = solver  # solvers are dataclasses, their base class is none
+    twin = iterates(replace(settings, average="last"), form, problem, order, hooks.allowance)
     reported = iterates(solver, form, problem, order, hooks.allowance)[-1]
     n = int(np.count_nonzero(form.prices(problem).weights))
     ends, at = np.arange(n - 1, VISITS, n), np.arange(1, VISITS + 1)
@@ -264,16 +293,18 @@ def audit_average(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
 def audit_fixed_point(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
     """A pass from the certified dual weights; there are none of smooth terms, whose solvers have no `start`."""
-    if hooks.solver is None or type(hooks.solver).start is Solver.start:
-        return
     form, problem, certificate = reference.formulation, reference.problem, reference.certificate
+    if hooks.solver is None or type(hooks.solver).start is Solver.start or certificate is None:
+        return
     bounds = bounds_for(form, problem)
+    if isinstance(bounds, DyadicBounds) or (mu := bounds.regularizer.curvature) is None:
+        return
     state = hooks.solver.start(form, problem, certificate.samples, certificate.witnesses, certificate.weights)
     visit = visitor(hooks.solver, bounds.oracle.kernel(), bounds.oracle.width, bounds.prices.floats(), state, False)
     order = np.random.default_rng(0).permutation(bounds.samples)[:VISITS]
     hooks.allowance.spend()
     visit(order, np.zeros((len(order), bounds.oracle.width), np.int64), np.zeros((len(order), 2)))
-    mu, epsilon = bounds.regularizer.curvature, max(reference.upper - reference.lower, 0.0)
+    epsilon = max(reference.upper - reference.lower, 0.0)
     steepest = float(bounds.prices.floats() @ slope_norms(bounds))
     allowed = 2 * steepest * float(np.sqrt(2 * epsilon / mu)) + epsilon + SLACK * abs(reference.upper)
     away = bounds.upper(hooks.solver.report(state)) - reference.lower
@@ -418,10 +449,12 @@ def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, floa
     return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
 
 
-def iterates(solver: Solver, formulation: Formulation, problem: Problem, order: Ints, allowance: Allowance) -> Floats:
+def iterates(
+    solver: Solver, formulation: CutForm | SmoothForm, problem: Problem, order: Ints, allowance: Allowance
+) -> Floats:
     """(visits, p): what the solver reports after each visit."""
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
-    asked = solver.oracle(problem) or bounds.oracle
+    asked = solver.oracle(problem) or oracle_of(bounds)
     visit = visitor(solver, asked.kernel(), asked.width, bounds.prices.floats(), state, False)
     found = []
     for one in order[:, None]:

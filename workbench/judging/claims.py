@@ -19,10 +19,13 @@ import numpy as np
 from workbench.contracts import Cuts, Enumerable, Floats, enumerated
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
-from workbench.proofs.bounds import Bounds
+from workbench.proofs.any_bounds import AnyBounds
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.smooth import SmoothBounds
+from workbench.proofs.text import TextBounds
 from workbench.solving.stochastic import graded
 
+UNSTATED = TextBounds, DyadicBounds  # of whose r no closed form is known
 CLAIM = 1e-6  # relative; a sum of floats in another order is nearer, a sum of float32 is not
 DRIFT = 1e-6  # relative distance of reported and replayed weights; clean runs stay below 1e-12
 
@@ -33,13 +36,15 @@ def contradicted(reports: Sequence[Report], uppers: Floats, reference: Reference
     away = float(np.linalg.norm(theta - bounds.regularizer.feasible(theta)) / max(np.linalg.norm(theta), 1.0))
     evidence = {"outside": away} if away > 0 else {}
     if bounds.prices.hard and not np.isfinite(uppers[-1]):
+        assert not isinstance(bounds, SmoothBounds | DyadicBounds)  # whose prices are not hard
         witnesses = bounds.oracle.argmax(theta, bounds.samples)
         slopes, offsets = bounds.oracle.rows(bounds.samples, witnesses)
         evidence["violation"] = float((slopes @ theta + offsets).max())
     for report, upper in zip(reports, uppers, strict=True):
         claims = {key: float(report.claims[key]) for key in ("objective", "lower", "gap") if key in report.claims}
         if claims and not sentence:
-            value = float(bounds.regularizer.value(report.theta)) if bounds.prices.hard else float(upper)
+            r = bounds.regularizer if bounds.prices.hard and not isinstance(bounds, UNSTATED) else None
+            value = float(upper if r is None else r.value(report.theta))
             sentence = false_claim(claims, value, reference, max(abs(value), abs(reference.upper), bounds.scale * 1e-6))
         evidence |= {f"reported_{key}": number for key, number in claims.items() if np.isfinite(number)}
     if reports[-1].claims.get("dual") is not None:
@@ -66,11 +71,14 @@ def false_claim(claims: Mapping[str, float], value: float, reference: Reference,
     return ""
 
 
-def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict[str, float]]:
+def dual_fault(report: Report, bounds: AnyBounds) -> tuple[str, dict[str, float]]:
     """What is wrong with dual weights handed over, or ""; their `drift`, as `run` measures it, and their `dual` value.
 
     They are (samples (K,), outputs (K, width), μ (K,)), or an array (n, k) over all outputs of a small problem.
+    Nothing is said of the dual weights of a text or of bilinear scores, of whose r no closed form is known.
     """
+    if isinstance(bounds, UNSTATED):
+        return "", {}
     if isinstance(bounds, SmoothBounds):
         return "", {"dual": bounds.lower_at(report.theta)}
     dual, problem, prices = report.claims["dual"], bounds.problem, bounds.prices.floats()
@@ -99,5 +107,6 @@ def dual_fault(report: Report, bounds: Bounds | SmoothBounds) -> tuple[str, dict
         ids = cuts.add(samples, outputs, bounds.oracle.rows)
     except (IndexError, ValueError) as error:
         return f"its dual weights are about outputs that there are not ({error})", {}
-    value, drift = graded(bounds, cuts, np.bincount(ids, np.maximum(weights, 0.0), len(cuts)), report.theta)
+    mu = np.bincount(ids, np.maximum(weights, 0.0), len(cuts)).astype(float)
+    value, drift = graded(bounds, cuts, mu, report.theta)
     return "", {"dual": value} | ({"drift": drift} if bounds.regularizer.curvature is not None else {})

@@ -59,6 +59,7 @@ def judged_on_relatives(
         with stand.beside(reference) as there:
             other, excused = on_relative(there, passes, seed, RELAXED * tolerance)
         if excused:
+            assert reference.beyond is not None  # else nobody is excused
             what = reference.beyond.what
             ends = "failed there" if other.verdict == FAILED else f"ignored them ({other.excess:.1e} above the optimum)"
             stand.remarks.append(

@@ -10,6 +10,8 @@ separate the data, soft-margin ones for each λ of COMPARED.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -28,8 +30,10 @@ def mistaken(trace: Trace, reference: Reference) -> Verdict:
     if type(trace.formulation) is not type(reference.formulation):
         sentence = f"The learner follows {trace.formulation}, not {reference.formulation}."
         return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
+    form: Any = reference.formulation  # one with cuts: no others have solvers that learn from mistakes
+    assert trace.mistakes is not None
     samples, witnesses, counts = trace.mistakes
-    slopes, _ = reference.formulation.oracle(reference.problem).rows(samples, witnesses)
+    slopes, _ = form.oracle(reference.problem).rows(samples, witnesses)
     made, squares = int(counts.sum()), float(slopes.multiply(slopes).sum(axis=1) @ counts)
     growth = float(np.linalg.norm(slopes.T @ counts) ** 2 / max(squares, np.finfo(float).tiny))
     bound = min(mistake_bound(u, slopes, counts, squares) for u in comparators(reference))

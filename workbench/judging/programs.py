@@ -93,7 +93,7 @@ def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
 
 def out_of_order(passes: list[Any]) -> str | None:  # a user's values
     """Why these passes are no history, in a sentence."""
-    real = [isinstance(each, Real) and 0 < each < np.inf for each in passes]
+    real = [isinstance(each, Real) and 0 < float(each) < np.inf for each in passes]
     if not all(real):
         return f"The passes of checkpoint {real.index(False) + 1} are no positive number; give (passes, values)."
     if any(later <= earlier for earlier, later in pairwise(passes)):

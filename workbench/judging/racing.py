@@ -30,20 +30,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from workbench.backends import solve_cvxpy
-from workbench.contracts import CutForm, Enumerable, Floats, Problem, SmoothForm, Solver
+from workbench.contracts import CutForm, Enumerable, Floats, Problem, Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
 from workbench.errors import MissingCapability
 from workbench.judging.reference import Formulation
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
+from workbench.proofs.dyadic import DyadicBounds
+from workbench.proofs.smooth import SmoothBounds
 from workbench.registries import registry
 from workbench.solving.solve import solve
-from workbench.solving.stochastic import compilable, visitor
+from workbench.solving.stochastic import compilable, oracle_of, visitor
 
 LOOKS = 1.15  # every how much more work a solver shows its weights
 PASSES = 10**9  # more than anybody makes; the seconds end a race
@@ -173,7 +175,8 @@ def race(
     """
     bounds = bounds_for(formulation, problem)
     lower = solve(formulation, problem, gap=gap / 10, time_limit=4 * seconds).lower
-    tiny = type(problem).tiny(np.random.default_rng(0))
+    kind: Any = type(problem)  # registered outputs have a `tiny`, of which `Problem` knows nothing
+    tiny = kind.tiny(np.random.default_rng(0))
     rehearsal = bounds_for(formulation, tiny)
     tracks = {}
     for name in methods:
@@ -195,8 +198,10 @@ def unit(tracks: dict[str, Track]) -> float:
 
 
 def one_pass(bounds: AnyBounds, w: Floats) -> None:
-    if isinstance(bounds.formulation, SmoothForm):
+    if isinstance(bounds, SmoothBounds):
         bounds.oracle.evaluate(w, bounds.samples, bounds.prices.weights[bounds.samples])
+    elif isinstance(bounds, DyadicBounds):
+        bounds.upper(w)
     else:
         bounds.oracle.argmax(w, bounds.samples)
 
@@ -230,7 +235,7 @@ def passes(solver: Solver) -> Go:
         if why := solver.misfit(formulation, problem):
             raise MissingCapability(why)
         bounds, state = track.bounds, solver.init(formulation, problem)
-        kernel, prices, width = bounds.oracle.kernel(), bounds.prices.floats(), bounds.oracle.width
+        kernel, prices, width = oracle_of(bounds).kernel(), bounds.prices.floats(), bounds.oracle.width
         visit = visitor(solver, kernel, width, prices, state, compilable(kernel, None))
         rng, n = np.random.default_rng(0), len(bounds.samples)
         witnesses, steps = np.zeros((n, width), np.int64), np.zeros((n, 2))
@@ -269,7 +274,7 @@ def fits(learner: Callable[..., Floats]) -> Go:
             laps[budget] = track.laps[-1]
             return w
 
-        budget, w, before = 1, fitted(1), None
+        budget, w, before = 1, fitted(1), np.empty(0)
         while laps[budget][1] > track.goal and 2 * track.spent <= track.seconds and not np.array_equal(w, before):
             budget *= 2
             before, w = w, fitted(budget)

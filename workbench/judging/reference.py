@@ -115,7 +115,7 @@ class Reference:
             self.bounds.gap(value, self.lower)
         return value
 
-    def graded(self, thetas: Sequence[Floats], uppers: Sequence[float] | Floats) -> None:
+    def graded(self, thetas: Sequence[Floats] | Floats, uppers: Sequence[float] | Floats) -> None:
         """Keep F(θ) of points that a run of ours has graded already, by the same bounds."""
         self.known.update((("value", digest(theta)), float(upper)) for theta, upper in zip(thetas, uppers, strict=True))
 
@@ -129,7 +129,7 @@ NO_GAP = "The reference has no proven gap; solve it with an exact oracle first."
 
 
 def digest(theta: Floats) -> bytes:
-    return blake2b(np.ascontiguousarray(theta, float), digest_size=16).digest()
+    return blake2b(np.ascontiguousarray(theta, float).tobytes(), digest_size=16).digest()
 
 
 def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,10 +124,10 @@ def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:
     """The problem of the samples in `order`, each with `share` of its weight."""
     arrays = problem.arrays()
     n, rows = problem.n_samples, inputs(arrays).shape[0]
-    lengths = np.diff(arrays["offsets"]) if "offsets" in arrays else np.full(n, rows // n)
+    lengths: Ints = np.diff(arrays["offsets"]) if "offsets" in arrays else np.full(n, rows // n)
     lengths = arrays["shapes"].prod(axis=1) if "shapes" in arrays else lengths
     ends = np.cumsum(lengths)
-    at = np.concatenate([np.arange(ends[i] - lengths[i], ends[i]) for i in order])
+    at = np.concatenate([np.arange(int(ends[i] - lengths[i]), int(ends[i])) for i in order])
     per_row = {key: arrays[key][at] for key in ("labels",) if key in arrays}
     per_sample = {key: arrays[key][order] for key in ("shapes", "truth", "targets") if key in arrays}
     if "offsets" in arrays:
@@ -177,14 +178,14 @@ def related(reference: Reference) -> Iterator[tuple[str, Reference]]:
     if not understood(problem) or not isinstance(formulation, Related):
         return
     for name, change in formulation.relations().items():
-        changed = RELATIONS[name](problem) if change is not None else None
-        if changed is not None:
+        if change is not None and (changed := RELATIONS[name](problem)) is not None:
             yield name, moved(reference, changed, change)
 
 
 def moved(reference: Reference, changed: Changed, change: Change) -> Reference:
     """The certified reference of the changed problem; its θ is NaN where costs of error classes have new places."""
-    formulation, c = reference.formulation, changed.c
+    c = changed.c
+    formulation: Any = reference.formulation  # of any kind, whose settings are read by name
     settings = {key: getattr(formulation, key) * c**power for key, power in change.settings.items()}  # settings by name
     factor, blocks = c**change.value, formulation.blocks(reference.problem)
     parts = blocks.split(reference.theta)

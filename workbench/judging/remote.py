@@ -201,8 +201,7 @@ def done(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
 def with_optimum(reference: Reference, numbers: Numbers, arrays: Arrays) -> Reference:
     """The reference with the optimum that was sent."""
     ends = {key: numbers.get(key, np.nan) for key in ("upper", "lower", "gap")}
-    names = {"theta": "weights", "samples": "samples", "witnesses": "witnesses", "weights": "mu"}
-    parts = {key: arrays[name] for key, name in names.items()}
-    words = {"status": "", "backend": ""}
-    certificate = Certificate(reference.formulation, reference.problem, **parts, **ends, **words)
-    return replace(reference, theta=arrays.get("theta", arrays["weights"]), certificate=certificate, missing="", **ends)
+    form: Any = reference.formulation  # an alternation's, too
+    theta, samples, witnesses, mu = (arrays[name] for name in ("weights", "samples", "witnesses", "mu"))
+    certificate = Certificate(form, reference.problem, theta, samples, witnesses, mu, **ends, status="", backend="")
+    return replace(reference, theta=arrays.get("theta", theta), certificate=certificate, missing="", **ends)

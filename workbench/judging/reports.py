@@ -57,7 +57,7 @@ def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report
     if isinstance(returned, Mapping):
         reports = [report_of(returned)]
     elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
-        reports = [report_of(returned[1] | {"weights": returned[0]})]
+        reports = [report_of({**returned[1], "weights": returned[0]})]
     elif isinstance(returned, Iterator) or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
         return checkpoints(returned, budget, until)
     else:
@@ -107,7 +107,7 @@ def report_of(told: Any) -> Report:  # what a user's learner says
         told = {"weights": told}
     if "weights" not in told:
         raise BadAnswer(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
-    claims = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
+    claims: dict[str, Any] = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
     if told.get("iterate") is not None:
         claims["iterate"] = flat(told["iterate"])
     if told.get("dual") is not None:

@@ -32,7 +32,6 @@ from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.warned import Tally
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
-from workbench.proofs.certificate import Certificate
 from workbench.solving.stochastic import run
 from workbench.solving.transfer import rebuilt
 from workbench.system.processes import OutOfTime, Raised, lines_of
@@ -76,7 +75,7 @@ class Stand:
     ) -> tuple[list[Report], float]:
         """What `fit` returns, and its seconds; `start` hands it the optimum; read for `within` seconds."""
         form, within = self.reference.formulation, within or self.limit
-        extra = {"start": started(self.reference.certificate)} if start else {}
+        extra = {"start": started(self.reference)} if start else {}
         with self.lent() as data, contextlib.redirect_stdout(sys.stderr), self.tally.listening():
             began = time.perf_counter()
             returned = self.learner.fit(data, form, budget, seed, **extra)
@@ -297,8 +296,10 @@ def exception_of(error: BaseException) -> Exception:
 # ── started at the optimum ────────────────────────────────────────────────────────────────────────
 
 
-def started(certificate: Certificate) -> dict[str, object]:
+def started(reference: Reference) -> dict[str, object]:
     """The optimum as `start`."""
+    certificate = reference.certificate
+    assert certificate is not None  # who starts at an optimum has one
     return {"weights": certificate.theta, "dual": (certificate.samples, certificate.witnesses, certificate.weights)}
 
 

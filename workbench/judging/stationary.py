@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,9 @@ MOST = 100  # completions that are enumerated
 
 def stationary(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
     """The verdict on the weights of a learner whose samples hide variables."""
-    form, problem, theta = reference.formulation, reference.problem, reports[-1].theta
+    form: Any = reference.formulation  # an alternation over hidden states (verdicts.py)
+    problem: Any = reference.problem  # one that hides states
+    theta = reports[-1].theta
     if theta.shape != (problem.n_features,) or not np.isfinite(theta).all():
         sentence = f"The weights must be {problem.n_features} finite numbers."
         return Verdict(FAILED, np.inf, sentence, rule="weights")
@@ -64,7 +67,8 @@ def apart(relative: float) -> str:
 
 def over_completions(C: float, reference: Reference, tolerance: float) -> float | None:
     """A proven lower bound on min F by enumeration of all states, or None where there are more than MOST."""
-    problem, known = reference.problem, reference.known
+    problem: Any = reference.problem  # one that hides states
+    known = reference.known
     there = problem.weights > 0
     if math.prod(np.where(there, problem.n_hidden, 1).tolist()) > MOST:
         return None

@@ -84,7 +84,8 @@ __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
-Learned = Trace | Floats | Sequence[Any] | Exception  # the sequence: a user's (passes, weights) or reports
+Answers = Trace | Floats | Sequence[Any]  # the sequence: a user's (passes, weights) or reports
+Learned = Answers | Exception
 
 
 def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable, tolerance: float = 1e-4) -> Verdict:
@@ -127,7 +128,7 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     return hearing.stays()
 
 
-def standing(learned: Learned, solution: Certified | Reference, tolerance: float) -> Verdict:
+def standing(learned: Answers, solution: Certified | Reference, tolerance: float) -> Verdict:
     """The verdict on a learner whom many more passes did not bring closer, whatever curve fits its history.
 
     The weights must not be on their way, and no clean run may excuse; the limit is the least excess since a quarter
@@ -278,19 +279,19 @@ class Hearing:
         return self.verdict(NOT_CONVERGED, "settled", told)
 
 
-def history(learned: Trace | Floats | Sequence[Any]) -> list[Report]:  # a user's answers
+def history(learned: Answers) -> list[Report]:
     """Whatever was learned, in increasing order of passes."""
     if isinstance(learned, Trace):
         return [Report(p, theta) for p, theta in zip(learned.passes, learned.thetas, strict=True)]
     if isinstance(learned, Sequence) and learned and not np.isscalar(learned[0]):
-        parts = [(*each, {})[:3] for each in learned]
-        flat = [Report(float(p), np.asarray(theta, float).ravel(), claims) for p, theta, claims in parts]
+        flat = [Report(float(p), np.asarray(theta, float).ravel(), *claims[:1]) for p, theta, *claims in learned]
         return sorted(flat, key=lambda each: each.passes)
     return [Report(np.nan, np.asarray(learned, float).ravel())]
 
 
 def objective(formulation: Formulation) -> tuple[object, ...]:
     """What a formulation minimises: its kind and settings, but not how it is declared to CVXPY."""
-    settings = {f.name: getattr(formulation, f.name) for f in fields(formulation)}  # fields by name
+    form: Any = formulation  # formulations are dataclasses, whatever kind they are of
+    settings = {f.name: getattr(form, f.name) for f in fields(form)}  # fields by name
     settings.pop("declare", None)
     return type(formulation).__qualname__, *settings.items()

@@ -72,8 +72,8 @@ class Recorder:
         live: Callable[[dict[str, float]], object] | None,
     ):
         self.problem, self.formulation, self.per_pass, self.gap, self.live = problem, formulation, per_pass, gap, live
-        self.bounds = bounds_for(formulation, problem)
-        self.blocks = self.bounds.blocks if isinstance(self.bounds, TextBounds) else formulation.blocks(problem)
+        self.bounds = bounds = bounds_for(formulation, problem)
+        self.blocks = bounds.blocks if isinstance(bounds, TextBounds) else bounds.formulation.blocks(problem)
         self.most = int(np.clip(MOST // max(self.blocks.dim, 1), 16, KEPT))
         self.steps, self.record = 0, list[tuple[float, NDArray]]()
         if reference is not None:

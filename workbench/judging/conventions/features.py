@@ -16,6 +16,7 @@ from scipy import sparse
 
 from workbench.contracts import Floats, Labelled, LinearScores
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
+from workbench.solving.transfer import rebuilt
 
 ZERO = 1e-6  # weights that are none, relative to the largest
 LIGHT = 2.0**6  # a feature as many times larger costs 2⁻¹² as much
@@ -77,7 +78,7 @@ def widened(suspect: Suspect, name: str, said: str, columns: Callable[[int], Flo
     theta[~hidden] = suspect.theta
     wide = sparse.csr_array(sparse.hstack([X, more]))
     wider = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr, width: np.array(p + q)}
-    problem = type(suspect.problem).from_arrays(arrays | wider)
+    problem = rebuilt(suspect.problem, arrays | wider)
     yield Neighbour(name, said, suspect.form, problem, theta, hidden=hidden)
 
 

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from workbench.contracts import CutForm, Floats, Labelled, LinearScores, Oracle, Problem, SmoothForm
 from workbench.judging.reference import Reference
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.variants import Rescaled, RescaledTerms, SmoothVariant, Variant
+from workbench.solving.transfer import rebuilt
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Suspect:
         return isinstance(self.form.regularizer(self.problem), SquaredNorm)
 
     @cached_property
-    def intercepts(self) -> Floats:
+    def intercepts(self) -> NDArray[np.bool_]:
         """(p,) whether an entry of w multiplies a feature that never varies."""
         if isinstance(self.problem, Labelled):
             inputs = self.problem.inputs
@@ -112,9 +113,15 @@ class Suspect:
         return float(np.linalg.norm(self.theta))
 
     @property
+    def labelled(self) -> Labelled:
+        """The problem, if its outputs are labels at places."""
+        assert isinstance(self.problem, Labelled)
+        return self.problem
+
+    @property
     def edges(self) -> int:
         """Entries of w that weigh inputs; transitions follow."""
-        return len(self.problem.classes) * self.problem.inputs.shape[1]
+        return len(self.labelled.classes) * self.labelled.inputs.shape[1]
 
     def same(self, name: str, sentence: str, theta: Floats, **evidence: float) -> Neighbour:
         """Other weights under the objective that was asked for."""
@@ -135,7 +142,7 @@ UNNAMED = "λ"  # the name of a multiple of λ that no reason is known for
 Entry = Callable[[Suspect], Iterable[Neighbour | Fit]]  # a Fit where no minimum has to be found
 
 
-def data(name: str, sentence: str, key: str, change: Callable[[NDArray, Problem], NDArray]) -> Entry:
+def data(name: str, sentence: str, key: str, change: Callable[[NDArray, Problem], ArrayLike]) -> Entry:
     """Another problem: `change(array, problem)` of the array `key` it consists of, where it has that and it differs."""
 
     def entry(suspect: Suspect) -> Iterator[Neighbour]:
@@ -143,7 +150,7 @@ def data(name: str, sentence: str, key: str, change: Callable[[NDArray, Problem]
         if key in arrays:
             new = np.asarray(change(arrays[key], suspect.problem))
             if not np.array_equal(new, arrays[key]):
-                problem = type(suspect.problem).from_arrays(arrays | {key: new})
+                problem = rebuilt(suspect.problem, arrays | {key: new})
                 yield Neighbour(name, sentence, suspect.form, problem, suspect.theta)
 
     return entry

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.contracts import Floats, Labelled
@@ -73,7 +74,7 @@ class Rows:
             return float((self.prices @ np.logaddexp(0, -margins)).sum())
         return float((self.prices @ np.maximum(1 - margins, 0) ** (2 if self.loss == "squared hinge" else 1)).sum())
 
-    def risks(self, W: Floats, b: Floats, down: Floats, steps: Floats) -> list[float]:
+    def risks(self, W: Floats, b: Floats, down: Floats, steps: NDArray[np.floating]) -> list[float]:
         """The risk at W and at W − t `down` for each step t."""
         here, change = self.margins(W, b), self.signs * (self.X @ down.T)
         return [self.risk(here - step * change) for step in (0.0, *steps)]
@@ -81,7 +82,7 @@ class Rows:
     def pulls(self, m: Floats) -> tuple[Floats, Floats]:
         """−f′(m) ≥ 0 and f″(m) ≥ 0; of the hinge 1 below the margin, and 0."""
         if self.loss == "squared hinge":
-            return 2 * np.maximum(1 - m, 0), 2.0 * (m < 1)
+            return 2 * np.maximum(1 - m, 0), 2 * (m < 1).astype(float)
         if self.loss == "likelihood":
             pull = np.exp(-np.logaddexp(0, m))
             return pull, pull * (1 - pull)
@@ -120,7 +121,8 @@ class Rows:
             G[y] = (pulls * (margins < 1 - ON)) @ self.X
             if not len(on):
                 continue
-            rows = self.X[on].toarray() if sparse.issparse(self.X) else self.X[on]
+            rows = self.X[on]
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             A = (pulls[on, None] * rows).T
             shares = lsq_linear(A, -mu * W[y] - G[y], (0.0, 1.0), tol=1e-12).x
             G[y] += A @ shares
@@ -151,7 +153,7 @@ def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
 
 def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array, Floats]]:
     """(what was changed, X, shares of samples)."""
-    weights, inputs = suspect.problem.weights, suspect.problem.inputs
+    weights, inputs = suspect.problem.weights, suspect.labelled.inputs
     mean = weights / weights.sum()
     for changed, X in views(inputs):
         yield changed, X, mean
@@ -189,7 +191,7 @@ def stationary(rows: Rows, W: Floats, bias: str) -> Point:
 
 def penalised(rows: Rows, W: Floats, free: float) -> float:
     """The μ that fits the slope at (W, b(μ)), by bisection in log μ, 0 if none does; `free` fits without penalty."""
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
 
     squared = float((W * W).sum())
 
@@ -199,7 +201,7 @@ def penalised(rows: Rows, W: Floats, free: float) -> float:
     ends = math.log(LEAST), math.log(max(10 * free, 1.0))
     if not off(ends[0]) > 0 > off(ends[1]):
         return 0.0
-    return math.exp(brentq(off, *ends, xtol=1e-10))
+    return math.exp(root_scalar(off, bracket=ends, method="brentq", xtol=1e-10).root)
 
 
 def fitting(W: Floats, G: Floats) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
 from workbench.outputs.chain import Chain
+from workbench.solving.transfer import rebuilt
 
 ROOM = 10  # times as many positions at most: beyond, one long sequence would make the rest of them nothing
 
@@ -41,4 +42,4 @@ def padding(suspect: Suspect) -> Iterator[Neighbour]:
         filled["pairs"][kept] = chain.gaps
         filled["pairs"] = filled["pairs"][~first]
     said = "learns from the padding behind the ends of sequences, as if these were of the first label"
-    yield Neighbour("padding counted", said, suspect.form, Chain.from_arrays(arrays | filled), suspect.theta)
+    yield Neighbour("padding counted", said, suspect.form, rebuilt(chain, arrays | filled), suspect.theta)

@@ -23,6 +23,7 @@ import numpy as np
 
 from workbench.contracts import Labelled
 from workbench.judging.conventions.neighbours import UNNAMED, Neighbour, Suspect
+from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.solve import solve
 
 ROUGH, SECONDS = 1e-4, 60.0  # gap and seconds of optima on the way to κ
@@ -64,6 +65,7 @@ def open_ones(suspect: Suspect) -> tuple[float, float] | None:
     if not norm > 0:
         return -np.inf, np.inf
     points = [t * length / norm * best for t in ALONG] + [t * suspect.theta for t in ALONG]
+    assert not isinstance(bounds, DyadicBounds)  # whose weights are no single vector
     costs = np.array([float(bounds.regularizer.value(v)) for v in (suspect.theta, *points)])  # r
     risks = np.array([bounds.upper(v) for v in (suspect.theta, *points)]) - costs
     logs = np.arange(-LONGEST, LONGEST, GRID)

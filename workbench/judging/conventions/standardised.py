@@ -18,6 +18,7 @@ from scipy import sparse
 
 from workbench.contracts import Floats, Labelled
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
+from workbench.solving.transfer import rebuilt
 
 SMALL = 1e-12  # variance of a column that never varies, relative to its mean square: rounding
 VARIES = 1e-9  # relative; deviations and lengths that are all 1
@@ -38,14 +39,14 @@ def views(inputs: sparse.csr_array) -> Iterator[tuple[str, Floats | sparse.csr_a
     yield "", X.toarray() if dense else X
     sigma = deviations(X)
     if np.abs(sigma - 1).max() > VARIES:
-        scaled = X @ sparse.diags_array(1 / sigma)
+        scaled = sparse.csr_array(X @ sparse.diags_array(1 / sigma))
         if dense:
             yield "standardised features", scaled.toarray() - np.asarray(X.mean(axis=0)).ravel() / sigma
-        yield "scaled features", scaled.toarray() if dense else sparse.csr_array(scaled)
+        yield "scaled features", scaled.toarray() if dense else scaled
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     if np.ptp(lengths) > VARIES * lengths.max(initial=0.0):
-        rows = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ X
-        yield "normalised rows", rows.toarray() if dense else sparse.csr_array(rows)
+        rows = sparse.csr_array(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ X)
+        yield "normalised rows", rows.toarray() if dense else rows
 
 
 def changed_features(suspect: Suspect) -> Iterator[Neighbour]:
@@ -58,7 +59,7 @@ def changed_features(suspect: Suspect) -> Iterator[Neighbour]:
     for name, changed in changes:
         wide = sparse.csr_array(changed)
         parts = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr}
-        other = type(problem).from_arrays(arrays | parts)
+        other = rebuilt(problem, arrays | parts)
         said = f"learns on {name} and does not say so"
         yield Neighbour(name, said, suspect.form, other, suspect.theta, objective=(name,))
         if name != "normalised rows":
