@@ -8,6 +8,7 @@ folder $CUTBENCH_DATA/programs (Maros and Mészáros' collection), or without th
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +45,16 @@ def bundled():
         hilbert = 1.0 / (np.arange(size)[:, None] + np.arange(size) + 1)
         found[f"hilbert-{size}"] = cp.Problem(cp.Minimize(cp.sum_squares(hilbert @ x - 1)), [x >= 0, x <= 50])
         F, mean = rng.normal(size=(2 * size, size)), rng.uniform(0, 1, size)
+        budget: Any = cp.sum(x) == 1
         risk = cp.sum_squares(F @ x) - 0.5 * (mean @ x)
-        found[f"portfolio-{size}"] = cp.Problem(cp.Minimize(risk), [cp.sum(x) == 1, x >= 0])
+        found[f"portfolio-{size}"] = cp.Problem(cp.Minimize(risk), [budget, x >= 0])
         units = 10.0 ** np.linspace(-4, 4, size)
         scaled = cp.sum_squares(cp.multiply(units, x)) - cp.sum(x)
         found[f"scaled-{size}"] = cp.Problem(cp.Minimize(scaled), [x >= -1, units @ x <= 1e3])
         target = rng.normal(size=3 * size)
         track = cp.sum_squares(rng.normal(size=(3 * size, size)) @ x - target) + 1e-6 * cp.sum(x)
-        found[f"tracking-{size}"] = cp.Problem(cp.Minimize(track), [x >= 0, cp.sum(x) <= 1e-3])
+        held: Any = cp.sum(x) <= 1e-3
+        found[f"tracking-{size}"] = cp.Problem(cp.Minimize(track), [x >= 0, held])
     return found
 
 

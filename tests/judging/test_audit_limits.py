@@ -10,7 +10,8 @@ from test_audit_parts import THETA, VISITS, Averaging, Cone, draws, flowing, ine
 
 import workbench as wb
 from workbench.judging import audits
-from workbench.judging.audits import Hooks, audit_average, audit_prox, relative
+from workbench.judging.audits import audit_average, audit_prox, relative
+from workbench.judging.hooks import Hooks
 from workbench.judging.share import Allowance
 from workbench.solvers.importance_aware import ImportanceAware
 from workbench.system.processes import OutOfTime

@@ -10,7 +10,8 @@ import pytest
 
 import workbench as wb
 from workbench.contracts import Solver
-from workbench.judging.audits import AUDITS, SLACK, audit, audit_reports, hooks_of
+from workbench.judging.audits import AUDITS, SLACK, audit, audit_reports
+from workbench.judging.hooks import hooks_of
 from workbench.judging.reference import reference_of
 from workbench.judging.reports import Report
 from workbench.registries import registry

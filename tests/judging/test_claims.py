@@ -161,3 +161,25 @@ def test_dual_weights_below_0_by_more_than_a_millionth_of_the_largest():
     assert "none may be negative" in priced([-1.001, SIZE], [0.0, SIZE], hard=True)
     assert "is -2, and none" in priced([-2.0, 1.0], [0.0, 1.0])
     assert "is -2, and none" in priced([-1.0, -2.0], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("dual", "said"),
+    [
+        (3.0, "not three arrays of numbers"),
+        (([0], [[1]]), "not three arrays of numbers"),
+        ((["a"], [[1]], [1.0]), "not three arrays of numbers"),
+        (([2**70], [[1]], [1.0]), "not three arrays of numbers"),
+        (([0, 1], [[1], [1, 2]], [1.0, 1.0]), "not three arrays of numbers"),
+        (([0, 1], [[1]], [1.0, 1.0]), r"shape (2,), for samples (2,) and outputs (1, 1)"),
+        (([0], [[1]], 1.0), r"shape (), for samples (1,) and outputs (1, 1)"),
+        (([], [], []), "of sample 0 sum to 0"),
+        ((np.empty(0), np.empty((0, 1)), np.empty(0)), "of sample 0 sum to 0"),
+        ((np.array([np.nan]), [[1]], [1.0]), "and there are 2"),
+        (([0, 1], [1, 1], [1.0, np.nan]), "1 of its dual weights are not finite"),
+    ],
+)
+def test_dual_weights_of_any_form_are_told_of_in_words(dual, said):
+    prices = SimpleNamespace(floats=lambda: np.ones(2), hard=False)
+    bounds = SimpleNamespace(problem=SimpleNamespace(n_samples=2), prices=prices, oracle=SimpleNamespace(width=1))
+    assert said in dual_fault(Report(1.0, np.zeros(2), {"dual": dual}), bounds)[0]

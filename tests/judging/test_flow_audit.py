@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.judging.audits import audit_flow, hooks_of
+from workbench.judging.audits import audit_flow
+from workbench.judging.hooks import hooks_of
 from workbench.judging.reference import reference_of
 from workbench.learners.dyadic import DyadicLearner
 

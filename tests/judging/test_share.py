@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.judging.audits import AUDITS, audit, hooks_of
+from workbench.judging.audits import AUDITS, audit
+from workbench.judging.hooks import hooks_of
 from workbench.judging.reference import reference_of
 from workbench.judging.share import LARGE, LEAST, MOST, Allowance, allowed
 from workbench.solvers.bcfw import BCFW

@@ -232,6 +232,7 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "judge": ("judge", "share"),
     "stand": ("stand", "share"),
     "relations": ("relation_parts", "relations"),
+    "hooks": ("audits", "flow_audit", "judges_numbers"),
     "audits": ("audit_parts", "audit_limits", "judges_numbers", "audits", "flow_audit"),
     "conventions/detective": ("detective", "judges_numbers"),
     "conventions/scaling": ("scaling_parts",),

@@ -108,7 +108,8 @@ def style() -> Any:
         import matplotlib
     except ImportError:
         raise MissingCapability("Figures need matplotlib; pip install 'cutbench[figures]'.") from None
-    return matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "agg", **HOUSE})
+    settings: dict[Any, Any] = {**matplotlib.rcParamsDefault, "backend": "agg", **HOUSE}  # keys: matplotlib's names
+    return matplotlib.rc_context(settings)
 
 
 def styled(draw: Callable[[Arrays], Any]) -> Callable[[Arrays], Any]:
@@ -135,8 +136,8 @@ def canvas(rows: int, columns: int, size: tuple[float, float], title: str, note:
     width, height = size
     titles, notes = textwrap.wrap(title, int(11.4 * width)), textwrap.wrap(note, int(18.5 * width))
     head = 0.18 * len(titles) + 0.145 * len(notes) + 0.14
-    figure = Figure(figsize=(width, height + head), dpi=DPI, layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0, 1, height / (height + head)), w_pad=0.06, h_pad=0.06)
+    figure = Figure(figsize=(width, height + head), dpi=DPI)
+    figure.set_layout_engine("constrained", rect=(0, 0, 1, height / (height + head)), w_pad=0.06, h_pad=0.06)
     inch = 1 / (height + head)
     figure.text(0.06 / width, 1 - 0.06 * inch, "\n".join(titles), va="top", weight="bold", size=9.5, linespacing=1.3)
     below = 1 - (0.1 + 0.18 * len(titles)) * inch

@@ -76,6 +76,7 @@ from workbench.contracts.problems import (
     Stored,
     Unsummable,
     enumerated,
+    multipliers,
 )
 from workbench.contracts.proving import (
     BoundedFeatures,
@@ -188,5 +189,6 @@ __all__ = [
     "Trace",
     "Unsummable",
     "enumerated",
+    "multipliers",
     "text_alone",
 ]

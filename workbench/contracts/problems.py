@@ -216,6 +216,11 @@ class CompactHinge(NamedTuple):
     atoms: Callable[[], tuple[Ints, Ints, Floats]]
 
 
+def multipliers(inequality: Any) -> Floats:  # CVXPY's, whose values have no types once solved
+    """The multipliers of a solved inequality, at least 0, in its shape."""
+    return np.maximum(inequality.dual_value, 0)
+
+
 @runtime_checkable
 class Marginals(Protocol):
     """A problem that sums over all its outputs without listing them."""

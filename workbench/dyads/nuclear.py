@@ -29,7 +29,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.backends import solve_cvxpy
-from workbench.contracts import Floats
+from workbench.contracts import Floats, multipliers
 from workbench.dyads.dual import Parts, lower_at, lower_beside, norm_of, parts_of, product
 from workbench.dyads.pairs import Dyads, Factors
 from workbench.errors import BackendFailed, BadInput
@@ -128,6 +128,7 @@ def solved(
     """The program's value and the slopes g at its solution: multipliers of the hinge, derivatives of the square."""
     import cvxpy as cp
 
+    above = None
     if loss == "squared":
         program = cp.Problem(cp.Minimize(penalty + prices @ cp.square(p - y) / 2), constraints)
     else:
@@ -135,12 +136,13 @@ def solved(
         above = xi >= 1 - cp.multiply(y, p)
         program = cp.Problem(cp.Minimize(penalty + prices @ xi), [*constraints, above])
     status = solve_cvxpy(program, backend)
-    if p.value is None or (loss == "hinge" and above.dual_value is None):
+    if program.value is None or p.value is None or (above is not None and above.dual_value is None):
         raise BackendFailed(f"{backend} ended the program with {status!r}; try another backend.")
-    if loss == "squared":
-        return float(program.value), p.value - y
+    value = float(np.asarray(program.value, float))
+    if above is None:
+        return value, p.value - y
     held = np.where(prices > 0, prices, 1.0)
-    return float(program.value), -y * np.clip(above.dual_value / held, 0, 1)
+    return value, -y * np.minimum(multipliers(above) / held, 1)
 
 
 def check(dyads: Dyads, lam: float, loss: str) -> None:

@@ -56,6 +56,12 @@ class Tabular(ClassifierMixin, Certified):
     After `fit`: classes_ (k,), coef_ (k, p), intercept_ (k,), n_features_in_.
     """
 
+    class_weight: Any = None  # of the estimators that have none
+    classes_: NDArray
+    coef_: Floats
+    intercept_: Floats
+    n_features_in_: int
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -77,7 +83,7 @@ class Tabular(ClassifierMixin, Certified):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise BadInput(f"The data hold only one class, {self.classes_[0]}; give samples of at least two classes.")
-        if getattr(self, "class_weight", None) is not None:
+        if self.class_weight is not None:
             weights = weights * class_weights(self.class_weight, labels, self.classes_)
         return merged(X, labels, weights)
 

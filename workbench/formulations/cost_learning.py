@@ -48,7 +48,7 @@ from workbench.objectives.factorings import (
     label_counts,
     reachable,
 )
-from workbench.objectives.intercepts import free_labels
+from workbench.objectives.intercepts import centred, free_labels
 from workbench.objectives.regularizers import Box, CountedCosts, ElasticNet, Regularizer, Simplex, Stacked
 
 Factoring = Literal[
@@ -134,9 +134,7 @@ class CostLearning(CostSettings):
         w, b, v, xi = cp.Variable(d), cp.Variable(k), cp.Variable(m), cp.Variable(cuts.groups)
         objective = K * (K * self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi)
         cost, domain = self.cost_program(problem, v)
-        return cp.Problem(
-            cp.Minimize(objective + cost), [*domain, cp.sum(b) == 0, *cuts([w, b, v], xi, (K, K, 1.0), K)]
-        )
+        return cp.Problem(cp.Minimize(objective + cost), [*domain, centred(b), *cuts([w, b, v], xi, (K, K, 1.0), K)])
 
     def cost_program(self, problem: Any, v: Any) -> tuple[Any, list[Any]]:
         """r of v, and its domain, in CVXPY."""

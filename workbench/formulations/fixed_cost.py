@@ -24,6 +24,7 @@ from workbench.errors import BadInput
 from workbench.formulations.cost_learning import CostLearning
 from workbench.objectives.costs import FixedCost
 from workbench.objectives.factorings import folds_of, label_counts
+from workbench.objectives.intercepts import centred
 from workbench.objectives.regularizers import ElasticNet, Stacked
 
 
@@ -82,7 +83,7 @@ class FixedCostLearning(CostLearning):
         (d, k, _), K = self.oracle(problem).sizes, self.K
         w, b, xi = cp.Variable(d), cp.Variable(k), cp.Variable(cuts.groups)
         objective = K * (K * self.lam2 * cp.sum_squares(w) + self.lam1 * cp.norm1(w) + cuts.prices @ xi)
-        return cp.Problem(cp.Minimize(objective), [cp.sum(b) == 0, *cuts([w, b], xi, (K, K), K)])
+        return cp.Problem(cp.Minimize(objective), [centred(b), *cuts([w, b], xi, (K, K), K)])
 
 
 NAMES = {"fixed-cost": FixedCostLearning}

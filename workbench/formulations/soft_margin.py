@@ -31,7 +31,7 @@ import numpy as np
 from workbench.contracts import DEARER, OF_MARGINS, OF_SLACKS, Blocks, Compact, Problem, Row, Signed
 from workbench.errors import BadInput, MissingCapability, checked_choice, checked_switch
 from workbench.formulations._ridge import Ridge
-from workbench.objectives.intercepts import free_labels, with_intercepts
+from workbench.objectives.intercepts import centred, free_labels, with_intercepts
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
 from workbench.objectives.regularizers import SignedNorm, SquaredNorm, Stacked, norm_of
 
@@ -84,7 +84,7 @@ class SoftMargin(Ridge):
         objective = cp.Minimize(self.lam / 2 * cp.sum_squares(w) + cuts.prices @ xi)
         if self.intercept:
             b = cp.Variable(len(problem.classes))
-            return cp.Problem(objective, [cp.sum(b) == 0, *cuts([w, b], xi)])
+            return cp.Problem(objective, [centred(b), *cuts([w, b], xi)])
         return cp.Problem(objective, [*signs(problem, w), *cuts([w], xi)])
 
     def compact_program(self, problem: Problem) -> Any:

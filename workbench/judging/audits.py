@@ -28,9 +28,9 @@ holds the audits by name; each takes hooks and a reference and returns findings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -47,14 +47,14 @@ from workbench.contracts import (
     Terms,
     text_alone,
 )
-from workbench.judging.reference import Formulation, Reference
+from workbench.judging.hooks import Hooks
+from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.smooth import SmoothBounds
-from workbench.solvers.importance_aware import Scores
 from workbench.solving.stochastic import oracle_of, slope_norms, visitor
 from workbench.system.processes import OutOfTime
 
@@ -78,74 +78,6 @@ class Averaging(Protocol):
     """A solver that reports an average of its iterates, unless its `average` is "last"."""
 
     average: str
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """The functions that a learner lends, None for those that it does not lend.
-
-    asked : the oracle that the learner asks in place of the formulation's
-    allowance : the seconds that the audits may take, asked between their steps
-
-    oracle(θ, i) -> z (width,);  subgradient(θ, i) -> g (p,);  prox(u, H, η) -> x (p,)
-    push(i, z, μ, g) adds μ a_i(z) to g (p,)
-    iterates() -> (θ̄_t, θ_t, s_t) after each visit t: the average, the iterate and its share
-    flow(θ, i, h) -> θ′ (p,): after the update by pair i with importance h, without step size and regularizer
-    """
-
-    oracle: Callable[[Floats, int], Ints] | None = None
-    subgradient: Callable[[Floats, int], Floats] | None = None
-    push: Callable[[int, Ints, float, Floats], None] | None = None
-    prox: Callable[[Floats, Floats, float], Floats] | None = None
-    iterates: Callable[[], Iterable[tuple[Floats, Floats, float]]] | None = None
-    flow: Callable[[Floats, int, float], Floats] | None = None
-    solver: Solver | None = None
-    asked: Oracle | None = None
-    allowance: Allowance = field(default_factory=Allowance)
-
-
-def hooks_of(learner: Any, formulation: Formulation, problem: Problem) -> Hooks:  # learner: a user's object
-    """What a solver of ours, or an object or function with these attributes, lends on this pair."""
-    if isinstance(learner, Solver):
-        return hooks_of_solver(learner, formulation, problem)
-
-    def lent(name: str) -> Callable[..., np.ndarray] | None:
-        function = getattr(learner, name, None)  # a user's object lends what it has
-        return function and (lambda *arguments: np.asarray(function(problem, formulation, *arguments)).ravel())
-
-    shown = getattr(learner, "iterates", None)  # a user's object lends what it has
-    iterates = shown and (lambda: shown(problem, formulation))
-    return Hooks(lent("oracle"), lent("subgradient"), prox=lent("prox"), flow=lent("flow"), iterates=iterates)
-
-
-def hooks_of_solver(solver: Solver, formulation: Formulation, problem: Problem) -> Hooks:
-    """The kernel of what a solver asks, as oracle and subgradient."""
-    if solver.misfit(formulation, problem):
-        return Hooks()
-    bounds = bounds_for(formulation, problem)
-    if isinstance(bounds, DyadicBounds):
-        return Hooks(solver=solver)
-    asked = solver.oracle(problem) or bounds.oracle
-    if isinstance(asked, Scores):  # there is no maximum
-        return Hooks(solver=solver)
-    kernel = asked.kernel()
-
-    def oracle(theta: Floats, i: int) -> Ints:
-        found = np.zeros(asked.width, np.int64)
-        kernel.argmax_into(kernel.data, theta, i, found)
-        return found
-
-    def push(i: int, witness: Ints, weight: float, into: Floats) -> None:
-        kernel.add_slope(kernel.data, i, witness, weight, into)
-
-    def subgradient(theta: Floats, i: int) -> Floats:
-        found = np.zeros(asked.dim)
-        push(i, oracle(theta, i), 1.0, found)
-        return found
-
-    if isinstance(bounds, SmoothBounds) or isinstance(asked, Terms):
-        return Hooks(subgradient=subgradient, solver=solver)
-    return Hooks(oracle, subgradient, push, solver=solver, asked=asked)
 
 
 def audit(hooks: Hooks, reference: Reference) -> list[Finding]:
@@ -247,10 +179,10 @@ def audit_prox(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
 
     Nothing is known of the r of a text or of bilinear scores, and their steps are not audited.
     """
-    form: Any = reference.formulation  # with an r, unless it is one of these two
+    form = reference.formulation
     if hooks.prox is None or isinstance(form, Factored) or text_alone(form):
         return
-    r = form.regularizer(reference.problem)
+    r = cast("CutForm | SmoothForm", form).regularizer(reference.problem)
     rng, theta, worst, where = np.random.default_rng(0), reference.theta, 0.0, ""
     for scale in (0.1, 1.0, 10.0):
         u, step = theta + scale * rng.normal(size=len(theta)), float(rng.uniform(0.1, 2))
@@ -276,10 +208,9 @@ def audit_average(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
         yield replayed(islice(hooks.iterates(), VISITS), "visits")
     if not isinstance(solver, Averaging) or solver.average == "last":
         return
-    form: Any = reference.formulation  # one of those that solvers of ours fit
-    problem = reference.problem
+    form, problem = cast("CutForm | SmoothForm", reference.formulation), reference.problem
     order = np.random.default_rng(0).choice(bounds_for(form, problem).samples, VISITS)
-    settings: Any = solver  # solvers are dataclasses, their base class is none
+    settings: Any = solver  # its settings are fields, of which the base class has none
     twin = iterates(replace(settings, average="last"), form, problem, order, hooks.allowance)
     reported = iterates(solver, form, problem, order, hooks.allowance)[-1]
     n = int(np.count_nonzero(form.prices(problem).weights))

@@ -86,10 +86,17 @@ def dual_fault(report: Report, bounds: AnyBounds) -> tuple[str, dict[str, float]
         samples, outputs = enumerated(problem, np.arange(problem.n_samples))
         weights = dual.ravel()
     else:
-        samples, outputs, weights = (np.asarray(part) for part in dual)
-    if (shapes := (samples.shape, weights.shape)) != ((len(weights),),) * 2 or len(outputs) != len(weights):
-        return f"its dual weights have shape {shapes[1]}, for samples {shapes[0]} and outputs {outputs.shape}", {}
-    samples, outputs = samples.astype(np.int64), outputs.reshape(len(samples), -1).astype(np.int64)
+        try:
+            with np.errstate(invalid="ignore"):  # what is not finite becomes a sample that there is not
+                first, second, third = dual
+                samples, outputs = np.array(first, np.int64), np.array(second, np.int64)
+                weights = np.array(third, np.float64)
+        except (OverflowError, TypeError, ValueError):
+            return "its dual weights are not three arrays of numbers, (samples, outputs, weights)", {}
+    shapes = samples.shape, outputs.shape[:1], weights.shape
+    if weights.ndim != 1 or len(set(shapes)) > 1:
+        return f"its dual weights have shape {shapes[2]}, for samples {shapes[0]} and outputs {outputs.shape}", {}
+    outputs = outputs.reshape(len(samples), int(np.prod(outputs.shape[1:])))
     if outputs.shape != (len(weights), bounds.oracle.width):
         return f"its {len(weights)} dual weights have outputs of shape {outputs.shape}", {}
     if not np.isfinite(weights).all():

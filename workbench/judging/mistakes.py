@@ -10,12 +10,12 @@ separate the data, soft-margin ones for each λ of COMPARED.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Floats, Ints, Trace
+from workbench.contracts import CutForm, Floats, Ints, Trace
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.claims import DRIFT
 from workbench.judging.reference import Reference
@@ -30,7 +30,7 @@ def mistaken(trace: Trace, reference: Reference) -> Verdict:
     if type(trace.formulation) is not type(reference.formulation):
         sentence = f"The learner follows {trace.formulation}, not {reference.formulation}."
         return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
-    form: Any = reference.formulation  # one with cuts: no others have solvers that learn from mistakes
+    form = cast("CutForm", reference.formulation)  # no others have solvers that learn from mistakes
     assert trace.mistakes is not None
     samples, witnesses, counts = trace.mistakes
     slopes, _ = form.oracle(reference.problem).rows(samples, witnesses)

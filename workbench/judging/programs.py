@@ -155,7 +155,7 @@ def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float
         objective = problem.objective.value
         missed = [np.max(constraint.violation(), initial=0.0) for constraint in problem.constraints]
         missed += [np.max(np.abs(v.value - v.project(v.value)), initial=0.0) for v in problem.variables()]
-    value = np.inf if objective is None else sign * float(np.squeeze(objective))
+    value = np.inf if objective is None else sign * float(np.ravel(np.asarray(objective, float))[0])
     largest = max([0.0, *(float(each) if each == each else np.inf for each in missed)])
     return value if np.isfinite(value) else np.inf, largest
 

@@ -38,7 +38,7 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, Problem, Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
-from workbench.errors import MissingCapability
+from workbench.errors import BackendFailed, MissingCapability
 from workbench.judging.reference import Formulation
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.dyadic import DyadicBounds
@@ -175,7 +175,7 @@ def race(
     """
     bounds = bounds_for(formulation, problem)
     lower = solve(formulation, problem, gap=gap / 10, time_limit=4 * seconds).lower
-    kind: Any = type(problem)  # registered outputs have a `tiny`, of which `Problem` knows nothing
+    kind: Any = type(problem)  # each kind has a `tiny` of its own
     tiny = kind.tiny(np.random.default_rng(0))
     rehearsal = bounds_for(formulation, tiny)
     tracks = {}
@@ -332,5 +332,7 @@ def written_out(formulation: Formulation, problem: Problem, track: Track) -> Non
     if any(rows > WRITTEN for rows in accumulate(len(problem.outputs(i)) for i in track.bounds.samples)):
         raise MissingCapability(f"cvxpy would get more than {WRITTEN} constraints; take fewer samples, or solve.")
     program, cuts = written(formulation, problem)
-    solve_cvxpy(program, "CLARABEL", TOLERANCE, track.seconds)
-    track.show(np.concatenate([np.ravel(each.value) for each in cuts.theta]))
+    status = solve_cvxpy(program, "CLARABEL", TOLERANCE, track.seconds)
+    if any(each.value is None for each in cuts.theta):
+        raise BackendFailed(f"CLARABEL ended the whole program with {status!r}; use solve.")
+    track.show(np.concatenate([np.ravel(np.asarray(each.value, float)) for each in cuts.theta]))

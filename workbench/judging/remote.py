@@ -11,12 +11,12 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import astuple, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Numbers, Recording
+from workbench.contracts import CutForm, Numbers, Recording, Search, SmoothForm
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.audits import Finding
 from workbench.judging.learners import Learner, made, user_learners
@@ -201,7 +201,7 @@ def done(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
 def with_optimum(reference: Reference, numbers: Numbers, arrays: Arrays) -> Reference:
     """The reference with the optimum that was sent."""
     ends = {key: numbers.get(key, np.nan) for key in ("upper", "lower", "gap")}
-    form: Any = reference.formulation  # an alternation's, too
+    form, problem = cast("CutForm | SmoothForm | Search", reference.formulation), reference.problem
     theta, samples, witnesses, mu = (arrays[name] for name in ("weights", "samples", "witnesses", "mu"))
-    certificate = Certificate(form, reference.problem, theta, samples, witnesses, mu, **ends, status="", backend="")
+    certificate = Certificate(form, problem, theta, samples, witnesses, mu, **ends, status="", backend="")
     return replace(reference, theta=arrays.get("theta", theta), certificate=certificate, missing="", **ends)

@@ -107,7 +107,8 @@ def report_of(told: Any) -> Report:  # what a user's learner says
         told = {"weights": told}
     if "weights" not in told:
         raise BadAnswer(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
-    claims: dict[str, Any] = {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
+    claims: dict[str, Any] = {}  # numbers and arrays, by key
+    claims |= {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
     if told.get("iterate") is not None:
         claims["iterate"] = flat(told["iterate"])
     if told.get("dual") is not None:

@@ -23,7 +23,8 @@ import numpy as np
 
 from workbench.contracts import Factored, Floats, Problem, Recording, Trace
 from workbench.errors import MissingCapability, OutOfMemory
-from workbench.judging.audits import Finding, audit, audit_reports, hooks_of
+from workbench.judging.audits import Finding, audit, audit_reports
+from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
 from workbench.judging.reference import Reference

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 
-from workbench.formulations.latent_ssvm import CompletedSSVM
+from workbench.contracts import Latent, Problem
+from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM
+from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import ended
@@ -30,10 +32,13 @@ from workbench.solving.solve import solve
 MOST = 100  # completions that are enumerated
 
 
+class Hiding(Problem, Latent, Protocol):
+    """A problem that hides states."""
+
+
 def stationary(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
     """The verdict on the weights of a learner whose samples hide variables."""
-    form: Any = reference.formulation  # an alternation over hidden states (verdicts.py)
-    problem: Any = reference.problem  # one that hides states
+    form, problem = cast("LatentSSVM | SelfPacedLatent", reference.formulation), cast("Hiding", reference.problem)
     theta = reports[-1].theta
     if theta.shape != (problem.n_features,) or not np.isfinite(theta).all():
         sentence = f"The weights must be {problem.n_features} finite numbers."
@@ -67,7 +72,7 @@ def apart(relative: float) -> str:
 
 def over_completions(C: float, reference: Reference, tolerance: float) -> float | None:
     """A proven lower bound on min F by enumeration of all states, or None where there are more than MOST."""
-    problem: Any = reference.problem  # one that hides states
+    problem = cast("Hiding", reference.problem)
     known = reference.known
     there = problem.weights > 0
     if math.prod(np.where(there, problem.n_hidden, 1).tolist()) > MOST:

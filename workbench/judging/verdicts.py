@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -79,6 +79,9 @@ from workbench.judging.words import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    import cvxpy as cp
+
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
@@ -88,7 +91,9 @@ Answers = Trace | Floats | Sequence[Any]  # the sequence: a user's (passes, weig
 Learned = Answers | Exception
 
 
-def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable, tolerance: float = 1e-4) -> Verdict:
+def crosscheck(
+    learned: Learned, solution: Certified | Reference | NotSeparable | cp.Problem, tolerance: float = 1e-4
+) -> Verdict:
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception that a learner raised.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
@@ -97,11 +102,11 @@ def crosscheck(learned: Learned, solution: Certified | Reference | NotSeparable,
     """
     if not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
         raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
-    if hasattr(solution, "is_dcp"):  # a cp.Problem; CVXPY has no types and takes a second to import
+    if hasattr(solution, "is_dcp"):  # a user's program in CVXPY, whose import takes a second
         from workbench.judging.programs import crosscheck_program
 
-        return crosscheck_program(learned, solution, tolerance)
-    reference = reference_of(solution)
+        return crosscheck_program(learned, cast("cp.Problem", solution), tolerance)
+    reference = reference_of(cast("Certified | Reference | NotSeparable", solution))
     if isinstance(learned, Trace) and learned.mistakes is not None:
         return mistaken(learned, reference)
     if isinstance(learned, Exception):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from workbench.learners._peers import needs
 from workbench.learners.python_crfsuite import SETTINGS, posed, weights
@@ -30,7 +31,7 @@ def fit(problem, formulation, budget, rng):
         path = str(Path(folder) / "model")
         trainer = Trainer("lbfgs", **SETTINGS, **settings, **EVERY_PAIR)
         trainer.train(*map(list, zip(*data, strict=True)), model_filepath=path)
-        model = Model(path)
+        model: Any = Model(path)  # chaine annotates states as lists of lists; their rows are dicts
     found = [{tuple(each.values())[:2]: each["weight"] for each in rows} for rows in (model.states, model.transitions)]
     return weights(problem, SimpleNamespace(state_features=found[0], transitions=found[1]))
 

@@ -14,6 +14,8 @@ no dual that would prove a gap. docs/peers.md measures the excess.
 
 from __future__ import annotations
 
+from typing import Any
+
 from workbench.learners._peers import hinge, needs, rows_of, seed_of, signs_of
 
 
@@ -26,7 +28,8 @@ def fit(problem, formulation, budget, rng):
     X, y, share, unfold = signs_of(problem, risk, "sklearn-sgd")
     held = risk.samples
     settings = {"loss": "hinge", "alpha": share * risk.mu, "fit_intercept": False, "average": True}
-    learner = SGDClassifier(**settings, max_iter=budget, tol=None, random_state=seed_of(rng))
+    endless: Any = None  # scikit-learn takes None for no tolerance; its annotation says float
+    learner = SGDClassifier(**settings, max_iter=budget, tol=endless, random_state=seed_of(rng))
     learner.fit(rows_of(X, held), y[held], sample_weight=len(held) * risk.prices[held])
     return unfold(learner.coef_[0])
 

@@ -31,6 +31,13 @@ from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.regularizers import Box
 
 
+def centred(b: Any) -> Any:
+    """Σ_y b_y = 0 of CVXPY's variable b (k,): only differences of intercepts enter a score."""
+    import cvxpy as cp
+
+    return cp.sum(b) == 0
+
+
 def free_labels(problem: Any, prices: Prices, lam2: float, most: float, start: float) -> Box:
     """The box of a b that nothing penalises, beside λ₂‖w‖²; `most` bounds a loss, `start` is a bound on min F."""
     if (label_counts(problem) == 0).all():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints, multipliers
 
 
 def compact(problem: Any, w: Any) -> CompactHinge:
@@ -40,7 +40,7 @@ def compact(problem: Any, w: Any) -> CompactHinge:
     clip = [hinge[outside] >= 0] if len(outside) else []
 
     def atoms() -> tuple[Ints, Ints, Floats]:
-        links, idle_rows, idle_columns = (np.maximum(c.dual_value, 0) for c in (cover, rows, columns))
+        links, idle_rows, idle_columns = (multipliers(c) for c in (cover, rows, columns))
         samples, witnesses, weights = [], [], []
         for i in range(n):
             mass = links[problem.starts[i] : problem.starts[i + 1]].reshape(heights[i], widths[i])
@@ -52,7 +52,7 @@ def compact(problem: Any, w: Any) -> CompactHinge:
         for number, i in enumerate(outside.tolist()):
             samples.append(i)
             witnesses.append(problem.truth[i])
-            weights.append(max(float(np.ravel(clip[0].dual_value)[number]), 0.0))
+            weights.append(float(multipliers(clip[0]).ravel()[number]))
         return np.array(samples), np.array(witnesses, np.int64), np.array(weights)
 
     return CompactHinge(hinge, [cover, rows, columns, *clip], atoms)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints, multipliers
 
 
 def compact(chain: Any, w: Any) -> CompactHinge:
@@ -48,8 +48,8 @@ def compact(chain: Any, w: Any) -> CompactHinge:
     def atoms() -> tuple[Ints, Ints, Floats]:
         pairs = np.zeros((total, k, k))
         if rows:
-            pairs[inner] = np.maximum(step.dual_value, 0).reshape(-1, k, k)
-        heads, tails = np.maximum(start.dual_value, 0), np.maximum(end.dual_value, 0)
+            pairs[inner] = multipliers(step).reshape(-1, k, k)
+        heads, tails = multipliers(start), multipliers(end)
         samples, witnesses, weights = [], [], []
         for i in range(n):
             for path, weight in peeled(heads[i], pairs[first[i] : last[i]], tails[i]):

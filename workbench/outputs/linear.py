@@ -27,7 +27,7 @@ from workbench.arithmetic.arrays import (
     size_of,
     taken,
 )
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
 
@@ -153,8 +153,8 @@ class Linear:
         margin = xi >= 1 - sparse.csr_array(self.X.multiply(self.signs[:, None])) @ w
 
         def atoms() -> tuple[Ints, Ints, Floats]:
-            weights = np.concatenate([floor.dual_value, margin.dual_value])
-            return np.tile(every, 2), np.concatenate([self.truth, 1 - self.truth]), np.maximum(weights, 0)
+            weights = np.concatenate([multipliers(floor), multipliers(margin)])
+            return np.tile(every, 2), np.concatenate([self.truth, 1 - self.truth]), weights
 
         return CompactHinge(xi, [floor, margin], atoms)
 

@@ -27,7 +27,7 @@ from workbench.arithmetic.arrays import (
     size_of,
     taken,
 )
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
@@ -279,7 +279,7 @@ class Multiclass:
         slopes = self.features(samples, outputs) - self.features(samples, self.truth[samples])
         cover = sparse.csr_array((np.ones(n * k), (np.arange(n * k), samples)), shape=(n * k, n))
         stacked = cover @ xi >= slopes @ w + self.loss(samples, outputs)
-        return CompactHinge(xi, [stacked], lambda: (samples, outputs, np.maximum(stacked.dual_value, 0)))
+        return CompactHinge(xi, [stacked], lambda: (samples, outputs, multipliers(stacked)))
 
     def arrays(self) -> dict[str, NDArray]:
         return {

@@ -21,12 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.contracts import Floats, Formulation
-from workbench.judging.audits import audit, hooks_of
+from workbench.judging.audits import audit
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.faults import learners as plain
 from workbench.judging.faults.lending import Lender, begun, dual
 from workbench.judging.faults.planting import Fault
 from workbench.judging.faults.problems import LIKELIHOOD, drawn, formulated
+from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER
 from workbench.judging.reference import Reference, reference_of

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints, multipliers
 from workbench.outputs._flow.layout import ENTRY, EXIT, NODE
 from workbench.outputs._matching_compact import mixture
 
@@ -51,7 +51,7 @@ def compact(problem: Any, w: Any) -> CompactHinge:
     hinge = sums @ u + problem.false_negative * problem.true_arcs - problem.truth_features @ w
 
     def atoms() -> tuple[Ints, Ints, Floats]:
-        flow, idle = np.maximum(covered.dual_value, 0), np.maximum(bounded.dual_value, 0)
+        flow, idle = multipliers(covered), multipliers(bounded)
         samples, witnesses, weights = [], [], []
         for i in range(problem.n_samples):
             for mates, weight in mixture(*matching(where, i, flow, idle)):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import CompactHinge, Floats, Ints
+from workbench.contracts import CompactHinge, Floats, Ints, multipliers
 
 
 def picked(rows: Ints, shape: tuple[int, int]) -> sparse.csr_array:
@@ -62,7 +62,7 @@ def graph(problem: Any, w: Any) -> CompactHinge:
     covered, bounded = s >= on - off - leaving, s >= 0
 
     def atoms() -> tuple[Ints, Ints, Floats]:
-        one, zero = np.maximum(covered.dual_value, 0), np.maximum(bounded.dual_value, 0)
+        one, zero = multipliers(covered), multipliers(bounded)
         samples, labels, weights = [], [], []
         for i in range(problem.n_samples):
             nodes = slice(*problem.offsets[i : i + 2])
@@ -101,9 +101,9 @@ def tree(problem: Any, w: Any) -> CompactHinge:
     hinge = picked(owner, (problem.n_samples, len(roots))) @ nu - problem.truth_features @ w
 
     def atoms() -> tuple[Ints, Ints, Floats]:
-        joint = np.maximum(constraints[0].dual_value, 0).reshape(E, k, k) if E else np.zeros((0, k, k))
+        joint = multipliers(constraints[0]).reshape(E, k, k) if E else np.zeros((0, k, k))
         single, samples, labels, weights = np.zeros((N, k)), [], [], []
-        single[roots] = np.maximum(top.dual_value, 0).reshape(len(roots), k)
+        single[roots] = multipliers(top).reshape(len(roots), k)
         for i in range(problem.n_samples):
             for y, weight in peeled(problem, i, single, joint):
                 samples.append(i)
