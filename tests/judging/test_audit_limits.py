@@ -11,7 +11,7 @@ from test_audit_parts import THETA, VISITS, Averaging, Cone, draws, flowing, ine
 import workbench as wb
 from workbench.judging import audits
 from workbench.judging.audits import audit_average, audit_prox, relative
-from workbench.judging.hooks import Hooks
+from workbench.judging.hooks import Hooks, hooks_of
 from workbench.judging.share import Allowance
 from workbench.solvers.importance_aware import ImportanceAware
 from workbench.system.processes import OutOfTime
@@ -107,7 +107,7 @@ def test_a_solver_that_asks_for_scores_lends_its_iterates_alone():
     form, problem = wb.WeightedRisk(0.1, "squared"), wb.Linear(np.eye(3), np.array([1.0, -1.0, 1.0]))
     solver = ImportanceAware()
     assert not solver.misfit(form, problem)
-    lent = audits.hooks_of(solver, form, problem)
+    lent = hooks_of(solver, form, problem)
     assert (lent.solver, lent.oracle, lent.subgradient, lent.push) == (solver, None, None, None)
 
 
