@@ -7,9 +7,11 @@ import shlex
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import workbench as wb
 from workbench.command.cli import cli
 from workbench.command.compare import compared
 from workbench.command.records import run_at
@@ -138,6 +140,15 @@ def test_compare_tells_what_differs(folder, monkeypatch):
     assert same["same_optimum"] is True
     assert {row["what"]: row["second"] for row in same["verdicts"]}.keys() == {"bcfw", "subgradient"}
     assert all(row["first"] == row["second"] for row in same["bounds"] if row["what"] == "upper")
+
+
+def test_programs_are_equal_whether_a_setting_was_whole_or_a_float(tmp_path):
+    problem = wb.Multiclass.tiny(np.random.default_rng(0))
+    for name, lam in (("whole", 1), ("float", 1.0), ("other", 2)):
+        wb.solve(wb.SoftMargin(lam=lam), problem).certificate.save(tmp_path / name)
+    whole, floats, other = (run_at(str(tmp_path / f"{name}.json")) for name in ("whole", "float", "other"))
+    assert compared(whole, floats)["same_optimum"] is True
+    assert compared(whole, other)["same_optimum"] is False
 
 
 def test_disjoint_proven_intervals_of_one_optimum_are_a_contradiction(folder, monkeypatch):

@@ -21,9 +21,9 @@ from scipy import sparse
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.data import archive
 from workbench.data.readers import data_problem, read
 from workbench.errors import LONGEST, BadInput
+from workbench.system import archive
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from workbench.errors import BadInput
 from workbench.judging import judge as module
 from workbench.judging.audits import Finding
 from workbench.judging.conventions.neighbours import Explanation
-from workbench.judging.judge import Cause, bench, excesses, explained, searched, stopped_early
+from workbench.judging.judge import Cause, bench, excesses, explained, searched, stopped_early, whole_run
 from workbench.judging.learners import Learner
 from workbench.judging.reference import Reference
 from workbench.judging.remote import RemoteStand
@@ -349,6 +349,6 @@ def test_a_search_that_does_not_fit_is_a_remark(monkeypatch):
 def test_the_history_goes_on_behind_the_budget():
     at = [Report(float(k), np.full(9, 1.0 / k)) for k in (1, 2, 4, 8)]
     stand = SimpleNamespace(reports=at[:2], longer=at[1:])
-    assert excesses(stand, known()) == [(float(k), pytest.approx(0.5 + 1.0 / k)) for k in (1, 2, 4, 8)]
-    assert excesses(SimpleNamespace(reports=[], longer=at), known()) == []
-    assert excesses(stand, known(missing="no optimum")) == []
+    assert excesses(whole_run(stand), known()) == [(float(k), pytest.approx(0.5 + 1.0 / k)) for k in (1, 2, 4, 8)]
+    assert whole_run(SimpleNamespace(reports=[], longer=at)) == []
+    assert excesses(whole_run(stand), known(missing="no optimum")) == []

@@ -69,6 +69,9 @@ def test_a_loop_of_numpy_agrees_and_its_curve_falls(problem):
     verdict = watch.verdict(tolerance=1e-2)
     assert (verdict.name, verdict.verdict, verdict.passes) == ("watched", "agrees", 200)
     curve = watch.curve()
+    assert [each for each, _ in verdict.history] == list(range(1, 201))
+    upper, lower = watch.bounds.upper(watch.reports()[-1].theta), watch.reference.lower
+    assert verdict.absolute == verdict.history[-1][1] == upper - lower
     assert curve["passes"].tolist() == list(range(1, 201))
     assert (curve["excess"] >= 0).all()
     assert curve["excess"][-1] < curve["excess"][0] / 10

@@ -221,7 +221,8 @@ STRANGE = {
     "do not add up": {"cones": np.array([0, 1, 0, 0])},
     "not enough values": {"cones": np.array([1])},
     "cannot reshape": {"A": np.ones((3, 2))},
-    "allow_pickle": {"q": np.array([1, None], object)},
+    "cannot convert float infinity": {"cones": np.array([np.inf, 0, 0])},
+    "pickled objects": {"q": np.array([1, None], object)},
 }
 
 

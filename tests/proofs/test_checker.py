@@ -33,7 +33,7 @@ from workbench.proofs.checker.contracts import Formulation, Structure
 from workbench.proofs.checker.kinds.tree import SearchTree
 from workbench.proofs.checker.whole import Rows, dense_product, exact, objects, root_up
 from workbench.proofs.exact import ExactBounds
-from workbench.proofs.verify import verify
+from workbench.proofs.verify import same, verify
 from workbench.registries import misfit, registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -366,6 +366,23 @@ def test_verify_says_what_was_proven(digits):
 def test_verify_compares_with_what_is_expected(digits, words, code):
     done = CliRunner().invoke(cli, ["verify", str(digits), *words])
     assert done.exit_code == code, done.output
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "told"),
+    [
+        ([-1, -1, 3.0], "-1,-1,3", True),  # as `--set` takes a list
+        ([-1, -1, 3.0], "[-1, -1.0, 3]", True),
+        ([-1, -1, 3.0], "-1,-1", False),
+        ([-1, -1, 3.0], "-1,-1,4", False),
+        ([-1, -1, 3.0], (-1, -1, 3), True),
+        ([], "", True),
+        (["hinge"], "hinge", True),
+        ("1,2", "1,2", True),
+    ],
+)
+def test_a_list_is_compared_with_words(value, wanted, told):
+    assert same(value, wanted) is told
 
 
 def test_the_caveat_of_an_alternation_does_not_go_with_its_key(tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.arithmetic.rationals import Entries, common, product, ratios
+from workbench.arithmetic.rationals import Entries, as_ratios, common, product, ratios
 from workbench.contracts import CutForm, Cuts, SlackArgmax
 from workbench.proofs import exact
 from workbench.proofs.bounds import Bounds
@@ -273,6 +273,14 @@ wholes = st.integers(-(10**40), 10**40) | st.integers(-3, 3)
 @given(st.lists(floats))
 def test_floats_become_the_same_rationals(values):
     assert ratios(np.array(values)).fractions().tolist() == list(map(Fraction, values))
+
+
+def test_floats_are_never_cut_to_whole_numbers():
+    """`as_ratios` takes whole numbers; what would lose digits is refused."""
+    assert as_ratios(np.array([1, 2])).fractions().tolist() == [1, 2]
+    assert as_ratios(np.array([True])).fractions().tolist() == [1]
+    with pytest.raises(TypeError, match="An array of float64 holds no whole numbers"):
+        as_ratios(np.array([0.5, 1.5]))
 
 
 @given(st.lists(st.fractions(), min_size=1))

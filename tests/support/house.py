@@ -12,7 +12,7 @@ FLOORS: list[dict[str, str]] = [
     {"contracts": "nouns and protocols: cuts, oracles, problems, formulations, solvers"},
     {
         "arithmetic": "intervals, rationals, exact linear systems, compiled code, checked arrays",
-        "system": "processes with an alarm, the journal of a run",
+        "system": "processes with an alarm, the journal of a run, archives read safely",
         "registries": "a folder is a registry; typed settings; what fits what",
     },
     {"backends": "the cone program, its answer, and one adapter for each convex solver"},

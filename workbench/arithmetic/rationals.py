@@ -98,7 +98,9 @@ def as_ratios(x: Any) -> Ratios:
     if not isinstance(x, np.ndarray):
         number = Fraction(x)
         return Ratios(number.numerator, number.denominator)
-    return common(x.tolist()) if x.dtype == object else Ratios(x.astype(int).astype(object), 1)
+    if x.dtype.kind not in "biuO":
+        raise TypeError(f"An array of {x.dtype} holds no whole numbers; make it exact with ratios(x).")
+    return common(x.tolist()) if x.dtype == object else Ratios(x.astype(object), 1)
 
 
 def joined(parts: list[Ratios]) -> Ratios:

@@ -47,7 +47,7 @@ def identity(said: Mapping[str, Any]) -> Any:
     if not said:
         return None
     settings = {key: value for key, value in said["settings"].items() if key not in (*WRITTEN_ONLY, "conclusion")}
-    return said["data_sha256"], said["formulation"], said["program"], tuple(sorted(map(str, settings.items())))
+    return said["data_sha256"], said["formulation"], said["program"], settings  # in which 1 equals 1.0
 
 
 def flat(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:

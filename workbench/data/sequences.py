@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from workbench.data.archive import arrays_in, names_in
 from workbench.data.tables import archived, conll
 from workbench.data.tables.table import Asked, Table, checked_names, tidied
 from workbench.errors import BadInput, counted
 from workbench.outputs.chain import Chain
+from workbench.system.archive import arrays_in, names_in
 
 TEXT, ENDS = ".conll", "offsets"
 MOST_WINDOW = 20

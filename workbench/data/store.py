@@ -33,8 +33,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.data.archive import arrays_in
 from workbench.errors import BadInput
+from workbench.system.archive import arrays_in
 
 Reader = Callable[[Path], dict[str, NDArray]]
 

@@ -80,7 +80,7 @@ class Judgement:
     name: str
     verdict: str
     excess: float
-    passes: int
+    passes: float
     seconds: float
     reason: str
     evidence: dict[str, float]
@@ -150,7 +150,7 @@ def judge(
     remarks = list(dict.fromkeys(filter(None, [*stand.remarks, stand.tally.sentence])))
     reason = " ".join([f"{decided.reason.rstrip('.')}.", *remarks]) if remarks else decided.reason
     told = decided.verdict, decided.excess, passes, mean, reason, decided.evidence, decided.rule
-    ends = {"absolute": decided.absolute, "needed": decided.needed, "history": excesses(stand, reference)}
+    ends = {"absolute": decided.absolute, "needed": decided.needed, "history": excesses(whole_run(stand), reference)}
     heard = {"warned": stand.tally.warned, "calls": stand.tally.calls}
     return Judgement(candidate.name, *told, runs, causes, remarks, **ends, **heard)
 
@@ -215,10 +215,14 @@ def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | No
     return Explanation("stops early", sentence)
 
 
-def excesses(stand: Stand, reference: Reference) -> list[tuple[float, float]]:
-    """(passes, F(θ) − L) of the last run and of its further passes."""
+def whole_run(stand: Stand) -> list[Report]:
+    """The reports of the last run and of its further passes."""
+    last = stand.reports[-1].passes if stand.reports else np.inf
+    return [*stand.reports, *(each for each in stand.longer if each.passes > last)]
+
+
+def excesses(reports: Sequence[Report], reference: Reference) -> list[tuple[float, float]]:
+    """(passes, F(θ) − L) of each report; none without a proven optimum."""
     if reference.missing:
         return []
-    last = stand.reports[-1].passes if stand.reports else np.inf
-    reports = [*stand.reports, *(each for each in stand.longer if each.passes > last)]
     return [(each.passes, reference.value(each.theta) - reference.lower) for each in reports]

@@ -3,8 +3,10 @@
 Every objective is computed here, on the reference's problem, from the weights alone: e = F(θ) − L with the reference's
 proven lower bound L, and the relative excess e/size (judging/reference.py). In order, the first that holds:
 
-    failed          crashed, weights not finite, or too large for F, or of another size
-    not comparable  another objective by its own declaration, or a reference without a proven gap
+    failed          crashed
+    not comparable  the reference has no proven gap
+    failed          weights not finite, or too large for F, or of another size
+    not comparable  another objective by its own declaration
     disagrees       (drift) the θ it reports is not the θ of its own dual weights, replayed by `run` or handed over
                     (feasibility) θ lies outside of r's domain, so that F(θ) = ∞
                     (reported) what it reports of itself is false (judging/claims.py)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
-from workbench.judging.judge import CHANCE, Cause, Judgement, Run, explained
+from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
 from workbench.judging.reference import Formulation, reference_of
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.any_bounds import bounds_for
@@ -85,7 +85,7 @@ class Recorder:
         return solve(self.formulation, self.problem, gap=self.gap)
 
     def step(self, *weights: Any, passes: float | None = None) -> None:  # arrays or tensors of any library
-        """Record the weights of now; `passes` over the data in place of a count of calls."""
+        """Records the current weights; `passes`, the passes over the data so far, replaces the count of calls."""
         theta = self.flat(weights)
         self.steps += 1
         passes = self.steps / self.per_pass if passes is None else float(passes)
@@ -139,13 +139,14 @@ class Recorder:
 
         tolerance : relative excess that counts as agreement; loops in float32 seldom get below 1e-6
         """
-        reports, causes = self.reports(), list[Cause]()
+        reports, causes, reference = self.reports(), list[Cause](), reference_of(self.reference)
         found = crosscheck(reports, self.reference, tolerance)
         if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
-            found, causes = explained(found, reports, reference_of(self.reference))
+            found, causes = explained(found, reports, reference)
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
-        told = found.verdict, found.excess, int(passes), np.nan, found.reason, found.evidence, found.rule
-        return Judgement("watched", *told, runs, causes)
+        told = found.verdict, found.excess, passes, np.nan, found.reason, found.evidence, found.rule
+        ends = {"absolute": found.absolute, "needed": found.needed, "history": excesses(reports, reference)}
+        return Judgement("watched", *told, runs, causes, **ends)
 
 
 def as_array(weights: Any) -> NDArray:  # of any library

@@ -6,12 +6,11 @@
                      then the sizes of second-order cones) of  min ½xᵀPx + qᵀx,  b − Ax ∈ K
     .py              a function `program()` that returns a cp.Problem; it runs with the user's rights
 
-Texts are read as decimals, numbers stored in binary as floats, unless the reader of a proof asks otherwise.
+Texts are read as decimals, numbers stored in binary as floats, unless `reading` says otherwise.
 """
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,10 @@ from workbench.backends.second_reading import without_end
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.programs.program import Program, program_of
+from workbench.system.archive import arrays_in
 
 NONE = 1e20  # what the Maros–Mészáros files write for ∞
+MEMBERS = ("P", "q", "A", "b", "cones", *(f"{name}_{part}" for name in "PA" for part in ("data", "indices", "indptr")))
 TEXTS = (".mps", ".qps", ".lp", ".mps.gz", ".qps.gz", ".lp.gz")
 
 
@@ -110,12 +111,11 @@ def of_mat(path: Path) -> Program:
 def of_npz(path: Path) -> Program:
     """Arrays P, q, A, b and cones."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            parts = {name: archive[name] for name in archive.files}
+        parts = arrays_in(path, MEMBERS)
         q, b = real(parts, "q").ravel(), real(parts, "b").ravel()
         zero, nonneg, exp, *soc = (whole(size) for size in parts["cones"])
         P, A = matrix_in(parts, "P", (len(q), len(q))), matrix_in(parts, "A", (len(b), len(q)))
-    except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (KeyError, ValueError, TypeError, OverflowError, OSError) as error:
         fault = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error).splitlines()[0]
         raise BadInput(f"{path} is no .npz file with P, q, A, b and cones ({fault}); write these into it.") from None
     if min(zero, nonneg, exp) < 0 or min(soc, default=1) < 1 or zero + nonneg + sum(soc) + 3 * exp != len(b):

@@ -183,9 +183,11 @@ def unexpected(result: Numbers, expect: Mapping[str, object]) -> list[str]:
 
 
 def same(value: object, wanted: object) -> bool:
-    """Whether a setting is what somebody expects, who may have written it as text."""
+    """Whether a setting is what somebody expects, who may have written it as text, a list with commas between."""
+    if isinstance(value, list | tuple) and isinstance(wanted, str):
+        wanted = [each.strip() for each in wanted.strip("[]()").split(",") if each.strip()]
     if isinstance(value, list | tuple) and isinstance(wanted, list | tuple):
-        return list(value) == list(wanted)
+        return len(value) == len(wanted) and all(map(same, value, wanted))
     if isinstance(value, bool) or isinstance(wanted, bool):
         return str(value).lower() == str(wanted).lower()
     if isinstance(value, str):

@@ -34,7 +34,8 @@ class Solution:
     own_status : the backend's own status in the last round; no result depends on this word
     parallel : what became of the workers, or why there were none
     history : one dict a round: round, upper, lower, gap, cuts, active, seconds, …
-    lower_kind : how `lower` is proven: dual, by weights of cuts; proven, by `wb.prove` of a text's program with the
+    lower_kind : how `lower` is proven: dual, by what the certificate holds (weights of cuts, θ alone where terms are
+        smooth, or a search tree); proven, by `wb.prove` of a text's program with the
         cuts generated (solving/text.py); relaxed, by the dual of a convex relaxation, of factored models; none, of an
         alternation
     blocks : of θ, where the formulation is a text; else the formulation tells them

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.data import store
-from workbench.data.archive import arrays_in
+from workbench.system.archive import arrays_in
 
 PIXELS = 16 * 8
 

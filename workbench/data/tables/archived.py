@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import saved_rows
-from workbench.data.archive import array_in, arrays_in, names_in
 from workbench.data.tables.table import LARGEST_INDEX, Asked, Table
 from workbench.errors import BadInput, UnknownName
+from workbench.system.archive import array_in, arrays_in, names_in
 
 INPUTS = ("X", "data", "indices", "indptr", "row", "col", "shape", "format")
 LABELS = ("y", "labels", "label")
