@@ -562,7 +562,7 @@ def test_relations_that_are_left_out_are_a_remark(monkeypatch):
     monkeypatch.setattr("workbench.judging.kin.CHEAP", 0.0)
     found = wb.judge(cheap, reference())
     assert "relations" not in found.evidence
-    assert found.remarks[0].startswith("It was not judged on related problems, for a fit takes")
+    assert found.remarks[0].startswith("It was not judged on related problems, since a fit takes")
     assert wb.judge("bcfw", reference(), passes=300, tolerance=0.01).remarks == []
 
 

@@ -93,7 +93,7 @@ def test_a_fit_of_less_than_a_tenth_of_a_second_is_cheap(seconds, again, cheap, 
     assert kin.cheap(stand, said(), 12, runs(*seconds)) == cheap
     assert stand.asked == ([] if again is None else [(12, 7)])
     took = min(seconds) if again is None else again
-    told = f"It was not judged on related problems, for a fit takes {took:.2g} s; the audit does it."
+    told = f"It was not judged on related problems, since a fit takes {took:.2g} s; --audit judges it on them, too."
     assert stand.remarks == ([] if cheap else [told])
 
 

@@ -31,8 +31,8 @@ from workbench.proofs.checker.whole import EXACT, bits, exact, pieces
 class Ratios:
     """An array of rationals: `whole` (an object array of Python integers) over `unit` > 0.
 
-    It takes part in + − × / abs max sum, with numbers, fractions and arrays of them, as `Interval` does: formulas of
-    regularizers run on it unchanged, and an entry costs an operation on integers.
+    It supports +, −, ×, /, abs, max and sum with numbers, fractions and arrays of them, as `Interval` does. So formulas
+    of regularizers run on it unchanged, and an entry costs an operation on integers.
     """
 
     __slots__ = ("unit", "whole")

@@ -11,7 +11,7 @@ settles is measured (docs/crosscheck.md). Hence, in this order,
     failed          a run has failed
     disagrees       certain evidence in a run, or improbable runs are more than half of all
     not comparable  a run is
-    agrees          every run does: each is proven, so there is no error to speak of
+    agrees          every run does: each agreement is proven, so no error is possible
     not converged   otherwise
 
 A clean learner with independent runs, each accused with probability ε, is accused with probability

@@ -41,7 +41,8 @@ def cheap(stand: Stand, verdict: Verdict, passes: int, runs: Sequence[Run]) -> b
     if CHEAP <= took < SLOW:
         took = stand.fitted(passes, runs[0].seed)[1]
     if took >= CHEAP and next(related(stand.reference), None):
-        stand.remarks.append(f"It was not judged on related problems, for a fit takes {took:.2g} s; the audit does it.")
+        told = f"It was not judged on related problems, since a fit takes {took:.2g} s"
+        stand.remarks.append(f"{told}; --audit judges it on them, too.")
     return took < CHEAP
 
 

@@ -6,7 +6,7 @@
 so Σ_i h_i is their one maximum and ρ = λ/p for equal prices p. Their Δ counts detections and links, as ours does with
 c⁺ = c⁻ = 1. Entries and exits are variables of their program (NodeAppear, NodeDisappear), but motile 1.0 leaves them
 out of the true output y′: `fit_weights` marks the truth of nodes and edges only. So with features of entries and exits
-its objective is another one, in which φ(x, y′) lacks these, and so is its optimum; without (b = c = 0) it is ours.
+its objective is another one, in which φ(x, y′) lacks these, and so is its optimum; with b = c = 0 it is ours.
 
     motile          as published
     motile-mended   motile's program and structsvm's bundle method, the true entries and exits marked, too

@@ -1,4 +1,4 @@
-"""The one place where bounds are computed: from problem data only, rounded outward.
+"""Both bounds of a formulation with cuts, from problem data only, rounded outward.
 
     upper(θ) = r(θ) + Σ_i p_i h_i(θ)                       (a feasible θ and an exact oracle)
     lower(α) = Σ_i p_i Σ_z α_i(z) o_i(z) − r*(−Σ_i p_i Σ_z α_i(z) a_i(z))   (any α_i in the simplex)

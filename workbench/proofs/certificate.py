@@ -4,7 +4,7 @@ A certificate is two files, STEM.json and STEM.npz (docs/certificate-format.md).
 (sample, witness, μ), the raw data of the problem, and the interval [lower, upper] that it claims. Slopes and offsets
 are not stored: the trusted checker (proofs/checker) rebuilds them from the witnesses and the data, and recomputes
 both ends over whole numbers. The certificate of a smooth formulation has no cuts, θ alone proves both bounds
-(proofs/bounds.py); that of a search holds its tree (proofs/capped.py).
+(proofs/smooth.py); that of a search holds its tree (proofs/capped.py).
 
 This module writes certificates, and reads them back as objects of the package. Neither proves anything: that is
 `verify` (proofs/verify.py).

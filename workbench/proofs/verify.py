@@ -71,12 +71,12 @@ def verify(
     problem : a problem of the user's own class, by whose code the certificate is to be recomputed; if it is made of
         functions and `data` is None, also prove that the certificate is about its data
 
-    Returns a dict: `proven`, true only if nothing is left open; `conditional_on`, sentences, empty if it is proven;
-    `formulation`, `settings`, `formula`, `structure`, `n_samples`, `dim`, `proof`, `program`, `not_proven`: what is
-    proven, and what is not; `lower`, `upper`, `gap` as floats rounded outward and `lower_exact`, `upper_exact`,
-    `gap_exact` as "p/q"; `optimum` "p/q" if the ends meet; `arithmetic` and `assumptions`; the `reason` why nothing
-    is proven; `about`, if this is the last convex program of an alternation; `oracle`, `data_matches`, `claimed`,
-    `data_sha256`.
+    Returns a dict: `proven`, true only if nothing is left open; `refuted`, true if something contradicts the claim;
+    `conditional_on`, sentences, empty if it is proven; `formulation`, `settings`, `formula`, `structure`, `output`,
+    `n_samples`, `dim`, `proof`, `program`, `not_proven`: what is proven, and what is not; `lower`, `upper`, `gap` as
+    floats rounded outward and `lower_exact`, `upper_exact`, `gap_exact` as "p/q"; `optimum` "p/q" if the ends meet;
+    `arithmetic` and `assumptions`; the `reason` why nothing is proven; `about`, if this is the last convex program of
+    an alternation; `oracle`, `data_matches`, `claimed`, `data_sha256`.
 
     Raises
     ------

@@ -21,7 +21,7 @@ OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line 
 class Request:
     """The arguments of `solve` except formulation, problem and journal; the docstring of `solve` explains each.
 
-    Raises `BadInput` if gap or a limit is not positive.
+    Raises `BadInput` if gap or a limit is not positive, and for `parallel` or `threads` that cannot be had.
     """
 
     gap: float = 1e-9

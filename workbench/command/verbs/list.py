@@ -1,8 +1,8 @@
 """Show all names.
 
-With NAME: the settings, defaults and formula of that name, or if NAME is a kind such as `formulation`, what each of
-that kind is; `fits`: which outputs, formulations and solvers fit together, or else why not. With a FILE that defines a
-problem, or a data file: its settings and size, and which formulations and solvers work on it.
+With the NAME of a thing, its settings, defaults and formula. With a kind, such as `formulation`, what each thing of
+this kind is. With `fits`, which outputs, formulations and solvers fit together, or else why not. With a data file, or a
+FILE that defines a problem, its settings and size, and which formulations and solvers work on it.
 
     cutbench list formulation
     cutbench list soft-margin

@@ -6,12 +6,12 @@ gains g of entries, exits, detections and links, match the `out` of a node with 
     out_j – in_k  gains  g_jk − g_exit,j − g_entry,k          j goes on to k
     out_j – in_j  gains  −(g_entry,j + g_node,j + g_exit,j)   j is left out
 
-on top of Σ_j (g_entry + g_node + g_exit)_j, the weight of all detections as tracks of their own. Sets of disjoint
-paths are the matchings of that sparse bipartite graph, one to one, and the weights agree. Node potentials
+These gains are added to Σ_j (g_entry + g_node + g_exit)_j, the weight where each detection is a track of its own. Sets
+of disjoint paths are the matchings of that sparse bipartite graph, one to one, and the weights agree. Node potentials
 are its covers u, v ≥ 0 with u_j + v_k ≥ gain of out_j – in_k: whatever found them, base + Σu + Σv bounds every
 circulation. The search is that of `outputs/_matching_kernel.py`, over lists of links in place of tables: shortest
-augmenting paths, one detection after the other in time order. Most end within a few detections, so one
-track more never costs a pass over the whole sequence.
+augmenting paths, one detection after the other in time order. Most searches end within a few detections, so
+one more track seldom costs a pass over the whole sequence.
 
 Gains are put on a grid so coarse that sums and differences are exact in floats: (g + L) − L with L = 8 max g.
 On whole numbers (outputs/_flow/exact.py) the same text runs, and the grid changes nothing.
@@ -27,7 +27,7 @@ from workbench.contracts import Floats, Ints
 
 
 def best_paths(data: Any, gains: Floats, i: int, out: Ints) -> Any:
-    """The weight of the best paths of sample i at these gains (R,) of all arcs; what follows each node into `out`.
+    """The weight of the best paths of sample i at these gains (R,) of all arcs. Writes to `out` what follows each node.
 
     Leaves in the scratch arrays `u`, `v` the cover, `edges` the gains of the matching.
     """

@@ -1,15 +1,20 @@
 """Passes of block dual ascent before, and between, the rounds of cut generation.
 
-Five ascents make passes: on shards of the samples, by workers (solving/shards.py), over all labels of every sample,
-where outputs are labels (solvers/_labels.py, and solvers/_crammer_singer.py where nothing else is learned), and over
-cached cuts, which the oracle finds sample by sample, in one thread (solvers/dual_block.py) or in several
-(solvers/_lanes.py). The bounds certify a pass when the gap
-that its own visits met is small enough, when the passes have trebled, and at the end; nothing else that an ascent says
-counts. An ascent that knows F and D, or that tells them when asked, is certified when these say so, and seldom before.
+Five ascents make passes:
+
+    over cached cuts, which the oracle finds sample by sample        solvers/dual_block.py
+    the same in several threads                                      solvers/_lanes.py
+    over all labels of every sample, where outputs are labels        solvers/_labels.py
+    the same where nothing but one weight vector a label is learned  solvers/_crammer_singer.py
+    on shards of the samples, by workers                             solving/shards.py
+
+The bounds certify a pass when the gap that its own visits met is small enough, when the passes have trebled, and at the
+end; nothing else that an ascent says counts. An ascent that knows F and D, or that tells them when asked, is certified
+when these say so, and seldom before.
 
 **The finish.** Passes find out soon which cuts hold the optimum, and take long to find their weights: near the optimum
 the gap falls by a constant factor a pass. Where r = μ/2‖θ‖² the best weights on these cuts solve linear equations
-(masters/face.py), which costs about as much as DEAR-th of a pass for each cut. The finish is made where the
+(masters/face.py), which costs about as much as 1/DEAR of a pass for each cut. The finish is made where the
 passes stand still, and where the fall of the estimates so far promises that more passes than that are left; then passes
 go on from its weights, and find the cuts that it lacks.
 

@@ -22,7 +22,10 @@ def worth(gains: Array, mates: Array) -> int:
 
 
 def heaviest_rival(gains: Array, mates: Array) -> int:
-    """The weight of a heaviest matching but the one given: it lacks a link of that, or has all of them and more."""
+    """The weight of a heaviest matching other than the given one.
+
+    Any other lacks a link of the given one, or has all of them and more.
+    """
     weights = []
     for j in np.flatnonzero(mates >= 0):
         without = gains.copy()
