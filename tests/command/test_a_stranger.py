@@ -58,6 +58,58 @@ def test_all_columns_of_words_are_told_at_once_and_names_are_to_be_dropped(here)
     assert "--set label=ward" in done("solve", "p.csv", "soft-margin", code=2).stderr
 
 
+def test_labels_are_never_offered_as_inputs(here):
+    """A 0/1 column for each label would tell the answer to whoever learns."""
+    (here / "n.csv").write_text("name,ward,a,label\nAnn,x,1,yes\nBob,y,2,no\nCid,x,3,yes\n")
+    refusal = done("solve", "n.csv", "soft-margin", code=2).stderr
+    assert "columns=['ward']" in refusal
+    assert "--set drop=name" in refusal
+
+
+ROWS = "kind,plot,a,b\nja,1,1,2\nnein,2,2,1\nja,3,3,3\nnein,4,1,4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "code", "told"),
+    [
+        (ROWS, (), 0, "% of 4 differ from the labels in new.csv"),
+        (ROWS, ("--set", "label=kind"), 0, "% of 4 differ from the labels in new.csv"),
+        (ROWS, ("--set", "label=plot"), 0, "the weights do not know 1, 2, 3, 4"),
+        (ROWS, ("--set", "label=a"), 2, "column a is an input of the weights"),
+        ("plot,a,b\n1,1,2\n2,2,1\n", (), 0, "column plot holds no labels that the weights know; name the labels by"),
+        ("a,b\n1,2\n2,1\n", (), 0, ""),
+    ],
+)
+def test_labels_are_found_again_beside_columns_that_were_left_out(here, text, settings, code, told):
+    (here / "rows.csv").write_text(ROWS)
+    (here / "new.csv").write_text(text)
+    done("solve", "rows.csv", "soft-margin", "--set", "drop=plot", "--out", "r")
+    answer = done("predict", "r", "new.csv", *settings, code=code)
+    assert (told in answer.stderr) if told else answer.stderr == ""
+
+
+def test_tabs_may_have_an_ending_of_their_own(here):
+    (here / "t.tsv").write_text(ROWS.replace(",", "\t"))
+    assert "labels from column kind: ja, nein" in done("solve", "t.tsv", "soft-margin", "--set", "label=kind").stderr
+    (here / "p.mps").write_text("NAME\n")
+    assert "`cutbench prove p.mps`" in done("solve", "p.mps", "soft-margin", code=2).stderr
+
+
+def test_svmlight_tells_what_it_does_not_use(here):
+    (here / "r.svm").write_text("1.5 qid:1 1:0.5\n2.5 qid:1 1:0.1\n1.5 qid:2 2:0.3\n")
+    told = done("solve", "r.svm", "soft-margin").stderr
+    assert "qid is not used; the labels are fractions, and each is a class" in told
+    (here / "s.svm").write_text("1 1:0.5\n2 1:0.1\n")
+    told = done("solve", "s.svm", "soft-margin").stderr
+    assert "qid" not in told
+    assert "fractions" not in told
+
+
+def test_a_setting_given_as_an_option_is_told_its_way(here):
+    assert "give a setting as --set lam=VALUE" in done("solve", "iris", "soft-margin", "--lam", "1", code=2).stderr
+    assert "Did you mean" in done("verify", "x", "--exect", "1", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [("a\tDT\nman\tNN\n\nhe\tPP\n", "f.conll"), ("1 |w a b\n-1 |w c\n", "f.vw"), ("1 x\n", "3:0.25")],

@@ -188,7 +188,7 @@ def test_texts_and_numbers_of_numpy_are_features():
 
 
 def test_predict_refuses_settings_that_would_do_nothing(folder):
-    for name, text, setting in [("a.conll", TRAIN, "window=0"), ("a.csv", "x,label\n1,a\n2,b\n", "label=x")]:
+    for name, text, setting in [("a.conll", TRAIN, "window=0"), ("a.svm", "a 1:1\nb 1:2\n", "label=x")]:
         (folder / name).write_text(text)
         assert run("solve", name, "soft-margin", "--out", name + ".d").exit_code == 0
         done = run("predict", name + ".d", name, "--set", setting)

@@ -15,6 +15,7 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 import click
 
@@ -24,6 +25,7 @@ from workbench.registries import place_of_a_user
 BUG = 70
 INTERRUPTED = 130
 READER_LEFT = 141
+ALIKE = 0.75  # from which on an option counts as a misspelled one; `--lam` and `--gap` have 0.6
 
 
 class ReaderLeft(Exception):
@@ -42,6 +44,9 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
         return "interrupted.", INTERRUPTED
     if isinstance(error, click.UsageError):
         where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
+        if isinstance(error, click.NoSuchOption) and error.ctx and may_be_setting(error.ctx, error.option_name):
+            name = error.option_name.lstrip("-").replace("-", "_")
+            return f"No such option {error.option_name}; give a setting as --set {name}=VALUE{where}.", 2
         return error.format_message().rstrip(".") + f"{where}.", 2
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
@@ -62,6 +67,12 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
     if place := place_of_a_user(error):
         return f"{place} stops with {fault}; repair the file.", 2
     return f"this is a bug of ours ({fault}); CUTBENCH_DEBUG=1 shows where, please report it.", BUG
+
+
+def may_be_setting(context: click.Context, option: str) -> bool:
+    """Whether a command has --set, and no option that is written almost like this one."""
+    known = [option for each in context.command.params for option in each.opts]
+    return "--set" in known and not get_close_matches(option, known, 1, ALIKE)
 
 
 def debugging() -> bool:

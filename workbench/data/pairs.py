@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.arithmetic.arrays import as_number
-from workbench.data.readers import NAMED
+from workbench.data.readers import NAMED, SHEETS
 from workbench.data.tables.separated import Sheet, sheet_of
 from workbench.data.tables.table import Table, checked_names, tidied
 from workbench.dyads import vowpal
@@ -62,8 +62,8 @@ def found(
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
     suffix = path.suffix.lower()
-    if suffix not in (".csv", NAMED):
-        raise BadInput(f"{path} is in no known format of pairs; give a .csv with a header, or a {NAMED} file.")
+    if suffix not in (*SHEETS, NAMED):
+        raise BadInput(f"{path} is in no known format of pairs; give a .csv or .tsv with a header, or a {NAMED} file.")
     try:
         if suffix == NAMED:
             examples, labelled = vowpal.read(path), True

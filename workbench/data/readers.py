@@ -1,7 +1,7 @@
 """A user's data files as problems: svmlight, CSV, npz, Vowpal Wabbit's text. Every error names the file and the line.
 
     .svm .svmlight .libsvm .txt   `label index:value …` a line (tables/svmlight.py)
-    .csv                          a sample a line, separated by commas, semicolons or tabs (tables/separated.py)
+    .csv .tsv                     a sample a line, separated by commas, semicolons or tabs (tables/separated.py)
     .npz                          arrays X (n, p), dense or sparse, and y (n,) (tables/archived.py)
     .vw                           `label importance |namespace name:value …` a line (dyads/vowpal.py)
     .conll, .npz with `offsets`   sequences (sequences.py)
@@ -39,12 +39,14 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
 from workbench.outputs.multiclass import Multiclass
 
+SHEETS = (".csv", ".tsv")
 FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     **dict.fromkeys((".svm", ".svmlight", ".libsvm", ".txt"), svmlight.read),
-    ".csv": separated.read,
+    **dict.fromkeys(SHEETS, separated.read),
     ".npz": archived.read,
 }
 NAMED = ".vw"
+PROGRAMS = (".mps", ".qps", ".lp", ".mat", ".gz")  # that `cutbench prove` reads
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
@@ -73,7 +75,7 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
     if holds_sequences(path):
         problem: Callable[..., Multiclass | Linear | Chain] = sequence_problem(path)
     else:
-        problem = {NAMED: named, ".npz": labelled, ".csv": separated}.get(suffix, plain)
+        problem = {NAMED: named, ".npz": labelled, **dict.fromkeys(SHEETS, separated)}.get(suffix, plain)
     problem.__doc__ = f"The samples and labels of {path}."
     return problem
 
@@ -106,6 +108,7 @@ def read(
     columns: Columns = None,
     label: str | None = None,
     drop: tuple[str, ...] = (),
+    classes: tuple[str, ...] = (),
 ) -> Table:
     """The samples and labels of a data file.
 
@@ -113,6 +116,7 @@ def read(
     columns : the columns of the file from which the weights were learned
     label : the column of a CSV, or the array of an npz, that holds the labels
     drop : columns of a CSV that are neither labels nor inputs
+    classes : the labels that the weights know, as words
 
     Raises
     ------
@@ -127,10 +131,12 @@ def read(
     suffix = path.suffix.lower()
     if suffix == NAMED:
         raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(FORMATS)}.")
+    if suffix in PROGRAMS:
+        raise BadInput(f"{path} holds a convex program, no samples; `cutbench prove {path}` proves its optimum.")
     if suffix not in FORMATS:
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
-        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop)))
+        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop, classes)))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
 
@@ -162,7 +168,7 @@ def classed(problem: Multiclass) -> tuple[str, int] | None:
 
 def advice(path: Path, table: Table, label: str | None, other: tuple[str, int] | None) -> str:
     """How to choose other labels, if the user has not chosen; `other` is the input that looks most like labels."""
-    if label is not None or path.suffix.lower() != ".csv":
+    if label is not None or path.suffix.lower() not in SHEETS:
         return ""
     if isinstance(table.columns, list):
         return f" (choose others by --set label={other[0].removeprefix('column ') if other else 'NAME'})"

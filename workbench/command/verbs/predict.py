@@ -1,14 +1,14 @@
 """Predict with certified weights.
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
-indices count from 0 or 1 as in the file that the weights were learned from. Sequences are CoNLL text (.conll: a
-position a line, an empty line after each sequence) or an npz with X, a row for each position, and offsets. Weights
-learned on texts read new texts, in the words and frequencies of those learned from: a folder of files, or of a folder a
-label; or lines text or label<TAB>text. For any
-structure DATA may also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for
-its settings. Pairs (.csv, .vw) are matched by the names of their sides, with --set left=, right=, label= for other
-columns; a name that was not learned is refused. Prints one output
-a line. If DATA hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr.
+indices count from 0 or 1 as in the file that the weights were learned from; --set label=NAME names the column of labels
+to compare with. Sequences are CoNLL text (.conll: a position a line, an empty line after each sequence) or an npz with
+X, a row for each position, and offsets. Weights learned on texts read new texts, in the words and frequencies of those
+learned from: a folder of files, or of a folder a label; or lines text or label<TAB>text. For any structure DATA may
+also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Pairs
+(.csv, .tsv, .vw) are matched by the names of their sides, with --set left=, right=, label= for other columns; a name
+that was not learned is refused. Prints one output a line. If DATA hold true outputs, too, the share of wrong outputs
+or the mean loss goes to stderr.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/train-crf new.conll --out outputs.txt
@@ -50,7 +50,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
         terminal.usable_file(out, "--out")  # refused before anything is computed
     path = certificate_path(result)
     certificate, _ = load(path)
-    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".vw"):
+    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".tsv", ".vw"):
         return of_pairs(certificate, data, settings, as_json)
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
         none_given(settings, data)
@@ -59,8 +59,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
         none_given(settings, data)
         return of_named(certificate, data, as_json)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
-        none_given(settings, data)
-        return of_table(certificate, data, as_json)
+        return of_table(certificate, data, settings, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
         none_given(settings, data)
         return of_sequences(certificate, data, as_json)
@@ -79,8 +78,8 @@ def none_given(settings: tuple[str, ...], data: str) -> None:
         raise BadInput(f"{data} is read as the data that were learned from; leave --set {settings[0]} out.")
 
 
-def of_table(certificate: Any, data: str, as_json: bool) -> int:
-    """Predict and print the labels of the rows of a data file."""
+def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+    """Predict and print the labels of the rows of a data file, compared with its labels if there are some."""
     from workbench.data.readers import read
     from workbench.data.sequences import holds_sequences
 
@@ -89,8 +88,19 @@ def of_table(certificate: Any, data: str, as_json: bool) -> int:
             f"{data} holds sequences, and the weights were learned on single rows; leave its offsets out to predict "
             "each position by itself."
         )
-    table = read(data, certificate.problem.n_inputs, certificate.problem.columns)
-    return of_rows(certificate, table.X, table.y, data, as_json)
+
+    if Path(data).suffix.lower() not in (".csv", ".tsv", ".npz"):
+        none_given(settings, data)
+
+    def table_in(label: str | None = None) -> Any:
+        return read(data, problem.n_inputs, problem.columns, label, classes=tuple(map(str, problem.classes.tolist())))
+
+    problem = certificate.problem
+    table = build(table_in, parse_settings(settings, table_in)[0])
+    code = of_rows(certificate, table.X, table.y, data, as_json)
+    if table.remark and not as_json:
+        click.echo(f"{data}: {table.remark}", err=True)
+    return code
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
@@ -102,7 +112,7 @@ def holds_texts(certificate: Any, data: str) -> bool:
         if path.is_dir():
             raise BadInput(f"{data} is a folder, and the weights were not learned on texts; give a data file.")
         return False
-    return path.is_dir() or (is_path(data) and path.suffix.lower() not in {*FORMATS, ".py"} - {".txt"})
+    return path.is_dir() or (is_path(data) and path.suffix.lower() not in {*FORMATS, ".py"} - {".txt", ".tsv"})
 
 
 def of_texts(certificate: Any, data: str, as_json: bool) -> int:

@@ -75,7 +75,7 @@ def read(path: Path, asked: Asked) -> Table:
     sheet, known = without(sheet_of(path), asked.drop), asked.n_inputs
     learned = asked.columns if isinstance(asked.columns, list) else []
     if learned and (sheet.header or set(learned) <= set(sheet.names)):
-        labels, inputs = matched(sheet, learned)
+        labels, inputs = matched(sheet, learned, asked)
     elif known is not None and sheet.width not in (known, known + 1):
         raise BadInput(f"{path} has {sheet.width} columns but the weights were learned on {known}; match them.")
     else:
@@ -84,10 +84,12 @@ def read(path: Path, asked: Asked) -> Table:
     X = np.empty((len(sheet.rows), len(inputs)))
     for i, (line, cells) in enumerate(sheet.rows):
         for k, j in enumerate(inputs):
-            X[i, k] = finite_cell(sheet, asked, line, j, cells[j])
+            X[i, k] = finite_cell(sheet, line, j, cells[j], labels, asked.label)
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
-        return Table(X, None, own)
+        spare = [sheet.called(j) for j in range(sheet.width) if j not in inputs]
+        told = f"{' and '.join(spare)} {'hold' if len(spare) > 1 else 'holds'} no labels that the weights know"
+        return Table(X, None, own, remark=f"{told}; name the labels by --set label=NAME" if spare else "")
     for line, cells in sheet.rows:
         if cells[labels].lower() in ("", "nan"):
             raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
@@ -169,8 +171,8 @@ def is_header(cells: list[str]) -> bool:
     return all(as_number(cell) is None for cell in cells) or any(cell.lower() in LABEL_NAMES for cell in cells)
 
 
-def finite_cell(sheet: Sheet, asked: Asked, line: int, column: int, cell: str) -> float:
-    """The number in a cell of an input."""
+def finite_cell(sheet: Sheet, line: int, column: int, cell: str, labels: int | None, named: str | None) -> float:
+    """The number in a cell of an input; `labels`: the column of labels, which the user may have named."""
     value = as_number(cell)
     if value is not None and math.isfinite(value):
         return value
@@ -185,8 +187,8 @@ def finite_cell(sheet: Sheet, asked: Asked, line: int, column: int, cell: str) -
             f"{where} is {cell[:60]!r}, which may be a fraction or thousands; write numbers with points only."
         )
     if sheet.of_words(column):
-        chosen = "" if asked.label is not None else f", or say --set label={name} if these are the labels"
-        others = [j for j in range(sheet.width) if sheet.of_words(j) and sheet.word(j) != asked.label]
+        chosen = "" if named is not None else f", or say --set label={name} if these are the labels"
+        others = [j for j in range(sheet.width) if sheet.of_words(j) and j != labels]
         raise BadInput(f"{where} is {cell[:60]!r}, and inputs are numbers; {one_hot(sheet, others)}{chosen}.")
     raise BadInput(f"{where} is {cell[:60]!r}; give a finite number.")
 
@@ -195,7 +197,8 @@ def one_hot(sheet: Sheet, columns: list[int]) -> str:
     """How columns of words become numbers; those that only name the samples are better dropped."""
     names = [j for j in columns if sheet.of_names(j)]
     kinds = [(sheet.header[j] if sheet.header else j) for j in columns if j not in names]
-    drop = f"drop {', '.join(map(sheet.called, names))}, whose words all differ" if names else ""
+    how = f" (--set drop={','.join(map(sheet.word, names))})"
+    drop = f"drop {', '.join(map(sheet.called, names))}, whose words all differ{how}" if names else ""
     write = (
         f"write one 0/1 column for each word (pandas.get_dummies(table, columns={kinds}, dtype=int))" if kinds else ""
     )
@@ -271,11 +274,22 @@ def chosen_column(sheet: Sheet, label: str) -> int:
     raise UnknownName(f"column of {sheet.path}", label, sheet.header or map(str, range(1, sheet.width + 1)))
 
 
-def matched(sheet: Sheet, learned: list[str]) -> tuple[int | None, list[int]]:
-    """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them."""
+def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None, list[int]]:
+    """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them.
+
+    Of the columns that are no inputs the labels are the one that the user names; else the one called label, target,
+    class or y; else the only one of which more than half of the cells are labels that the weights know.
+    """
     if missing := [name for name in learned if name not in sheet.names]:
         called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
         raise BadInput(f"{sheet.path} has no {called}, which the weights were learned on; name columns as there.")
-    others = [j for j, name in enumerate(sheet.names) if name not in learned]
+    inputs = [sheet.names.index(name) for name in learned]
+    if asked.label is not None:
+        chosen = chosen_column(sheet, asked.label)
+        if chosen in inputs:
+            raise BadInput(f"{sheet.path}: {sheet.called(chosen)} is an input of the weights; name the labels' column.")
+        return chosen, inputs
+    others = [j for j in range(sheet.width) if j not in inputs]
     named = [j for word in LABEL_NAMES for j in others if sheet.names[j].lower() == word]
-    return next(iter(named or (others if len(others) == 1 else [])), None), [sheet.names.index(n) for n in learned]
+    likely = [j for j in others if 2 * sum(cell in asked.classes for cell in sheet.filled(j)) > len(sheet.rows)]
+    return next(iter(named or (likely if len(likely) == 1 else [])), None), inputs

@@ -22,13 +22,14 @@ def read(path: Path, asked: Asked) -> Table:
     labels: list[str] = []
     values: list[float] = []
     columns: list[int] = []
-    starts = [0]
+    starts, ranked = [0], False
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             label, *entries = line.split("#")[0].split() or [""]
             if not label:
                 continue
             labels.append(checked_label(path, number, label, labels))
+            ranked = ranked or any(entry.startswith("qid:") for entry in entries)
             for entry in entries:
                 if not entry.startswith("qid:"):
                     column, value = index_and_value(path, number, entry)
@@ -49,7 +50,9 @@ def read(path: Path, asked: Asked) -> Table:
     X = sparse.csr_array((values, np.array(columns) - first, starts), shape=(len(labels), known or width))
     numbers = [as_number(label) for label in labels]
     y = np.array(labels) if None in numbers else tidied(np.array(numbers, float))
-    return Table(X, y, first, "the first word of each line")
+    remarks = ["qid is not used"] if ranked else []
+    remarks += ["the labels are fractions, and each is a class"] if y.dtype.kind == "f" else []
+    return Table(X, y, first, "the first word of each line", "; ".join(remarks))
 
 
 def checked_label(path: Path, line: int, label: str, before: list[str]) -> str:

@@ -41,12 +41,14 @@ class Asked(NamedTuple):
     columns : the columns of the file from which the weights were learned
     label : the user's word for the column or array of labels
     drop : the user's words for the columns that are neither labels nor inputs
+    classes : the labels that the weights know, as words; a column of others is none of labels
     """
 
     n_inputs: int | None = None
     columns: Columns = None
     label: str | None = None
     drop: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 def tidied(labels: NDArray) -> NDArray:
