@@ -191,3 +191,29 @@ def test_equal_verdicts_are_compared_too(here):
         done("crosscheck", "toy", "soft-margin", *words, code=3)
     told = done("compare", "1", "2").stdout.splitlines()
     assert any(line.split() == ["bcfw", *(["not", "converged"] * 2)] for line in told)
+
+
+CHOICES = """
+import workbench as wb
+def argmax(w, x, truth=None):
+    return max((0, 1, 2), key=lambda y: w[y] * x + (truth is not None and y != truth))
+problem = wb.Structured([1, 2, 3], [0, 1, 2], lambda x, y: {y: float(x)}, lambda t, y: float(t != y), argmax,
+                        names=[0, 1, 2])
+"""
+
+
+def test_own_functions_are_told_what_a_proof_rests_on_and_what_works(here):
+    (here / "own.py").write_text(CHOICES)
+    told = done("solve", "./own.py", "soft-margin").stdout
+    assert "rests on     the argmax of own.py" in told
+    assert "finds the maximum" in told
+    assert "no closed forms" not in told
+    record = json.loads(done("solve", "./own.py", "soft-margin", "--overwrite", "--json").stdout)
+    assert len(record["conditional_on"]) == 1
+    table = done("list", "./own.py").stdout
+    assert "problem ./own.py\n" in table
+    for name in ("hard-margin", "self-paced"):
+        row = next(line for line in table.splitlines() if line.split()[:1] == [name])
+        assert "cannot be listed; give candidates(x)" in row
+        assert "cannot be listed" in done("solve", "./own.py", name, code=2).stderr
+    assert "the true output;" in done("explain", "runs/own-soft-margin").stdout

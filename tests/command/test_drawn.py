@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.command.drawn import WIDE, lines, output_picture, pictures
+from workbench.command.drawn import WIDE, lines, output_picture, pictures, words
+from workbench.data.readers import data_problem
 from workbench.proofs.certificate import load
 from workbench.registries import registry
 
@@ -45,6 +46,16 @@ def test_a_word_is_a_picture_a_letter_and_a_grid_is_one_picture():
     (seen,) = pictures(grid, 1)
     nodes = grid.nodes[25:50].toarray()[:, 0]
     np.testing.assert_allclose(seen.ravel(), (nodes - nodes.min()) / np.ptp(nodes))
+
+
+def test_a_sequence_of_words_is_told_in_its_words(tmp_path):
+    path = tmp_path / "c.conll"
+    path.write_text("the DT O\ncat NN B\n\ndogs NNS B\nbark VB O\n\n")
+    for window in (0, 1):
+        problem = data_problem(path)(window=window)
+        assert [words(problem, i) for i in range(2)] == ["the cat", "dogs bark"]
+    assert words(wb.Chain.tiny(np.random.default_rng(0)), 0) == ""
+    assert words(wb.load_problem("iris")(), 0) == ""
 
 
 def test_what_has_no_pixels_has_no_picture():

@@ -113,12 +113,30 @@ def test_the_width_is_what_the_docstring_says():
     problem, lam = wb.Multiclass(rng.normal(size=(10, 2)), np.arange(10) % 2), 0.3
     solution = wb.solve(wb.SoftMargin(lam=lam), problem, gap=1e-12, polish=True)
     held, c = solution.certificate, 1 / (1 - 1 / 10)
-    slopes, _ = wb.Bounds(held.formulation, problem).oracle.rows(held.samples, held.witnesses)
+    slopes, offsets = wb.Bounds(held.formulation, problem).oracle.rows(held.samples, held.witnesses)
     for each in explain(held, most=10).samples:
         own = held.samples == each.sample
         mean = slopes[own].T @ held.weights[own] * 10
         width = c**2 / 100 * np.linalg.norm(lam * held.theta + mean) ** 2 / (2 * lam)
-        assert each.left.upper - each.left.lower == pytest.approx(width, rel=1e-5)
+        others = np.where(own, 0.0, held.weights * c)
+        value, square = offsets @ others, np.sum((slopes.T @ others) ** 2) / lam
+        share = np.clip(value / square, 0, 1)  # the weights of all, made smaller
+        assert each.left.lower == pytest.approx(
+            max(each.left.upper - width, share * value - share**2 * square / 2), rel=1e-5
+        )
+
+
+def test_no_end_is_below_that_of_all_weight_on_the_truths():
+    """Small λ and few samples: the weights of the others prove less than nothing, which is known to be reached."""
+    rng, lower = np.random.default_rng(0), []
+    problem = wb.Multiclass(rng.normal(size=(12, 4)), np.arange(12) % 3)
+    for each in explain(wb.solve(wb.SoftMargin(lam=1e-3), problem).certificate, most=12).samples:
+        problem.weights = (np.arange(12) != each.sample).astype(float)
+        other = wb.solve(wb.SoftMargin(lam=1e-3), problem)
+        assert 0 <= each.left.lower <= other.upper
+        assert other.lower <= each.left.upper
+        lower.append(each.left.lower)
+    assert max(lower) > 0
 
 
 def test_shares_weights_and_counts_add_up():

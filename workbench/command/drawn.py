@@ -6,6 +6,8 @@ the pixels, as the nodes of a grid, shows the first input of each. Shades run fr
 
 An alignment, which is a matching, is a table of its two sides with its links in black. Tracks are a row each, over the
 first detections in the order of time: black where a track has one.
+
+A sequence from CoNLL text is told in the words of its first column, which the names of its features hold.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 SHADES, HALVES = " ░▒▓█", " ▀▄█"
 SMALL = 12  # rows of a picture, up to which a pixel takes two characters; from there on a character takes two pixels
+OWN = "0[0]:"  # with which the name of the feature begins that holds a place's own first word
 WIDE = 110  # characters of a line of pictures
 
 
@@ -61,6 +64,20 @@ def output_picture(problem: Any, sample: int, output: Sequence[int]) -> list[NDA
         begun = table[:, :WIDE]
         return [begun[begun.any(axis=1)]] if begun.any() else []
     return []
+
+
+def words(problem: Any, sample: int) -> str:
+    """The words of a sequence from CoNLL text; empty where the problem is another one.
+
+    Features are called COLUMN[OFFSET]:WORD (data/tables/conll.py).
+    """
+    names = getattr(problem, "columns", None)  # some classes of problems have them
+    if not (hasattr(problem, "letters") and isinstance(names, list)):
+        return ""
+    letters = problem.letters[slice(*problem.offsets[sample : sample + 2])]
+    rows = np.split(letters.indices, letters.indptr[1:-1])
+    own = [[names[j].removeprefix(OWN) for j in row.tolist() if names[j].startswith(OWN)] for row in rows]
+    return " ".join(each[0] for each in own) if all(len(each) == 1 for each in own) else ""
 
 
 def inputs(problem: Any, sample: int) -> NDArray[np.float64] | None:

@@ -32,7 +32,7 @@ REMEDIES = {
     "stalled": "the backend gains no more digits; try another --backend, or ask for a larger --gap",
     "cycle": "the iterates repeat; change the start or the settings",
 }
-NOTES = defaultdict(str, text="no closed forms: by cutting planes on the CVXPY text, slower")
+NOTES = defaultdict(str, proven="no closed forms: by cutting planes on the CVXPY text, slower")
 NOTES["relaxed"] = "not convex: the lower end is proven by a convex bound, the upper end by the model found"
 RANK = "the convex bound and the model found leave this interval; more dimensions, a larger lam or --gap may close it"
 FEW = 6  # entries of a list that a line shows
@@ -62,8 +62,8 @@ class FolderRun:
         if options["polish"]:
             record |= optimum_record(solution.certificate)
         path = solution.certificate.save(self.folder / stem)
-        if rests := getattr(solution.certificate, "conditions", None):  # of a text without closed forms
-            record["conditional_on"] = list(rests)
+        if rests := rests_on(solution):
+            record["conditional_on"] = rests
         record |= {"parallel": solution.parallel} if solution.parallel else {}
         record |= {"certificate": terminal.shown_path(path), "own_status": solution.own_status}
         return record, solution
@@ -179,6 +179,15 @@ def solution_record(solution: Any, data: Any) -> dict[str, Any]:
     return terminal.plain(record)
 
 
+def rests_on(solution: Any) -> list[str]:
+    """What the interval takes for granted: of a text without closed forms, or of the user's own functions."""
+    from workbench.contracts import Conditional
+
+    told = getattr(solution.certificate, "conditions", ())  # certificates of texts have them
+    own = solution.problem.conditions if isinstance(solution.problem, Conditional) else ()
+    return [*told, *own]
+
+
 def inner_record(history: list[dict[str, Any]]) -> dict[str, Any]:
     """The number of convex programs of an alternation, the number that missed the gap, and the largest gap."""
     sums = {name: sum(entry[name] for entry in history) for name in ("programs", "unsolved")}
@@ -250,7 +259,7 @@ def print_solution(row: dict[str, Any], settings: Mapping[str, Any], largest: fl
         "backend": f"{row['backend']}, {row['oracle']} oracle",
         "but": INEXACT.get(row["oracle"], ""),
         "rests on": "; ".join(row.get("conditional_on", ())),
-        "note": NOTES["text" if "conditional_on" in row else row["lower_kind"]],
+        "note": NOTES[row["lower_kind"]],
         **learned_lines(row["learned"]),
         "certificate": row["certificate"],
         "check it": f"cutbench verify {row['certificate']}",

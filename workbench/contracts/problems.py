@@ -145,6 +145,15 @@ class Enumerable(Protocol):
         ...
 
 
+@runtime_checkable
+class ListedPerhaps(Protocol):
+    """A problem whose outputs can be listed only if its user says what they are."""
+
+    def listed(self) -> object:
+        """The list of all outputs, or `MissingCapability`."""
+        ...
+
+
 def enumerated(problem: Enumerable, samples: Ints) -> tuple[Ints, Ints]:
     """All (sample, output) pairs, sample by sample: (m,) and (m, width)."""
     outputs = [problem.outputs(i) for i in samples]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.arithmetic.intervals import down, up
-from workbench.contracts import OF_MARGINS, Prices, Row
+from workbench.contracts import OF_MARGINS, ListedPerhaps, Prices, Row
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.oracles import MarginRescaling
 
@@ -36,6 +36,8 @@ class HardMargin(Ridge):
         return Prices(problem.weights, 0.0)
 
     def oracle(self, problem: Any) -> MarginRescaling:
+        if isinstance(problem, ListedPerhaps) and problem.free_outputs:  # else no w is known to be feasible
+            problem.listed()
         return MarginRescaling(problem)
 
     def relations(self) -> Row:

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, Prices, Problem, Row
+from workbench.contracts import MEANS, Blocks, Change, Enumerable, Floats, Ints, ListedPerhaps, Prices, Problem, Row
 from workbench.errors import BadInput, MissingCapability
 from workbench.formulations.latent_ssvm import LatentSSVM
 from workbench.objectives.oracles import HiddenMargin, MarginRescaling, hides
@@ -76,6 +76,8 @@ class SelfPaced:
         if not isinstance(problem, Enumerable):
             name = type(problem).__name__
             raise MissingCapability(f"self-paced needs all outputs listed and {name} has no `outputs`; add it.")
+        if isinstance(problem, ListedPerhaps):
+            problem.listed()
         return HiddenMargin(problem) if hides(problem) else MarginRescaling(problem)
 
     def charges(self, problem: Any) -> tuple[list[Fraction], list[Fraction]]:

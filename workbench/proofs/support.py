@@ -8,8 +8,9 @@ Let θ, μ be the point and the cuts' weights of a certificate, μ_k = p_i α_i(
 since the α_i are still weights on the simplex, and θ is still a point (docs/mathematics.md §1, §8). Both ends come from
 the one place that computes bounds, with the certificate's θ and α; nothing is solved. At an exact optimum with
 r = λ/2‖θ‖² and c = 1/(1 − p_j) the two ends are c²p_j²‖λθ + Σ_z α_j(z) a_j(z)‖²/(2λ) apart: of second order in p_j,
-while the change itself is of first order. By strong convexity the optimum without the sample is at most
-√(2·(that width)/λ) away from θ.
+while the change itself is of first order. With few samples and a small λ the lower end is better if a share of all
+weights goes to the truths (`shrunk`); the better one counts. By strong convexity the optimum without the sample is at
+most √(2·(that width)/λ) away from θ.
 
 For smooth terms the cut of a sample is the tangent at θ, and both ends are those of `SmoothBounds` at θ.
 """
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.arithmetic.intervals import down, up
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Prices
 from workbench.errors import BadInput, MissingCapability, checked_whole, printed
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.bounds import Bounds, Evidence
@@ -128,6 +129,8 @@ class Weighted:
         self.theta = bounds.regularizer.feasible(certificate.theta)
         self.pool = Cuts(bounds.oracle.dim, bounds.oracle.width)
         ids = self.pool.add(certificate.samples, certificate.witnesses, bounds.oracle.rows)
+        priced = bounds.samples[: 0 if bounds.prices.hard else None]
+        self.truths = self.pool.add(priced, bounds.truth[priced], bounds.oracle.rows)
         self.weights = np.bincount(ids, certificate.weights, len(self.pool)).astype(float)
         self.weights[bounds.prices.weights[self.pool.samples] == 0] = 0.0
         self.upper = bounds.upper(certificate.theta)
@@ -179,7 +182,12 @@ class Weighted:
         weights = self.weights.copy()
         weights[self.pool.samples == j] = 0.0
         upper = bounds.upper(self.certificate.theta)
-        tried = [weights, bounds.balanced(self.pool, weights), self.scaled(weights)]
+        tried = [
+            weights,
+            bounds.balanced(self.pool, weights),
+            self.scaled(weights),
+            self.shrunk(weights, bounds.prices),
+        ]
         lower = max(bounds.lower(self.pool, each, upper) for each in tried)
         return changed((lower, upper), (self.lower, self.upper), bounds.regularizer.curvature)
 
@@ -189,6 +197,23 @@ class Weighted:
         if not self.bounds.prices.hard or lam is None or not push.any():
             return weights
         return weights * max(lam * float(self.pool.offsets @ weights) / float(push @ push), 0.0)
+
+    def shrunk(self, weights: Floats, prices: Prices) -> Floats:
+        """t·μ and (1 − t)·p_i on each truth, whose cut is 0, with the best t in [0, 1], μ brought to finite prices p.
+
+        So no lower end is below that of all weight on the truths, which of a soft margin is 0.
+        """
+        if prices.hard:
+            return weights
+        price = prices.floats()
+        rise = np.divide(price, self.mass, out=np.zeros(len(price)), where=self.mass > 0)
+        weights = weights * rise[self.pool.samples]
+        lam, push = self.bounds.regularizer.curvature, self.pool.slopes.T @ weights
+        value, square = float(self.pool.offsets @ weights), float(push @ push)
+        share = 0.0 if lam is None else min(max(lam * value, 0.0) / square, 1.0) if square else 1.0
+        weights *= share
+        weights[self.truths] += (1 - share) * price[self.pool.samples[self.truths]]
+        return weights
 
 
 class Tangents:

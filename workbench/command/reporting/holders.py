@@ -16,7 +16,7 @@ GAP = 3  # pixels between two pictures
 
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     """The samples with the greatest pull, where the proof has dual weights."""
-    from workbench.command.drawn import output_picture, pictures
+    from workbench.command.drawn import output_picture, pictures, words
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
@@ -28,7 +28,9 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     except MissingCapability:  # a search tree, or slopes of pairs: a proof without weights of cuts
         return []
     text = f"{found.support} of {found.n_samples} samples hold the optimum by {found.cuts} cuts. "
-    parts: list[Part | None] = [Part("text", text=text + "Those that pull the most at the weights:")]
+    parts: list[Part | None] = [
+        Part("text", text=text + "Those that pull the most at the weights (samples count from 0):")
+    ]
     cards: list[list[Part]] = []
     for each in found.samples:
         title = f"Sample {each.sample}: {shortened(each.truth, SHOWN)}"
@@ -46,6 +48,8 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
         tables = [table for output in outputs for table in output_picture(held.problem, each.sample, output)]
         drawn.append(picture(tables, f"{title}; the truth, then the outputs below, from the left", ruled=True))
         shown = [part for part in drawn if part is not None]
+        if text := words(held.problem, each.sample):
+            shown.insert(0, Part("text", text=shortened(text, SHOWN)))
         cards.append([Part("heading", text=title), *shown, Part("list", items_=cuts)])
     return [*parts, Part("cards", cards=cards)]
 

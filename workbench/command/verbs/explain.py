@@ -45,7 +45,7 @@ def command(certificate: str, most: int, as_json: bool) -> int:
 
 def show(record: dict[str, Any], problem: Any) -> None:
     """Print the counts, then each sample with its picture, where it has one, and its outputs."""
-    from workbench.command.drawn import lines, output_picture, pictures
+    from workbench.command.drawn import lines, output_picture, pictures, words
 
     click.echo(f"{record['formulation']}: optimum in {interval(record)}")
     if record["about"]:
@@ -55,11 +55,16 @@ def show(record: dict[str, Any], problem: Any) -> None:
         f"  {held} of {record['n_samples']} samples hold it by {record['cuts']} cuts; {full} of them with all of their "
         f"weight, {held - full} with a part"
     )
+    if record["samples"]:
+        click.echo("  pull: the push of a sample's cuts on θ; h: its term of the objective; at θ: the height of a cut")
+        click.echo("  samples count from 0")
     for each in record["samples"]:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
         truth = shortened(each["truth"], SHOWN)
         click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
         sample = each["sample"]
+        if text := words(problem, sample):
+            click.echo(f"      {shortened(text, SHOWN)}")
         for line in lines(pictures(problem, sample) or output_picture(problem, sample, problem.truth[sample])):
             click.echo(f"      {line}".rstrip())
         for cut in each["cuts"]:

@@ -115,7 +115,7 @@ def default_of(setting: Setting) -> Any:
 
 def print_entries(entries: list[dict[str, Any]]) -> None:
     for each in entries:
-        click.echo(f"{each['kind']} {each['name']}: {each['summary']}\n")
+        click.echo(": ".join(filter(None, (f"{each['kind']} {each['name']}", each["summary"]))) + "\n")
         if each["settings"]:
             rows = [[s["key"], s["type"], s["default"]] for s in each["settings"]]
             terminal.table(["setting", "type", "default"], rows)

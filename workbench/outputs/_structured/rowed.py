@@ -195,7 +195,9 @@ class Recorded(Rowed):
 
     def describe(self, sample: int, output: Ints) -> str:
         number = int(output[0]) - self.n_samples
-        text = self.texts[number] if 0 <= number < len(self.texts) else ""
+        if number < 0:  # a file keeps the texts of the outputs that were found, not of the true ones
+            return "the true output"
+        text = self.texts[number] if number < len(self.texts) else ""
         return shown(read(text)) if text else f"output {int(output[0])} of the list"
 
     def arrays(self) -> dict[str, NDArray]:
