@@ -82,5 +82,5 @@ def test_a_model_no_better_than_the_most_frequent_label_gets_a_hint(tmp_path):
         "--out",
         tmp_path / "run",
     )
-    assert "try --set intercept=true" in run(*words).stderr
+    assert "--set intercept=true" in run(*words).stderr
     assert "intercept=true" not in run(*words, "--set", "intercept=true").stderr

@@ -24,9 +24,18 @@ def program():
     x = cp.Variable(name='x')
     return cp.Problem(cp.Minimize(x), [x >= {}])
 """
+OWN = """import workbench as wb
+def argmax(w, x, truth=None):
+    return max((0, 1), key=lambda y: w[y] * x + (truth is not None and y != truth))
+problem = wb.Structured([1, 2], [0, 1], lambda x, y: {y: float(x)}, lambda t, y: float(t != y), argmax, names=[0, 1])
+"""
 KEPT = [("solve", "run"), ("solve", "all"), ("crosscheck", "judged"), ("path", "path")]
 COMMANDS = {  # each runs in one folder, after those above it
-    "solve": ["solve toy soft-margin --out run", "solve toy soft-margin --backend all --out all --gap 1e-4"],
+    "solve": [
+        "solve ./own.py soft-margin --out own",
+        "solve toy soft-margin --out run",
+        "solve toy soft-margin --backend all --out all --gap 1e-4",
+    ],
     "crosscheck": ["crosscheck toy soft-margin --learners bcfw,subgradient --passes 20 --out judged"],
     "verify": ["verify run"],
     "resume": ["resume run"],
@@ -66,6 +75,7 @@ def folder(tmp_path_factory):
     """A folder in which all commands ran, with what each printed."""
     place, before = tmp_path_factory.mktemp("records"), Path.cwd()
     (place / "one.py").write_text(PROGRAM.format(1))
+    (place / "own.py").write_text(OWN)
     (place / "none.py").write_text(PROGRAM.format("1, x <= 0"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
@@ -108,6 +118,7 @@ def test_runs_lists_every_run_and_what_cannot_be_read(folder, tmp_path):
     assert {row["path"]: row["kind"] for row in rows} == {
         "all/solve.json": "solve",
         "judged/crosscheck.json": "crosscheck",
+        "own/solve.json": "solve",
         "path/path.json": "path",
         "program/prove.json": "prove",
         "run/solve.json": "solve",

@@ -315,8 +315,8 @@ def intercept_hint(data: Any, settings: Mapping[str, Any], error: float) -> str:
     if error < 0.9 * (1 - shares.max()):
         return ""
     return (
-        f"the train error is about that of always answering {data.classes[shares.argmax()]}; try --set intercept=true, "
-        "or a smaller lam."
+        f"the train error is about that of always answering {data.classes[shares.argmax()]}; try a smaller lam, a "
+        "column of ones in the data, or --set intercept=true, which fewer learners take."
     )
 
 

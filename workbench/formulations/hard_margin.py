@@ -36,7 +36,7 @@ class HardMargin(Ridge):
         return Prices(problem.weights, 0.0)
 
     def oracle(self, problem: Any) -> MarginRescaling:
-        if isinstance(problem, ListedPerhaps) and problem.free_outputs:  # else no w is known to be feasible
+        if problem.free_outputs and isinstance(problem, ListedPerhaps):  # else no w is known to be feasible
             problem.listed()
         return MarginRescaling(problem)
 

@@ -118,6 +118,7 @@ def record(proof: Any) -> dict[str, Any]:
         "rounded": list(proof.program.rounded),
         "because": proof.names,
         "remark": proof.remark,
+        "solution": proof.solution,
         "program_sha256": proof.program.sha256,
         "data_sha256": proof.program.sha256,
         "backend": proof.backend,

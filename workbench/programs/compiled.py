@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability, printed
-from workbench.programs.program import Program, program_of
+from workbench.programs.program import AUXILIARY, Program, program_of
 from workbench.programs.roundings import Canonical, atoms, roots, roundings
 from workbench.programs.words import worded
 
@@ -240,4 +240,4 @@ def columns_of(places: dict[int, slice], problem: Any, n: int) -> list[str]:
             continue
         for k in range(variable.size):
             names[places[variable.id].start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
-    return [name or f"auxiliary {k + 1}" for k, name in enumerate(names)]
+    return [name or f"{AUXILIARY} {k + 1}" for k, name in enumerate(names)]

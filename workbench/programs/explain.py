@@ -72,7 +72,7 @@ class Conflict:
         found = f"{', '.join(names)} {verb}{fewer}." if names else "The bounds of the variables contradict one another."
         if self.changes:
             told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
-            found += f" Least change of right-hand sides that mends them: {', '.join(told)}."
+            found += f" Least change of right-hand sides that makes these hold together: {', '.join(told)}."
         return found + rounded_before(self.proof.program)
 
 

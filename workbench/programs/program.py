@@ -29,6 +29,7 @@ from workbench.errors import BadInput, printed
 from workbench.proofs.checker.archive import digest
 
 READINGS = ("float", "decimal")
+AUXILIARY = "auxiliary"  # begins the names of variables that CVXPY added
 
 
 @dataclass(frozen=True, eq=False)

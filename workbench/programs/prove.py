@@ -27,7 +27,7 @@ from workbench.errors import BadInput, UnknownName
 from workbench.programs import ladder
 from workbench.programs.curvature import bent, bent_exactly, factor
 from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED, spread, vertex
-from workbench.programs.program import Exact, Program, exact
+from workbench.programs.program import AUXILIARY, Exact, Program, exact
 from workbench.programs.quadratic import stationary
 from workbench.programs.rays import descent, farkas, feasible, projected, relaxed
 from workbench.proofs.checker.cones import Cones
@@ -85,6 +85,14 @@ class Proof:
     def x(self) -> Floats | None:
         """The point that proves an end, as floats: of all compiled variables."""
         return None if self.claim.x is None else floats(vector_of(self.claim.x))
+
+    @property
+    def solution(self) -> dict[str, float] | None:
+        """`x` by the names of the user's variables, where it attains an end of the optimum."""
+        if self.x is None or self.kind not in (OPTIMAL, "bounded"):
+            return None
+        named = zip(self.program.columns, self.x.tolist(), strict=False)  # some programs name no columns
+        return {name: value for name, value in named if not name.startswith(AUXILIARY)} or None
 
     @property
     def names(self) -> list[str]:

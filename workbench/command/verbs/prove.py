@@ -105,6 +105,10 @@ def show(fields: dict[str, Any]) -> None:
         click.echo(f"  exactly  --json prints the whole fraction{shorter}")
     if fields["gap"] is not None and fields["optimum"] is None:
         click.echo(f"  gap      {terminal.small(fields['gap'])} relative")
+    if solution := fields["solution"]:
+        shown = ", ".join(f"{name} {value:.6g}" for name, value in list(solution.items())[:FEW])
+        more = f", and {len(solution) - FEW} more; --json prints all" if len(solution) > FEW else ""
+        click.echo(f"  at       {shown}{more}")
     for sentence in fields["rounded"][:FEW]:
         click.echo(f"  rounded  {sentence}")
     if len(fields["rounded"]) > FEW:

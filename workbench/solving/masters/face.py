@@ -39,6 +39,7 @@ SOLVES, EASY = 3, 2000  # at most, and one more for each time that the rows go i
 PIECE = 1000  # rows that are spread out at a time
 SINGULAR = 1e-11  # of M's largest diagonal entry: a pivot below it belongs to a row that others combine
 LIGHT = 1e-15  # of the largest weight, at which a weight is zero
+SLIGHT = 1e-9  # of a direction's largest entry: a smaller one is rounding, and chooses no row that leaves
 
 
 def settled(rows: Rows, multipliers: Floats, prices: Floats, curvature: float, light: float = 0.0) -> Floats | None:
@@ -72,7 +73,8 @@ def settled(rows: Rows, multipliers: Floats, prices: Floats, curvature: float, l
     found = face.best(beta[shared])
     if found is None:
         return None
-    beta[shared] = found
+    if face.dual(found) > face.dual(beta[shared]):  # else nothing was left to gain but rounding
+        beta[shared] = found
     return beta
 
 
@@ -169,8 +171,10 @@ class Face:
         """β after a move along each direction until a weight is zero, to the side where ⟨o, β⟩ does not fall.
 
         A later direction is combined with the earlier ones so that it leaves the weights alone that became zero: these
-        entries of the earlier ones are a triangular matrix.
+        entries of the earlier ones are a triangular matrix. Of the rows that become zero at once the one that falls
+        fastest leaves, so that no entry on the diagonal is rounding.
         """
+        start = beta
         count, gone = directions.shape[1], np.empty(directions.shape[1], np.int64)
         ways, corner = np.empty(directions.shape, order="F"), np.zeros((count, count))
         for k in range(count):
@@ -178,15 +182,16 @@ class Face:
             way = directions[:, k] - ways[:, :k] @ shares
             way[gone[:k]] = 0.0
             way = -way if self.offsets @ way < 0 else way
-            length = longest(beta, way)
+            length = longest(beta, way, SLIGHT)
             if np.isinf(length):
                 return None
-            gone[k] = int(np.argmin(np.where(way < 0, beta + length * way, np.inf)))
+            empty = beta + length * way <= LIGHT * beta.max()
+            gone[k] = int(np.argmin(np.where(empty, way, np.inf)))
             beta = moved(beta, way, length)
             beta[gone[k]] = 0.0
             ways[:, k] = way
             corner[k, : k + 1] = ways[gone[k], : k + 1]
-        return beta
+        return self.clipped(beta, start)
 
     def step(self, factor: Floats, order: Ints, free: Ints, back: Ints | None, beta: Floats) -> Floats:
         """d (m,), which makes the rows of each group equally high, hard rows of height 0."""
@@ -200,9 +205,9 @@ class Face:
         return step
 
 
-def longest(beta: Floats, step: Floats) -> float:
-    """The largest t with β + t·d ≥ 0; ∞ if there is none."""
-    falling = step < -LIGHT * np.abs(step).max(initial=0.0)
+def longest(beta: Floats, step: Floats, least: float = LIGHT) -> float:
+    """The largest t with β + t·d ≥ 0, entries of d within `least` of its largest aside; ∞ if there is none."""
+    falling = step < -least * np.abs(step).max(initial=0.0)
     return float((beta[falling] / -step[falling]).min(initial=np.inf))
 
 
