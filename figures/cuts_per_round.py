@@ -64,19 +64,22 @@ def draw(arrays):
             panel.stairs(part[key], edges, color=dark, linewidth=0.8)
         panel.set_title(f"{name}: {part['active'][-1]} of {part['held'][-1]} rows active")
         panel.set(xlabel="round", xlim=(0.5, part["round"][-1] + 0.5))
-        panel.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=2))
+        panel.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=min(2, len(part["round"]))))
         panel.grid(True, axis="y")
     axes[0, 0].set_ylabel("rows in the master")
     axes[0, 0].set_ylim(0)
     middle = len(first["round"]) // 2
-    between = (first["held"][middle] + first["active"][middle]) / 2
-    for text, height, color in (("held", between, dark), ("active", first["active"][middle] / 2, "white")):
+    told = [("active", first["active"][middle] / 2, "white")]
+    if first["held"][middle] > 1.1 * first["active"][middle]:  # else there is no room for a word between
+        told.append(("held", (first["held"][middle] + first["active"][middle]) / 2, dark))
+    for text, height, color in told:
         axes[0, 0].text(first["round"][middle], height, text, color=color, weight="bold", ha="center", va="center")
     return figure
 
 
 def headline(methods, first, last):
-    ends = f"{first['round'][-1]} rounds end with {first['held'][-1]} rows ({methods[0]})"
+    count = first["round"][-1]
+    ends = f"{count} round{'s end' if count > 1 else ' ends'} with {first['held'][-1]} rows ({methods[0]})"
     if len(methods) == 1:
         return ends
     also = f"{last['round'][-1]} with {last['held'][-1]} ({methods[-1]})"

@@ -59,9 +59,10 @@ def draw(arrays):
         1,
         len(panels),
         (7.2 if len(panels) == 2 else 4.6, 3.0),
-        f"At the end: {told}",
+        f"Where each history ends: {told}",
         "Relative gap (F(θ) − l)/F* of runs, between their own proven bounds, against seconds; excess (F(θ) − L)/F* of "
-        "learners against passes, at most so far from the optimum. Values of 0 are not shown.",
+        "learners against passes, at most so far from the optimum, with the further passes that the judge asked for. "
+        "Values of 0 are not shown.",
     )
     labels = {"gap": "proven relative gap", "excess": "excess, at most"}
     for panel, (name, x, y) in zip(axes[0], panels, strict=True):

@@ -60,17 +60,18 @@ def draw(arrays):
     if "error" in arrays:
         best = int(np.argmin(arrays["error"]))
         told += f"; held out {100 * arrays['error'][best]:.1f} % wrong at λ = {arrays['at'][best]:.2g}"
+    second = "Middle" if "error" in arrays else "Right"
     figure, axes = wb.pictures.canvas(
         1,
         panels,
         (2.4 * panels, 2.9),
         told,
-        f"{arrays['about'][0]}. Left: both ends of the optimum{marks}. Middle: the proven relative gap{line}.{held}",
+        f"{arrays['about'][0]}. Left: both ends of the optimum{marks}. {second}: the proven relative gap{line}.{held}",
     )
     optimum(axes[0][0], arrays, solved, breaks)
-    second, third = wb.pictures.STYLES[1:3]
+    gaps, third = wb.pictures.STYLES[1:3]
     middle = axes[0][1]
-    middle.plot(arrays["lam"], arrays["gap"], **second.line(markevery=6))
+    middle.plot(arrays["lam"], arrays["gap"], **gaps.line(markevery=6))
     if not len(breaks):
         middle.plot(arrays["lam"], arrays["epsilon"], color=wb.pictures.SOFT, linestyle=":", linewidth=0.8)
     middle.set(xscale="log", ylabel="proven relative gap", ylim=(0, None))

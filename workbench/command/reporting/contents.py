@@ -41,7 +41,7 @@ def page_of(run: Run) -> Page:
     page.add("What was asked", asked(run, proof))
     if run.kind == "crosscheck":
         page.add("Verdicts", verdicts(run.record["learners"]))
-        page.add("Excess by pass", [excess_chart(run)])
+        page.add("Excess F(θ) − L by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
     page.add("What holds the optimum", holders(run, proof))
     page.add("The path", followed(run))
@@ -270,7 +270,7 @@ def work(run: Run) -> list[Part | None]:
     rows = [(key.replace("_", " "), shown(told[key])) for key in (*keys, "train_error") if told.get(key) is not None]
     parts: list[Part | None] = [Part("facts", rows=rows) if rows else None]
     history = [each for each in run.record.get("history") or [] if isinstance(each, dict)]
-    if history and all(isinstance(each.get("round"), int) for each in history):
+    if len(history) > 1 and all(isinstance(each.get("round"), int) for each in history):
         gaps = Series("relative gap", [(each["round"], each.get("gap")) for each in history])
         drawn = chart("How the proven gap closed", ("round", "relative gap"), [gaps])
         parts.append(drawn and Part("chart", chart=drawn))
@@ -320,6 +320,10 @@ def repeat(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     if isinstance(versions, dict):
         rows.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     parts = [Part("command", text="\n".join(f"$ {each}" for each in commands)) if commands else None]
+    if run.about.get("command") and "--overwrite" not in str(run.about["command"]):
+        parts.append(
+            Part("text", text="The folder of this run is there already: add --overwrite, or name another --out.")
+        )
     return [*parts, Part("facts", rows=rows) if rows else None]
 
 

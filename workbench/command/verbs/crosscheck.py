@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from workbench.system.journal import Journal
 
 MOST_SEEDS = 10**6
+ROOM = 1.25  # times the passes that a trend needs are advised, for trends bend
+MANY = 10**6  # passes from which on they are told as a power of ten
 VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
 
 
@@ -58,7 +60,12 @@ VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagree
 @click.option("--seed", default=0, show_default=True, help="Seed of the learners' randomness.")
 @click.option("--seeds", default=1, show_default=True, metavar="N", help="Runs, with seeds from --seed on.")
 @click.option("--seconds", type=float, metavar="S", help="Limit of each run and its audits; checkpoints count.")
-@click.option("--patience", type=float, metavar="S", help="Seconds of further passes before a history accuses.")
+@click.option(
+    "--patience",
+    type=float,
+    metavar="S",
+    help="Seconds of further passes before a history accuses.  [default: 30 times the learner's own, plus 2]",
+)
 @click.option("--tolerance", default=1e-4, show_default=True, help="Relative excess that counts as agreement.")
 @click.option("--gap", default=1e-9, show_default=True, help="Relative gap of the reference.")
 @click.option("--audit", is_flag=True, help="Judge on related problems, too: samples twice, features rotated, ….")
@@ -244,11 +251,16 @@ def advice(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def still_open(row: Mapping[str, Any]) -> str:
-    """A learner without a verdict, and what its trend needs: passes, and seconds if each pass takes as long as now."""
+    """A learner without a verdict, and what its trend needs with room for bending: passes, rounded up to two digits,
+    and seconds if each pass takes as long as now.
+    """
     needed, passes, seconds = row["needed"], row["passes"], row["seconds"]
     if None in (needed, passes, seconds) or not 0 < needed < math.inf:
         return row["name"]
-    return f"{row['name']} (about {needed:.2g} passes, {needed / passes * seconds:.2g} s)"
+    unit = 10 ** max(math.floor(math.log10(ROOM * needed)) - 1, 0)
+    enough = math.ceil(ROOM * needed / unit) * unit
+    told = f"{enough:,}" if enough < MANY else f"{enough:.1e}"
+    return f"{row['name']} (about {told} passes, {enough / passes * seconds:.2g} s)"
 
 
 class Verdicts:
