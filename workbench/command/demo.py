@@ -115,7 +115,7 @@ def main(
     """
     began = time.perf_counter()
     story = Story(
-        Path(out), n, words, passes or {"subgradient": 8000, "bcfw": 600}, figures or {}, sequences, processes
+        Path(out), n, words, passes or {"subgradient": 8000, "bcfw": 900}, figures or {}, sequences, processes
     )
     introduce()
     digits = many_routes(story)
