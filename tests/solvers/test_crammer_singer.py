@@ -20,7 +20,7 @@ from workbench.solvers import _crammer_singer
 from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solvers._label_lane import alone, sweep
 from workbench.solvers._labels import LabelBlocks
-from workbench.solving.masters.passes import ascent
+from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
 
 needs_numba = pytest.mark.skipif(not machine.available(), reason="numba is an optional dependency")
@@ -252,7 +252,7 @@ def test_a_long_sparse_problem_goes_on_from_where_it_was():
     for _ in range(5):
         blocks.advance()
     samples, witnesses, weights = blocks.duals()
-    other = ascent(bounds)
+    other = pass_method(bounds)
     slopes, offsets = bounds.oracle.rows(samples, witnesses)
     other.begin(samples, witnesses, weights, slopes.T @ weights, offsets)
     assert isinstance(other, CrammerSinger)
@@ -265,7 +265,7 @@ def test_other_formulations_keep_their_ascent():
     for form in (SoftMargin(0.02, rescaling="slack"), FixedCostLearning(lam2=0.1, K=5.0)):
         bounds = Bounds(form, problem)
         assert not bounds.oracle.listing().plain
-        assert type(ascent(bounds)) is LabelBlocks
+        assert type(pass_method(bounds)) is LabelBlocks
 
 
 @pytest.mark.parametrize("width", [0.0, 1e-9, 1.0])

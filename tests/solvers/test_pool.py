@@ -12,7 +12,7 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.outputs.chain import Chain
 from workbench.proofs.bounds import Bounds
 from workbench.solvers.dual_block import CachedBlocks
-from workbench.solving.masters.passes import ascent
+from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
 
 FORMS = {
@@ -122,7 +122,7 @@ def passes(problem, form, parts, gap=3e-2, most=100):
             return super().kernel(arranged)._replace(parts_into=None, parts=0)
 
     if parts:
-        run = ascent(bounds)
+        run = pass_method(bounds)
     else:
         shape = bounds.regularizer.shape(bounds.oracle.dim)
         oracle = Whole(problem)

@@ -132,7 +132,7 @@ def clouds(seed=1, n=40, k=3):
 )
 @pytest.mark.parametrize("most", [0, 10**6], ids=["asked", "all"])
 def test_it_certifies_what_the_compiled_master_certifies(form, most, monkeypatch):
-    """By itself: no heir has to help. Rows are asked for, or all there from the start."""
+    """By itself: no successor has to help. Rows are asked for, or all there from the start."""
     monkeypatch.setattr(routes, "MOST", most)
     problem = clouds()
     own, other = wb.solve(form, problem, gap=1e-3, master="ascent"), wb.solve(form, problem, gap=1e-7)

@@ -30,7 +30,7 @@ from workbench.solving import routes
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
-from workbench.solving.masters.passes import Passes, ascent, passable, standing
+from workbench.solving.masters.passes import Passes, pass_method, passable, standing
 from workbench.solving.solve import solve
 
 COSTS = {"lam2": 0.1, "K": 5.0}
@@ -260,7 +260,7 @@ def test_distinct_cuts_can_be_added_to():
 
 def test_prices_are_raised_without_moving_the_weights():
     for problem in (labels(9), words(4)):
-        blocks = ascent(Bounds(FORMS["margin"], problem))
+        blocks = pass_method(Bounds(FORMS["margin"], problem))
         blocks.advance()
         theta, (_, _, before) = blocks.theta, blocks.duals()
         blocks.raised(10.0)
@@ -275,7 +275,7 @@ def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
     bounds, reached = Bounds(SimplexCostLearning(lam2=0.5, K=190.0), problem), []
     for held in (_extras.HOLD, 1.0):
         monkeypatch.setattr(_extras, "HOLD", held)
-        blocks = ascent(bounds)
+        blocks = pass_method(bounds)
         for _ in range(10):
             blocks.advance()
         reached.append(bounds.upper(blocks.theta))
@@ -284,7 +284,7 @@ def test_costs_are_held_while_the_weights_are_poor(monkeypatch):
 
 def test_costs_are_let_go_without_moving_the_weights():
     problem = words(8)
-    blocks = ascent(Bounds(FORMS["simplex"], problem))
+    blocks = pass_method(Bounds(FORMS["simplex"], problem))
     assert isinstance(blocks, CachedBlocks)
     blocks.advance()
     theta, held = blocks.theta, blocks.held
@@ -322,7 +322,7 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
     monkeypatch.setattr(dual_block, "BRIEF", 0.0)  # every piece is long
     problem, form = words(n=40), SoftMargin(0.001)
     family = Family(Bounds(form, problem), 40)
-    blocks = ascent(family.bounds)
+    blocks = pass_method(family.bounds)
     blocks.advance(late)
     assert len(asked) == 4
     assert blocks.gap == np.inf
@@ -333,7 +333,7 @@ def test_a_time_limit_ends_within_a_pass(monkeypatch):
     best = solve(form, problem, gap=1e-6)
     assert 0 < family.bounds.lower(cuts, weights) <= best.upper
     assert family.bounds.upper(blocks.theta) >= best.lower
-    whole, pieces = ascent(family.bounds), ascent(family.bounds)
+    whole, pieces = pass_method(family.bounds), pass_method(family.bounds)
     for _ in range(3):
         whole.advance(never)
         pieces.advance(lambda: False)
@@ -345,7 +345,7 @@ def test_the_clock_is_asked_rarely_where_pieces_are_short(monkeypatch):
     bounds, asked = Bounds(SoftMargin(0.001), words(n=40)), {}
     for seconds in (0.0, np.inf):
         monkeypatch.setattr(dual_block, "BRIEF", seconds)
-        blocks, asked[seconds] = ascent(bounds), []
+        blocks, asked[seconds] = pass_method(bounds), []
         for _ in range(3):
             blocks.advance(lambda kept=asked[seconds]: bool(kept.append(True)))
     assert len(asked[np.inf]) <= 5
@@ -356,7 +356,7 @@ def test_an_ascent_tells_both_ends_in_floats():
     """`risks` and `floor` are F and D of the bounds, whatever the order in which the ascent keeps its weights."""
     problem, form = words(n=20), SoftMargin(0.01)
     family = Family(Bounds(form, problem), 20)
-    blocks, points = ascent(family.bounds), []
+    blocks, points = pass_method(family.bounds), []
     for _ in range(4):
         blocks.advance(never)
         points.append(blocks.theta)

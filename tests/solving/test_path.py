@@ -19,7 +19,7 @@ from workbench.proofs.bounds import Bounds
 from workbench.proofs.stretches import Stretch, stop
 from workbench.registries import registry
 from workbench.solving.masters import choice
-from workbench.solving.masters.passes import ascent
+from workbench.solving.masters.passes import pass_method
 from workbench.solving.path import COARSE, Walk, held_out, path, validated
 
 CASES = [
@@ -223,7 +223,7 @@ def test_the_verb_prints_a_table_and_keeps_it(tmp_path):
 def test_one_ascent_serves_every_lambda_of_a_machine_of_single_labels(monkeypatch):
     """Of few samples, too, where a single solve takes rounds; fine gaps are left to rounds."""
     made, problem = [], wb.load_problem("digits")(n=60)
-    monkeypatch.setattr("workbench.solving.path.ascent", lambda bounds: made.append(bounds) or ascent(bounds))
+    monkeypatch.setattr("workbench.solving.path.pass_method", lambda bounds: made.append(bounds) or pass_method(bounds))
     found = path(wb.SoftMargin(), problem, greatest=30.0, least=1e-2, epsilon=1e-2)
     assert (len(made), len(found.knots) > 5) == (1, True)
     check_at_random(found, wb.SoftMargin(), problem, 1e-2, 30)

@@ -218,7 +218,7 @@ class Generation:
         return 1e-3 * left / self.family.prices.sum() if np.isfinite(left) else 0.0
 
     def solve(self) -> bool:
-        """Solve the master and update the lower bound; False if the last fallback master (`heirs`) failed, too."""
+        """Solve the master and update the lower bound; False if the last fallback master (`successors`) failed, too."""
         left = self.state.upper - self.state.lower
         limit = max(self.clock.left, 1e-3) if self.limited else None
         with self.mastering:
@@ -270,7 +270,7 @@ class Generation:
     def refine(self) -> bool:
         """When the oracle finds no new row, increase accuracy; False if nothing is left that could.
 
-        First by the active-set finish (face.py), then by a tighter tolerance, then by the next master in `heirs`.
+        First by the active-set finish (face.py), then by a tighter tolerance, then by the next master in `successors`.
         """
         if not self.polished:
             self.polished = True

@@ -137,9 +137,9 @@ class Family:
         cuts: Cuts | None = None,
     ):
         self.caution, self.shards = caution, shards
-        self.doubted: Shards | None = None  # what `shards` was before `doubt`
-        self.heard = shards is not None  # whether an upper bound may rest on another machine
-        self.own: dict[bytes, float] = {}  # the last upper bound that rests on none, by its θ
+        self.suspended: Shards | None = None  # `shards`, while their answers are doubted
+        self.remote_possible = shards is not None  # whether an upper bound may rest on another machine
+        self.checked_uppers: dict[bytes, float] = {}  # the last upper bound of this machine alone, by its θ
         self.bounds, self.cuts = bounds, Cuts(bounds.oracle.dim, bounds.oracle.width) if cuts is None else cuts
         self.samples, self.hard = bounds.samples, bounds.prices.hard
         self.least = np.inf  # of the upper bounds so far
@@ -193,8 +193,8 @@ class Family:
         upper = self.bounds.upper(theta, witnesses, (slopes, offsets))
         if self.shards is None:
             self.least = min(self.least, upper)
-            if self.heard:
-                self.own = {theta.tobytes(): upper}
+            if self.remote_possible:
+                self.checked_uppers = {theta.tobytes(): upper}
 
         def known(samples: Ints, _: Ints) -> tuple[sparse.csr_array, Floats]:
             at = self.position[samples]
@@ -208,26 +208,26 @@ class Family:
         return upper, atoms
 
     def confirmed(self, theta: Floats, upper: float) -> float:
-        if not self.heard or not np.isfinite(upper):
+        if not self.remote_possible or not np.isfinite(upper):
             return upper
         key = theta.tobytes()
-        if key not in self.own:
-            self.own = {key: self.bounds.upper(theta)}
-            self.least = min(self.least, self.own[key])
-        return self.own[key]
+        if key not in self.checked_uppers:
+            self.checked_uppers = {key: self.bounds.upper(theta)}
+            self.least = min(self.least, self.checked_uppers[key])
+        return self.checked_uppers[key]
 
     def doubt(self, theta: Floats, wholly: bool) -> bool:
         sound = self.shards is None or not (wholly or self.shards.missed(theta))
-        self.doubted, self.shards = (None, self.shards) if sound else (self.shards, None)
+        self.suspended, self.shards = (None, self.shards) if sound else (self.shards, None)
         return not sound
 
     def trust(self) -> None:
-        if self.doubted is not None:
-            self.shards, self.doubted = self.doubted, None
+        if self.suspended is not None:
+            self.shards, self.suspended = self.suspended, None
 
     def answers(self, theta: Floats, clock: Clock) -> Ints:
         """The oracle's answers at θ for all samples; under a time limit piece by piece, each of about PIECE seconds."""
-        if (self.shards is not None or not self.heard) and np.array_equal(theta, self.start):
+        if (self.shards is not None or not self.remote_possible) and np.array_equal(theta, self.start):
             return self.bounds.opening
         if self.shards is not None:
             return self.shards.argmax(theta, self.samples)

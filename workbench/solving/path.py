@@ -37,7 +37,17 @@ from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, large, make_master
-from workbench.solving.masters.passes import HOPE, LOOKS, Ascent, ascent, averaged, estimated, looks, passable, standing
+from workbench.solving.masters.passes import (
+    HOPE,
+    LOOKS,
+    PassMethod,
+    averaged,
+    estimated,
+    looks,
+    pass_method,
+    passable,
+    standing,
+)
 from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
@@ -217,7 +227,7 @@ class Walk:
         assert not isinstance(bounds, DyadicBounds)  # which is refused: its r is no λ/2‖θ‖²
         self.bounds: Bounds | SmoothBounds = bounds
         self.pool: Cuts | None = None
-        self.climb: Ascent | None = None  # what made the last passes
+        self.climb: PassMethod | None = None  # what made the last passes
         self.guesses: dict[float, Guess] = {}
         self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
 
@@ -262,7 +272,7 @@ class Walk:
         coarse = self.request.gap >= COARSE and of_labels(bounds)
         return kind == "dual-block" and (coarse or large(bounds))
 
-    def climbing(self, lam: float, bounds: Bounds) -> Ascent | None:
+    def climbing(self, lam: float, bounds: Bounds) -> PassMethod | None:
         """What makes passes at λ, of the bounds; None where rounds of cuts are faster.
 
         The tables of Crammer and Singer's machine do not depend on λ: one ascent serves the whole path.
@@ -272,7 +282,7 @@ class Walk:
         if isinstance(self.climb, CrammerSinger):
             self.climb.restart(lam)
         else:
-            self.climb = ascent(bounds)
+            self.climb = pass_method(bounds)
         return self.climb
 
     def by_passes(self, lam: float, bounds: Bounds, guess: Guess | None) -> tuple[Knot, tuple[int, int]] | None:

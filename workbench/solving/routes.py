@@ -36,7 +36,7 @@ from workbench.solving.branch_and_bound import search as branch_and_bound
 from workbench.solving.cutting_planes import generate
 from workbench.solving.factored import factored
 from workbench.solving.family import Family
-from workbench.solving.masters.choice import choose, heirs_of_gram, make_master
+from workbench.solving.masters.choice import choose, make_master, successors_of_gram
 from workbench.solving.masters.master import Master
 from workbench.solving.masters.needs import demanded, fewer
 from workbench.solving.masters.passes import Passes, passable
@@ -111,9 +111,9 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
     master = make_master(kind, family, chosen)
     if kind == "compiled":
         others = [] if request.backend else [BACKENDS[each] for each in HEIRS if BACKENDS[each].installed]
-        master.heirs = [partial(make_master, kind, family, other) for other in others if other is not chosen]
+        master.successors = [partial(make_master, kind, family, other) for other in others if other is not chosen]
     elif kind == "gram" and request.backend is None and request.master is None and chosen is not None:
-        master.heirs = heirs_of_gram(family, chosen)
+        master.successors = successors_of_gram(family, chosen)
     spent = compiling.spent
     held = []
     if kind == "ascent" and bounds.regularizer.curvature is None and len(bounds.samples) * labels_of(bounds) <= MOST:

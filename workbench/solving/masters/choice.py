@@ -42,7 +42,7 @@ from workbench.solving.masters.passes import passable
 PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 TINY = 2_000  # n·p up to which an interior-point method on the dual is done before compiled code is loaded
 LONG = 500_000  # n·p from which passes without a finish come first
-SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first heir
+SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first successor
 FEW = 1000  # groups up to which the dual is as fast as the primal, without an import of CVXPY
 
 
@@ -102,7 +102,7 @@ def large(bounds: Bounds) -> bool:
 
 
 def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
-    """The master, with its heirs: stronger masters that take its rows over when it gains no more accuracy.
+    """The master, with its successors: stronger masters that take its rows over when it gains no more accuracy.
 
     The ascent is slow on ill-conditioned rows, interior-point methods are not. With many groups the primal, of size
     dim + groups, is faster than the dual, of the size of the rows, unless θ is long.
@@ -124,7 +124,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
         if bounds.regularizer.curvature is None:
             kinds = ("compiled",)
         able = [(each, first_installed(each)) for each in kinds]
-        master.heirs = [partial(make_master, each, family, found) for each, found in able if found]
+        master.successors = [partial(make_master, each, family, found) for each, found in able if found]
         return master
     from workbench.solving.masters.declared import CompiledBase, LazyCuts
 
@@ -133,7 +133,7 @@ def make_master(kind: str, family: Family, backend: Backend | None) -> Master:
     return CompiledMaster(CompiledBase(bounds.formulation.program(bounds.problem, cuts), cuts), backend)
 
 
-def heirs_of_gram(family: Family, backend: Backend) -> list[Callable[[], Master]]:
+def successors_of_gram(family: Family, backend: Backend) -> list[Callable[[], Master]]:
     """Masters for the rows of a tiny problem with which its default, on the Gram matrix, has come to its end."""
     others = [("ascent", None)] if available() and not family.hard else []
     second = first_installed("compiled")

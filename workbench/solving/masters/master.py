@@ -57,10 +57,10 @@ class MasterAnswer:
 class Master:
     """The base class of masters: keeps the rows; each subclass solves.
 
-    heirs : makers of stronger, costlier masters, in order
+    successors : makers of stronger, costlier masters, in order
     """
 
-    heirs: Sequence[Callable[[], Master]] = ()
+    successors: Sequence[Callable[[], Master]] = ()
 
     def __init__(self, dim: int, name: str):
         self.name, self._slopes = name, GrownRows(dim)
@@ -85,13 +85,13 @@ class Master:
         raise NotImplementedError
 
     def stronger(self) -> Master | None:
-        """The next heir with the same rows, for a master that gains no more accuracy; None without an heir."""
-        if not self.heirs:
+        """The next successor with the same rows, for a master that gains no more accuracy; None if there is none."""
+        if not self.successors:
             return None
-        first, *rest = self.heirs
+        first, *rest = self.successors
         master = first()
         master.append(self.rows)
-        master.heirs = rest
+        master.successors = rest
         return master
 
     def finish(self) -> MasterAnswer | None:

@@ -68,7 +68,7 @@ EARLY = 1.5  # of the asked gap: the estimate from which an ascent that tells F 
 HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
 
-class Ascent(Protocol):
+class PassMethod(Protocol):
     """What makes passes; `gap` is Σ_i p_i max_r ∇_r − ⟨β, ∇⟩ in a pass, `risk` its first term, `peak` max ∇.
 
     known : F at `theta`, which then is the best of the last pass, means included, and `gap` is F − D; ∞ if unknown
@@ -120,7 +120,7 @@ class Passes:
         shards: Shards | None = None,
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
-        self.ascent: Ascent = ShardAscent(shards, family.cuts) if shards else ascent(self.bounds)
+        self.ascent: PassMethod = ShardAscent(shards, family.cuts) if shards else pass_method(self.bounds)
         (self.first, self.patient), self.raises = looks(self.ascent), RAISES
         held, tells = self.ascent, not self.bounds.prices.hard
         self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
@@ -377,7 +377,7 @@ def remaining(estimates: Sequence[tuple[int, float]], wanted: float) -> float:
     return (passes - before) * float(np.log(gap / wanted) / np.log(highest / gap))
 
 
-def looks(ascent: Ascent) -> tuple[int, int]:
+def looks(ascent: PassMethod) -> tuple[int, int]:
     """The pass after which bounds are computed in any case, and the passes before the gap may count as standing still.
 
     Passes of an ascent that knows F are short, and it says itself when a look is worth its time.
@@ -385,7 +385,7 @@ def looks(ascent: Ascent) -> tuple[int, int]:
     return (FIRST_LOOK, PATIENT) if np.isinf(ascent.known) else (FIRST_KNOWN, PATIENT_KNOWN)
 
 
-def averaged(mean: Floats, ascent: Ascent, begun: int = 0) -> Floats:
+def averaged(mean: Floats, ascent: PassMethod, begun: int = 0) -> Floats:
     """θ̄ + 8(θ − θ̄)/(k + 7) after pass k since `begun`: the last eighth counts most, for single passes swing about it.
 
     An ascent that knows F averages by itself.
@@ -393,7 +393,7 @@ def averaged(mean: Floats, ascent: Ascent, begun: int = 0) -> Floats:
     return mean + (ascent.theta - mean) * (8 / (ascent.passes - begun + 7))
 
 
-def estimated(ascent: Ascent, bounds: Bounds) -> float:
+def estimated(ascent: PassMethod, bounds: Bounds) -> float:
     """The relative gap as the visits of an ascent's last pass met it, each at the θ of its moment; finite prices."""
     size = ascent.known
     if np.isinf(size):
@@ -401,7 +401,7 @@ def estimated(ascent: Ascent, bounds: Bounds) -> float:
     return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
 
 
-def ascent(bounds: Bounds) -> Ascent:
+def pass_method(bounds: Bounds) -> PassMethod:
     """The ascent for these bounds, all weight on the truths."""
     shape, samples = bounds.shape, bounds.samples
     assert shape is not None  # the route asks for a regularizer with a shape
