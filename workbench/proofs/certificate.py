@@ -57,6 +57,7 @@ from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
 
+OF_PROGRAM = "it is about a convex program and holds no learning problem"
 TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
@@ -188,7 +189,7 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
         if header["formulation"]["name"] == "program":
-            raise BadInput("it is about a convex program and holds no learning problem")
+            raise BadInput(OF_PROGRAM)
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
@@ -223,6 +224,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
 
 
 def unreadable(path: Path, fault: str) -> str:
+    if fault == OF_PROGRAM:
+        return f"{path} cannot be used here, since {fault}; `cutbench verify {path}` proves it."
     return f"{path} is not a readable certificate ({fault}); write it again with `solve`."
 
 
