@@ -92,7 +92,7 @@ def due(monkeypatch=None, passes=60, estimates=((20, 1e-3), (60, 5e-4)), left=np
         monkeypatch.setattr(module, name, value)
     found = Passes(Family(Bounds(SoftMargin(0.01), sentences()), 20), GAP)
     found.ascent.advance(lambda: False)
-    found.ascent.passes, found.estimates = passes, list(estimates)
+    found.ascent.passes, found.estimates, found.fresh = passes, list(estimates), list(estimates)
     found.next_finish = passes + soon
     clock = Clock(None if np.isinf(left) else left)
     return found.due(estimates[-1][1], clock, found.stands(60))

@@ -307,7 +307,7 @@ def test_passes_that_stand_still_say_so():
     passes = Passes(Family(Bounds(FORMS["margin"], problem), 12), 1e-3)
     passes.ascent.passes, passes.patient = 90, 60
     for gaps, stands in (([0.5, 0.4], False), ([1e-3, 0.9e-3], True), ([1e-3, 1e-4], False)):
-        passes.estimates = [(30, gaps[0]), (80, gaps[1])]
+        passes.estimates = passes.fresh = [(30, gaps[0]), (80, gaps[1])]
         assert passes.stands(passes.patient) is stands
 
 

@@ -131,6 +131,7 @@ class Passes:
         self.estimates: list[tuple[int, float]] = []
         self.finishes = self.bounds.regularizer.curvature is not None and tells  # where a face has a finish
         self.since = 0  # the passes at the last finish that gained something
+        self.fresh: list[tuple[int, float]] = []  # the estimates since then, by the passes since then
         self.last, self.next_finish, self.wait = 0, SOONEST, SOONEST  # at the last one, at the next, and between them
         self.rounded = False  # whether only the rounding of floats keeps the certified gap from the one asked for
         self.mean = np.zeros(len(family.start))
@@ -157,6 +158,7 @@ class Passes:
         self.begin(samples, witnesses, arrays["weights"])
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
+        self.fresh = self.estimates.copy()
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
         """Go on from dual weights of cuts."""
@@ -197,6 +199,7 @@ class Passes:
             estimate = self.estimate(clock)
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
+                self.fresh.append((self.ascent.passes - self.since, estimate))
             self.late = clock.left <= slowest
             standing = self.stands(self.patient)
             if not self.late and self.due(estimate, clock, standing):
@@ -302,11 +305,6 @@ class Passes:
             return True
         return standing(self.fresh, self.ascent.passes - self.since, patient)
 
-    @property
-    def fresh(self) -> list[tuple[int, float]]:
-        """The estimates since the last finish, by the passes since then."""
-        return [(passes - self.since, gap) for passes, gap in self.estimates if passes > self.since]
-
     def due(self, estimate: float, clock: Clock, still: bool) -> bool:
         """Whether a finish is worth its time now; see the module's docstring.
 
@@ -350,7 +348,9 @@ class Passes:
             self.certify(clock, [self.mean])
             self.trusted = trusted  # the last estimate is from before
         gained = self.gap < GAIN * before
-        self.since, self.wait = (self.last, SOONEST) if gained else (self.since, min(2 * self.wait, LATEST))
+        self.wait = SOONEST if gained else min(2 * self.wait, LATEST)
+        if gained:
+            self.since, self.fresh = self.last, []
         self.next_finish = self.last + self.wait
 
 
