@@ -29,8 +29,8 @@ of any error."""
 def cli() -> None:
     """Structured prediction solved to a proven optimum, and learners checked against it.
 
-    PROBLEM is a name that `cutbench list` shows, a svmlight, CSV or npz file, or a Python file that
-    defines a problem; a Python file runs with your rights.
+    PROBLEM is a name that `cutbench list` shows, a data file (.csv, .tsv, .svm, .npz, .conll, .vw), or a
+    Python file that defines a problem; a Python file runs with your rights.
     """
 
 
