@@ -93,6 +93,8 @@ def test_tabs_may_have_an_ending_of_their_own(here):
     assert "labels from column kind: ja, nein" in done("solve", "t.tsv", "soft-margin", "--set", "label=kind").stderr
     (here / "p.mps").write_text("NAME\n")
     assert "`cutbench prove p.mps`" in done("solve", "p.mps", "soft-margin", code=2).stderr
+    (here / "s.svm.gz").write_bytes(b"")  # samples, though the ending is one of programs, too
+    assert "in no known format" in done("solve", "s.svm.gz", "soft-margin", code=2).stderr
 
 
 def test_svmlight_tells_what_it_does_not_use(here):

@@ -378,6 +378,8 @@ def test_verify_compares_with_what_is_expected(digits, words, code):
         ([-1, -1, 3.0], (-1, -1, 3), True),
         ([], "", True),
         (["hinge"], "hinge", True),
+        (["a", "b"], "['a', 'b']", True),  # as Python writes it
+        ([[1, 2], [3]], "[[1, 2], [3]]", True),
         ("1,2", "1,2", True),
     ],
 )

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 SHADES, HALVES = " ░▒▓█", " ▀▄█"
 SMALL = 12  # rows of a picture, up to which a pixel takes two characters; from there on a character takes two pixels
-OWN = "0[0]:"  # with which the name of the feature begins that holds a place's own first word
 WIDE = 110  # characters of a line of pictures
 
 
@@ -67,16 +66,16 @@ def output_picture(problem: Any, sample: int, output: Sequence[int]) -> list[NDA
 
 
 def words(problem: Any, sample: int) -> str:
-    """The words of a sequence from CoNLL text; empty where the problem is another one.
+    """The words of a sequence from CoNLL text; empty where the problem is another one."""
+    from workbench.data.tables.conll import named
 
-    Features are called COLUMN[OFFSET]:WORD (data/tables/conll.py).
-    """
     names = getattr(problem, "columns", None)  # some classes of problems have them
     if not (hasattr(problem, "letters") and isinstance(names, list)):
         return ""
     letters = problem.letters[slice(*problem.offsets[sample : sample + 2])]
     rows = np.split(letters.indices, letters.indptr[1:-1])
-    own = [[names[j].removeprefix(OWN) for j in row.tolist() if names[j].startswith(OWN)] for row in rows]
+    first = named(0, 0, "")
+    own = [[names[j].removeprefix(first) for j in row.tolist() if names[j].startswith(first)] for row in rows]
     return " ".join(each[0] for each in own) if all(len(each) == 1 for each in own) else ""
 
 

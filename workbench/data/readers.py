@@ -46,7 +46,6 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     ".npz": archived.read,
 }
 NAMED = ".vw"
-PROGRAMS = (".mps", ".qps", ".lp", ".mat", ".gz")  # that `cutbench prove` reads
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
@@ -131,9 +130,11 @@ def read(
     suffix = path.suffix.lower()
     if suffix == NAMED:
         raise BadInput(f"{path} names its features, and weights do not keep names; write one of {', '.join(FORMATS)}.")
-    if suffix in PROGRAMS:
-        raise BadInput(f"{path} holds a convex program, no samples; `cutbench prove {path}` proves its optimum.")
     if suffix not in FORMATS:
+        from workbench.programs.files import TEXTS  # imports backends
+
+        if path.name.lower().endswith((*TEXTS, ".mat")):
+            raise BadInput(f"{path} holds no samples by its name; `cutbench prove {path}` proves a convex program.")
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
         return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop, classes)))

@@ -89,9 +89,9 @@ class Proof:
     @property
     def solution(self) -> dict[str, float] | None:
         """`x` by the names of the user's variables, where it attains an end of the optimum."""
-        if self.x is None or self.kind not in (OPTIMAL, "bounded"):
+        if (x := self.x) is None or self.kind not in (OPTIMAL, "bounded"):
             return None
-        named = zip(self.program.columns, self.x.tolist(), strict=False)  # some programs name no columns
+        named = zip(self.program.columns, x.tolist(), strict=False)  # some programs name no columns
         return {name: value for name, value in named if not name.startswith(AUXILIARY)} or None
 
     @property

@@ -57,7 +57,6 @@ from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
 
-OF_PROGRAM = "it is about a convex program and holds no learning problem"
 TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
@@ -178,6 +177,10 @@ def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
         ) from None
 
 
+class NoSamples(BadInput):
+    """A certificate of a convex program, where one of a learning problem is asked for."""
+
+
 def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Numbers]:
     """The certificate at PATH (its stem or either file) and its header; raises `BadInput` if it cannot be read.
 
@@ -189,7 +192,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         if header["format"] not in FORMATS:
             raise BadInput(f"it has the format {header['format']!r}, not {FORMATS[-1]!r}")
         if header["formulation"]["name"] == "program":
-            raise BadInput(OF_PROGRAM)
+            told = "is about a convex program and holds no learning problem"
+            raise NoSamples(f"{path} {told}; `cutbench verify {path}` proves it.")
         arrays = {name: np.array(array) for name, array in arrays.items()}  # compiled code takes no read-only ones
         data = {name.removeprefix("data_"): arrays[name] for name in arrays if name.startswith("data_")}
         problem = (family or registered("output", header["problem"]["output"])).from_arrays(data)
@@ -212,6 +216,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
             optimum=parsed(header["optimum"]) if "optimum" in header else None,
             alternation=None if told is None else {name: str(told[name]) for name in ("formulation", "status")},
         )
+    except NoSamples:
+        raise
     except FileNotFoundError as error:
         raise BadInput(f"The certificate needs {error.filename}, which does not exist; check the path.") from None
     except Exception as error:  # any damage to the files: whatever parsing it trips over is the same to the user
@@ -224,8 +230,6 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
 
 
 def unreadable(path: Path, fault: str) -> str:
-    if fault == OF_PROGRAM:
-        return f"{path} cannot be used here, since {fault}; `cutbench verify {path}` proves it."
     return f"{path} is not a readable certificate ({fault}); write it again with `solve`."
 
 

@@ -184,7 +184,7 @@ def unexpected(result: Numbers, expect: Mapping[str, object]) -> list[str]:
 
 def same(value: object, wanted: object) -> bool:
     """Whether a setting is what somebody expects, who may have written it as text, a list with commas between."""
-    if isinstance(value, list | tuple) and isinstance(wanted, str):
+    if isinstance(value, list | tuple) and isinstance(wanted, str) and wanted != str(value):
         wanted = [each.strip() for each in wanted.strip("[]()").split(",") if each.strip()]
     if isinstance(value, list | tuple) and isinstance(wanted, list | tuple):
         return len(value) == len(wanted) and all(map(same, value, wanted))

@@ -39,6 +39,7 @@ from workbench.registries import build, is_path, parse_settings
 @click.option("--out", metavar="FILE", help="File for the outputs, one a line.")
 @json_option
 def command(result: str, data: str, settings: tuple[str, ...], out: str | None, as_json: bool) -> int:
+    from workbench.data.readers import NAMED, SHEETS
     from workbench.data.sequences import holds_sequences
     from workbench.outputs.chain import Chain
     from workbench.outputs.dyads import DyadicPairs
@@ -50,7 +51,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
         terminal.usable_file(out, "--out")  # refused before anything is computed
     path = certificate_path(result)
     certificate, _ = load(path)
-    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (".csv", ".tsv", ".vw"):
+    if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (*SHEETS, NAMED):
         return of_pairs(certificate, data, settings, as_json)
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
         none_given(settings, data)
@@ -80,7 +81,7 @@ def none_given(settings: tuple[str, ...], data: str) -> None:
 
 def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Predict and print the labels of the rows of a data file, compared with its labels if there are some."""
-    from workbench.data.readers import read
+    from workbench.data.readers import SHEETS, read
     from workbench.data.sequences import holds_sequences
 
     if holds_sequences(Path(data)):
@@ -89,7 +90,7 @@ def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bo
             "each position by itself."
         )
 
-    if Path(data).suffix.lower() not in (".csv", ".tsv", ".npz"):
+    if Path(data).suffix.lower() not in (*SHEETS, ".npz"):
         none_given(settings, data)
 
     def table_in(label: str | None = None) -> Any:

@@ -45,12 +45,17 @@ def read(path: Path, window: int, columns: int | None = None) -> tuple[list[list
     return [positions([words[:words_in] for words in run], window) for run in runs], labels
 
 
+def named(column: int, offset: int, word: str) -> str:
+    """The feature of a word in this column, so many places further on."""
+    return f"{column}[{offset}]:{word}"
+
+
 def positions(run: list[list[str]], window: int) -> list[Position]:
     """The features of each position of a sequence of words."""
     found = []
     for t in range(len(run)):
         near = range(max(-window, -t), min(window, len(run) - 1 - t) + 1)
-        found.append({f"{j}[{step}]:{word}": 1.0 for step in near for j, word in enumerate(run[t + step])})
+        found.append({named(j, step, word): 1.0 for step in near for j, word in enumerate(run[t + step])})
     return found
 
 
