@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts
+from workbench.contracts import Cuts, Rows
 from workbench.formulations.cost_learning import SimplexCostLearning
 from workbench.formulations.hard_margin import HardMargin
 from workbench.formulations.soft_margin import SoftMargin
@@ -15,8 +16,10 @@ from workbench.outputs.chain import Chain
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.family import Family
-from workbench.solving.masters import passes as module
-from workbench.solving.masters.passes import Passes, remaining
+from workbench.solving.masters import finish as module
+from workbench.solving.masters.finish import Finish, interior, remaining
+from workbench.solving.masters.master import MasterAnswer
+from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock
 from workbench.solving.solve import solve
 from workbench.system.journal import Journal
@@ -41,7 +44,7 @@ def labels(n=60, k=5, p=30, seed=0):
 def run(form, problem, gap=GAP, passes=None, clock=None):
     found = Passes(Family(Bounds(form, problem), problem.n_samples), gap)
     if passes is not None:
-        found.patient = passes
+        found.finishing.patient = passes
     found.run(clock or Clock())
     return found
 
@@ -51,8 +54,8 @@ def run(form, problem, gap=GAP, passes=None, clock=None):
 def test_a_finish_reaches_in_few_passes_what_passes_alone_do_not(form, problem, monkeypatch):
     quick = run(form, problem)
     assert quick.reached
-    assert quick.since > 0
-    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock, still: False)
+    assert quick.finishing.since > 0
+    monkeypatch.setattr(Finish, "due", lambda *given: False)
     alone = run(form, problem)
     assert not alone.reached or alone.ascent.passes > 1.3 * quick.ascent.passes
     assert max(alone.state.lower, quick.state.lower) <= min(alone.state.upper, quick.state.upper)
@@ -81,9 +84,76 @@ def test_passes_go_on_from_the_weights_of_a_finish(problem):
     assert before < after <= passes.bounds.lower(cuts, mu[: len(cuts)]) + 1e-12
 
 
+def tall(n=60, k=4, p=12, seed=0):
+    """Labels beside a constant feature that outweighs the others."""
+    problem = labels(n, k, p, seed)
+    return Multiclass(np.hstack([problem.X.toarray(), np.full((n, 1), 300.0)]), problem.labels)
+
+
+def test_one_feature_that_outweighs_all_others_costs_few_passes(monkeypatch):
+    """Each finish of the active set gains little there, and the interior-point method nearly all."""
+    form, problem = SoftMargin(0.01), tall()
+    quick = run(form, problem, 1e-6)
+    assert quick.reached
+    monkeypatch.setattr(Finish, "worth", lambda *given: False)
+    alone = run(form, problem, 1e-6)
+    assert alone.ascent.passes > 2 * quick.ascent.passes
+    assert max(alone.state.lower, quick.state.lower) <= min(alone.state.upper, quick.state.upper)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interior_point_method_solves_for_groups_of_several_rows(seed):
+    """Against CLARABEL on all rows, of which those that are alone in their group keep their weight."""
+    cp, rng = pytest.importorskip("cvxpy"), np.random.default_rng(seed)
+    groups, curvature = np.array([0, 0, 0, 1, 2, 2, 3, 4, 4, 4]), 0.3
+    A, offsets, prices = rng.normal(size=(10, 4)), rng.uniform(size=10), rng.uniform(0.1, 1, 5)
+    rows = Rows(sparse.csr_array(A), offsets, groups)
+    started = prices[groups] / np.bincount(groups)[groups]
+    beta, sums = interior(rows, started, prices, curvature), rows.membership(5).T
+    np.testing.assert_allclose(sums @ beta, prices)
+    assert (beta >= 0).all()
+    best = cp.Variable(10, nonneg=True)
+    dual = cp.Maximize(offsets @ best - cp.sum_squares(A.T @ best) / (2 * curvature))
+    cp.Problem(dual, [sums @ best == prices]).solve(cp.CLARABEL)
+    assert offsets @ beta - np.sum((A.T @ beta) ** 2) / (2 * curvature) == pytest.approx(dual.value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "passes", "seconds", "fresh", "worth"),
+    [
+        (100, 60, np.inf, [(20, 1e-3), (60, 5e-4)], True),
+        (100, 9, np.inf, [(20, 1e-3), (60, 5e-4)], False),  # dearer than all passes so far
+        (100, 39, np.inf, [(20, 1e-3), (60, 5e-4)], False),  # soon after it gained nothing
+        (1501, 600, np.inf, [(20, 1e-3), (60, 5e-4)], False),
+        (100, 60, 1e-9, [(20, 1e-3), (60, 5e-4)], False),
+        (100, 60, np.inf, [(20, 1e-3), (60, 1.1e-9)], False),  # fewer passes than its cost do the rest
+    ],
+)
+def test_the_interior_point_method_is_tried_where_it_saves_passes(rows, passes, seconds, fresh, worth):
+    bounds = Bounds(SoftMargin(0.01), labels(12, 3))
+    finish = Finish(bounds, np.arange(12), GAP, 60)
+    finish.fresh, finish.next_interior = fresh, 40 if passes == 39 else 0
+    given = Rows(sparse.csr_array((rows, 1)), np.zeros(rows), np.zeros(rows, int))
+    assert finish.worth(given, passes, seconds) is worth
+
+
+@pytest.mark.parametrize("answer", [np.nan, 0.0, 1.0])
+def test_weights_of_a_backend_that_fails_are_not_taken(answer, monkeypatch):
+    rows = Rows(sparse.csr_array(np.eye(4)), np.array([3.0, 0.0, 3.0, 0.0]), np.array([0, 0, 1, 1]))
+    found = MasterAnswer(np.zeros(4), np.full(4, answer), "failed")
+    monkeypatch.setattr("workbench.solving.masters.master.GramMaster.solve", lambda *given: found)
+    best = np.array([1.0, 0.0, 1.0, 0.0])
+    assert interior(rows, best, np.ones(2), 5.0) is None
+
+
+def test_without_a_backend_for_it_passes_do_without(monkeypatch):
+    monkeypatch.setattr(module, "first_installed", lambda kind: None)
+    assert run(SoftMargin(0.01), tall(), 1e-3).reached
+
+
 def test_no_finish_where_weights_follow_no_linear_equations():
-    assert not Passes(Family(Bounds(HardMargin(), labels(12, 3)), 12), GAP).finishes
-    assert not Passes(Family(Bounds(SimplexCostLearning(lam2=0.1, K=5.0), labels(12, 3)), 12), GAP).finishes
+    assert not Passes(Family(Bounds(HardMargin(), labels(12, 3)), 12), GAP).finishing.possible
+    assert not Passes(Family(Bounds(SimplexCostLearning(lam2=0.1, K=5.0), labels(12, 3)), 12), GAP).finishing.possible
 
 
 def due(monkeypatch=None, passes=60, estimates=((20, 1e-3), (60, 5e-4)), left=np.inf, soon=0, **constants):
@@ -92,10 +162,8 @@ def due(monkeypatch=None, passes=60, estimates=((20, 1e-3), (60, 5e-4)), left=np
         monkeypatch.setattr(module, name, value)
     found = Passes(Family(Bounds(SoftMargin(0.01), sentences()), 20), GAP)
     found.ascent.advance(lambda: False)
-    found.ascent.passes, found.estimates, found.fresh = passes, list(estimates), list(estimates)
-    found.next_finish = passes + soon
-    clock = Clock(None if np.isinf(left) else left)
-    return found.due(estimates[-1][1], clock, found.stands(60))
+    found.ascent.passes, found.finishing.fresh, found.finishing.next = passes, list(estimates), passes + soon
+    return found.finishing.due(found.ascent, estimates[-1][1], left, found.stands)
 
 
 def test_a_finish_is_due_where_it_saves_passes(monkeypatch):

@@ -30,7 +30,8 @@ from workbench.solving import routes
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters import needs
-from workbench.solving.masters.passes import Passes, pass_method, passable, standing
+from workbench.solving.masters.finish import Finish, standing
+from workbench.solving.masters.passes import Passes, pass_method, passable
 from workbench.solving.solve import solve
 
 COSTS = {"lam2": 0.1, "K": 5.0}
@@ -305,10 +306,10 @@ def test_what_cannot_be_passed_over_is_refused():
 def test_passes_that_stand_still_say_so():
     problem = labels(12)
     passes = Passes(Family(Bounds(FORMS["margin"], problem), 12), 1e-3)
-    passes.ascent.passes, passes.patient = 90, 60
+    passes.ascent.passes, passes.finishing.patient = 90, 60
     for gaps, stands in (([0.5, 0.4], False), ([1e-3, 0.9e-3], True), ([1e-3, 1e-4], False)):
-        passes.estimates = passes.fresh = [(30, gaps[0]), (80, gaps[1])]
-        assert passes.stands(passes.patient) is stands
+        passes.finishing.fresh = [(30, gaps[0]), (80, gaps[1])]
+        assert passes.stands is stands
 
 
 def test_a_time_limit_ends_within_a_pass(monkeypatch):
@@ -376,8 +377,8 @@ def test_where_rounds_crawl_passes_go_on(monkeypatch):
         return replace(after, status="crawls", masters=["ascent"])
 
     monkeypatch.setattr(routes, "generate", crawling)
-    monkeypatch.setattr(Passes, "stands", lambda self, patient: self.ascent.passes >= patient)
-    monkeypatch.setattr(Passes, "due", lambda self, estimate, clock, still: False)
+    monkeypatch.setattr(Passes, "stands", property(lambda self: self.ascent.passes >= self.finishing.patient))
+    monkeypatch.setattr(Finish, "due", lambda *given: False)
     monkeypatch.setattr("workbench.solving.masters.passes.PATIENT", 5)
     found = solve(SoftMargin(0.02), PROBLEMS["words"], gap=1e-6, master="dual-block")
     assert runs

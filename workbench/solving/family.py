@@ -18,14 +18,13 @@ from workbench.arithmetic.arrays import summed, taken
 from workbench.contracts import Cuts, Enumerable, Floats, Ints, Rows, enumerated
 from workbench.errors import NotSeparable, shortened
 from workbench.proofs.bounds import Bounds
-from workbench.solving.masters.face import settled
+from workbench.solving.masters.face import FAINT, settled
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.polish import farkas_ray
 from workbench.solving.progress import Clock
 from workbench.solving.shards import Shards, packed, unpacked
 
 PIECE = 0.25  # seconds
-FAINT = 1e-6  # of a group's price: the weights that interior-point methods leave on rows that lie below the maximum
 SHOWN = 120  # characters of an output in a message
 HEAVY, ENTRIES = 5000, 100_000  # cuts among which passes look for a contradiction, and their entries at most
 

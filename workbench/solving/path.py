@@ -37,6 +37,7 @@ from workbench.solvers._crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, large, make_master
+from workbench.solving.masters.finish import standing
 from workbench.solving.masters.passes import (
     HOPE,
     LOOKS,
@@ -46,7 +47,6 @@ from workbench.solving.masters.passes import (
     looks,
     pass_method,
     passable,
-    standing,
 )
 from workbench.solving.progress import Clock, Observe, Record
 from workbench.solving.request import Request, checked_formulation

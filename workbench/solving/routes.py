@@ -209,7 +209,7 @@ def by_passes(
         if state.status != "crawls":
             return Outcome(state, family.cuts, ", then ".join(map(named, names)), kind, *spent)
         passes.learn(state)
-        passes.patient = 2 * passes.ascent.passes
+        passes.finishing.patient = 2 * passes.ascent.passes
         passes.run(clock)
     return Outcome(passes.ended(), passes.cuts, ", then ".join(map(named, names)), kind, *spent)
 
@@ -226,7 +226,7 @@ def crowded(family: Family, passes: Passes) -> str:
 def alone(passes: Passes, clock: Clock, limited: bool) -> Progress:
     """Passes in place of rounds: to the gap, to the time limit, or, without one, until more gain too little."""
     while not (passes.reached or passes.late or clock.left <= 0):
-        before, passes.patient = passes.gap, 2 * passes.ascent.passes
+        before, passes.finishing.patient = passes.gap, 2 * passes.ascent.passes
         passes.run(clock)
         if not limited and not passes.gap < 0.5 * before:
             return replace(passes.ended(), status="stalled")

@@ -21,7 +21,7 @@ With it passes were ahead on everything tried above TINY, to 1e-9: ocr, 100 word
 synthetic-chain, λ = 1e-3 (n·p = 3,300) 0.8 | 1.8; tree (2,080) 0.7 | 1.2. TINY: iris (1,800) to 1e-9 took 0.22 s by
 ascent and 0.13 s by PIQP, and the process 0.6 s less, which numba takes to load.
 
-The default backend is the first installed of PREFERRED.
+The default backend is the first installed of those in preferred.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Callable
 from functools import partial
 
 from workbench.arithmetic.compiled import available
-from workbench.backends import BACKENDS, Backend
+from workbench.backends import Backend
 from workbench.backends import backend as find_backend
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.bounds import Bounds
@@ -38,8 +38,8 @@ from workbench.solving.family import Family
 from workbench.solving.masters.ascent import AscentMaster
 from workbench.solving.masters.master import CompiledMaster, GramMaster, Master
 from workbench.solving.masters.passes import passable
+from workbench.solving.masters.preferred import first_installed
 
-PREFERRED = {"gram": ("PIQP", "CLARABEL", "OSQP", "SCS"), "compiled": ("CLARABEL", "ECOS", "SCS")}
 TINY = 2_000  # n·p up to which an interior-point method on the dual is done before compiled code is loaded
 LONG = 500_000  # n·p from which passes without a finish come first
 SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first successor
@@ -139,7 +139,3 @@ def successors_of_gram(family: Family, backend: Backend) -> list[Callable[[], Ma
     second = first_installed("compiled")
     others += [("compiled", second)] if second not in (None, backend) else []
     return [partial(make_master, kind, family, other) for kind, other in others]
-
-
-def first_installed(kind: str) -> Backend | None:
-    return next((BACKENDS[name] for name in PREFERRED[kind] if BACKENDS[name].installed), None)

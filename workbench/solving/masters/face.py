@@ -38,6 +38,7 @@ FEW = 5000  # rows beyond which the finish costs more than another round
 SOLVES, EASY = 3, 2000  # at most, and one more for each time that the rows go into EASY; β has gained by then
 PIECE = 1000  # rows that are spread out at a time
 SINGULAR = 1e-11  # of M's largest diagonal entry: a pivot below it belongs to a row that others combine
+FAINT = 1e-6  # of a group's price: the weights that interior-point methods leave on rows that lie below the maximum
 LIGHT = 1e-15  # of the largest weight, at which a weight is zero
 SLIGHT = 1e-9  # of a direction's largest entry: a smaller one is rounding, and chooses no row that leaves
 
@@ -46,7 +47,7 @@ def settled(rows: Rows, multipliers: Floats, prices: Floats, curvature: float, l
     """β (rows,), the best weights on the rows that have weight in `multipliers`, or None.
 
     multipliers : (rows,) ≥ 0;  prices : p (groups,), empty where rows are hard
-    light : the share of a group's price, of the largest weight where rows are hard, up to which a weight is none: 1e-6
+    light : the share of a group's price, of the largest weight where rows are hard, up to which a weight is none: FAINT
         for interior-point methods, whose weights are never zero
     None : no weights or a group without any, more than FEW rows beside others of their group, or hard rows that
         contradict one another

@@ -12,11 +12,8 @@ The bounds certify a pass when the gap that its own visits met is small enough, 
 end; nothing else that an ascent says counts. An ascent that knows F and D, or that tells them when asked, is certified
 when these say so, and seldom before.
 
-**The finish.** Passes find out soon which cuts hold the optimum, and take long to find their weights: near the optimum
-the gap falls by a constant factor a pass. Where r = μ/2‖θ‖² the best weights on these cuts solve linear equations
-(masters/face.py), which costs about as much as 1/DEAR of a pass for each cut. The finish is made where the
-passes stand still, and where the fall of the estimates so far promises that more passes than that are left; then passes
-go on from its weights, and find the cuts that it lacks.
+**The finish.** Passes take long to find the weights of the cuts that hold the optimum. Where r = μ/2‖θ‖² other methods
+propose these weights in between (masters/finish.py), and passes go on from them.
 
 **Hard constraints** have p_i = ∞. The dual of a soft margin at finite prices B is that of the hard margin with
 Σ_r β_r ≤ B besides, so the passes run at finite prices, and B is raised while a sample has no weight left on its truth.
@@ -25,17 +22,15 @@ Cuts that contradict one another take all weight that they can get, so the heavi
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints, Rows
+from workbench.contracts import Cuts, Floats, Ints
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
 from workbench.solvers._crammer_singer import CrammerSinger
@@ -43,8 +38,7 @@ from workbench.solvers._labels import LabelBlocks
 from workbench.solvers._lanes import Lanes, misfit
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving.family import Family
-from workbench.solving.masters.face import FEW, settled
-from workbench.solving.masters.needs import fits
+from workbench.solving.masters.finish import ENOUGH, GAIN, Finish
 from workbench.solving.progress import Clock, Observe, Progress
 from workbench.solving.recording import Checkpoints
 from workbench.solving.shards import ShardAscent, Shards
@@ -53,17 +47,10 @@ from workbench.system.journal import Entry, Journal
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
-NEAR = 1e-3  # the estimate from which a finish is made before the passes stand still
-SOONEST, DEAR = 5, 50  # passes between two finishes, at least: so many, and one for so many cuts
-LATEST = 20  # passes that the next finish waits at least after some that gained nothing
-SOON = 3  # the share of passes, of those before they stand still, after which they are slow enough for a finish
-GAIN = 0.9  # the share of the gap that a finish leaves if it gains something
-PACE = 5e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
 FLOOR = 0.5  # of the asked gap: an estimate below it is looked at, whatever earlier looks found
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-FAR = 0.1  # a relative gap above which passes seldom count as standing still
 EARLY = 1.5  # of the asked gap: the estimate from which an ascent that tells F is asked, since estimates swing by half
 HOPE = 0.95  # of the estimate that should do, below which a pass is certified
 
@@ -121,7 +108,7 @@ class Passes:
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
         self.ascent: PassMethod = ShardAscent(shards, family.cuts) if shards else pass_method(self.bounds)
-        (self.first, self.patient), self.raises = looks(self.ascent), RAISES
+        (self.first, patient), self.raises = looks(self.ascent), RAISES
         held, tells = self.ascent, not self.bounds.prices.hard
         self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
         self.first = FIRST_KNOWN if self.telling else self.first
@@ -129,10 +116,7 @@ class Passes:
         self.trusted = EARLY * gap if self.telling else gap  # the estimate at which the next pass is certified
         self.state = Progress(family.start, family.start, masters=["dual-block"])
         self.estimates: list[tuple[int, float]] = []
-        self.finishes = self.bounds.regularizer.curvature is not None and tells  # where a face has a finish
-        self.since = 0  # the passes at the last finish that gained something
-        self.fresh: list[tuple[int, float]] = []  # the estimates since then, by the passes since then
-        self.last, self.next_finish, self.wait = 0, SOONEST, SOONEST  # at the last one, at the next, and between them
+        self.finishing = Finish(self.bounds, family.position, gap, patient)
         self.rounded = False  # whether only the rounding of floats keeps the certified gap from the one asked for
         self.mean = np.zeros(len(family.start))
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
@@ -158,7 +142,7 @@ class Passes:
         self.begin(samples, witnesses, arrays["weights"])
         self.ascent.passes, self.before = last.numbers["passes"], (seconds[0], seconds[1])
         self.estimates = [(int(passes), gap) for passes, gap in last.numbers["estimates"]]
-        self.fresh = self.estimates.copy()
+        self.finishing.fresh = self.estimates.copy()
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats) -> None:
         """Go on from dual weights of cuts."""
@@ -193,18 +177,18 @@ class Passes:
             with clock.ends_with_memory():
                 self.ascent.advance(never if np.isinf(clock.deadline) else lambda: clock.left <= self.looking)
                 if np.isinf(self.ascent.known):
-                    self.mean = averaged(self.mean, self.ascent, self.last)
+                    self.mean = averaged(self.mean, self.ascent, self.finishing.last)
                 if self.checkpoints.due:
                     self.checkpoint(clock)
             estimate = self.estimate(clock)
             if np.isfinite(estimate):  # that of a pass which the clock cut short is not
                 self.estimates.append((self.ascent.passes, estimate))
-                self.fresh.append((self.ascent.passes - self.since, estimate))
+                self.finishing.note(self.ascent.passes, estimate)
             self.late = clock.left <= slowest
-            standing = self.stands(self.patient)
-            if not self.late and self.due(estimate, clock, standing):
+            standing = self.stands
+            if not self.late and self.finishing.due(self.ascent, estimate, clock.left, standing):
                 self.finish(clock)
-                standing = self.stands(self.patient)
+                standing = self.stands
             ending = self.late or standing
             due = self.ascent.passes >= look or ending
             points, enough = self.promising(estimate) if due or estimate <= self.trusted else ([], False)
@@ -299,82 +283,25 @@ class Passes:
             self.duals, self.best = (cuts.samples[held], cuts.witnesses[held], state.weights[held]), None
         self.state = replace(state, masters=self.state.masters, weights=np.empty(0), status="limit")
 
-    def stands(self, patient: int) -> bool:
+    @property
+    def stands(self) -> bool:
         """Whether the gap stands still since the last finish; see the class's docstring."""
         if self.bounds.prices.hard and self.raises == 0 and self.ascent.saturated:
             return True
-        return standing(self.fresh, self.ascent.passes - self.since, patient)
-
-    def due(self, estimate: float, clock: Clock, still: bool) -> bool:
-        """Whether a finish is worth its time now; see the module's docstring.
-
-        still : no pass follows otherwise; then a finish comes at once if the last one gained something
-        """
-        passes = self.ascent.passes
-        if not self.finishes or not self.wanted < estimate < np.inf or (passes < self.next_finish and not still):
-            return False
-        slow = standing(self.fresh, passes - self.since, self.patient // SOON, np.inf)
-        if not slow and estimate > NEAR:
-            return False
-        counts = np.bincount(self.ascent.duals()[0])
-        shared = int(counts[counts > 1].sum())
-        cost = max(SOONEST, shared // DEAR)
-        self.next_finish = max(passes + SOONEST, self.last + cost)
-        if (
-            shared > FEW
-            or (passes < self.last + cost and not (still and self.wait == SOONEST))
-            or clock.left <= shared**2 * min(self.bounds.oracle.dim, FEW) / PACE
-        ):
-            return False
-        return (slow or remaining(self.fresh, self.wanted) > cost) and fits("gram", self.bounds, shared)
+        return self.finishing.stands(self.ascent.passes)
 
     def finish(self, clock: Clock) -> None:
-        """The best weights on the ascent's cuts, certified; the ascent goes on from them.
-
-        A finish that gains something is a new beginning; after one that does not the next waits longer.
-        """
-        samples, witnesses, weights = self.ascent.duals()
-        slopes, offsets = self.bounds.rows(samples, witnesses)
-        place, curvature = self.family.position[samples], self.bounds.regularizer.curvature
-        prices = self.bounds.prices.floats()[self.bounds.samples]
-        assert curvature is not None  # as `finishes` says
-        beta = settled(Rows(slopes, offsets, place), weights, prices, curvature)
-        self.last, before = self.ascent.passes, self.gap
-        if beta is not None:
-            held = np.flatnonzero(beta)
-            self.ascent.begin(samples[held], witnesses[held], beta[held], slopes.T @ beta, offsets[held])
-            self.ascent.passes = self.last
+        """Weights that the finish proposes, certified, until some leave little of the gap; passes go on from them."""
+        before, passes = self.gap, self.ascent.passes
+        for proposal in self.finishing.proposals(self.ascent, clock.left):
+            self.ascent.begin(*proposal)
+            self.ascent.passes = passes
             self.mean, trusted = self.ascent.theta, self.trusted
             self.certify(clock, [self.mean])
             self.trusted = trusted  # the last estimate is from before
-        gained = self.gap < GAIN * before
-        self.wait = SOONEST if gained else min(2 * self.wait, LATEST)
-        if gained:
-            self.since, self.fresh = self.last, []
-        self.next_finish = self.last + self.wait
-
-
-def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int, far: float = FAR) -> bool:
-    """Whether estimated gaps, (passes, gap), stand still: not halved while more than `patient` passes grew by half.
-
-    Gaps above `far` do only after ten times as many passes, since both ends still have far to go.
-    A gap below 0 is 0, of which the half is 0 again: what is left then is rounding, and no pass will find more.
-    """
-    if passes <= patient:
-        return False
-    split, gap = bisect_right(estimates, 2 * passes, key=lambda each: 3 * each[0]), itemgetter(1)
-    earlier, recent = (max(min(map(gap, part), default=np.inf), 0.0) for part in (estimates[:split], estimates[split:]))
-    return recent >= 0.5 * earlier and (recent < far or passes > 10 * patient)
-
-
-def remaining(estimates: Sequence[tuple[int, float]], wanted: float) -> float:
-    """The passes to the wanted gap, if estimates, (passes, gap), go on falling as in the last half of the passes."""
-    passes, gap = estimates[-1]
-    earlier = [each for each in estimates if 2 * each[0] <= passes] or list(estimates[:1])
-    before, highest = earlier[-1]
-    if not 0 < gap < highest:
-        return np.inf
-    return (passes - before) * float(np.log(gap / wanted) / np.log(highest / gap))
+            if self.gap < ENOUGH * before:
+                break
+        self.finishing.ended(passes, self.gap < GAIN * before)
 
 
 def looks(ascent: PassMethod) -> tuple[int, int]:
