@@ -160,7 +160,7 @@ def test_too_little_memory(monkeypatch):
     def starved(*words, **options):
         raise MemoryError("Unable to allocate 14.9 GiB")
 
-    monkeypatch.setattr("workbench.solve", starved, raising=False)
+    monkeypatch.setattr("workbench.solving.solve.solve", starved)
     refused(*SOFT, says="memory does not suffice (θ has 12 entries, 8.9e-08 GiB, several times over)", code=3)
     monkeypatch.setattr("workbench.command.words.load_problem", starved)
     refused(*SOFT, says="memory does not suffice (Unable to allocate 14.9 GiB); take fewer", code=3)

@@ -12,8 +12,8 @@ PAGE = PACKAGE.parent / "docs" / "architecture.md"
 
 
 def long_functions(text: str) -> dict[str, int]:
-    """Functions of more than 60 lines, docstrings aside, and how many they have."""
-    found = {}
+    """Functions of more than 60 lines, docstrings aside, and how many they have: the longest of each name."""
+    found: dict[str, int] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = node.end_lineno - node.lineno + 1
@@ -21,7 +21,7 @@ def long_functions(text: str) -> dict[str, int]:
             if ast.get_docstring(node) is not None:
                 lines -= first.end_lineno - first.lineno + 1
             if lines > MOST_OF_A_FUNCTION:
-                found[node.name] = lines
+                found[node.name] = max(lines, found.get(node.name, 0))
     return found
 
 

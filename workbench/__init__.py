@@ -14,7 +14,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+from workbench.system import release as _release
+
+__version__ = _release.VERSION
 
 _HOMES = {
     "solve": "solving.solve",

@@ -135,7 +135,7 @@ def test_a_stack_is_worth_the_sum_of_its_parts():
 def test_weights_of_one_sign_are_refused_where_all_are_taken():
     chain = wb.Chain([np.eye(2)], [["a", "b"]])
     assert unsigned(chain) is chain
-    with pytest.raises(wb.MissingCapability, match="Graph needs some from 0 on; use soft-margin"):
+    with pytest.raises(wb.MissingCapability, match="Graph needs some weights ≥ 0; use soft-margin"):
         unsigned(wb.Graph.tiny(np.random.default_rng(0)))
 
 

@@ -324,3 +324,28 @@ def test_no_half_of_a_file_stays_behind(tmp_path, monkeypatch):
 def test_a_problem_without_arrays_is_in_no_certificate():
     with pytest.raises(MissingCapability, match="object cannot be put into a certificate; give it `arrays`"):
         writing.arrays_of(object())
+
+
+class Own(wb.Multilabel):
+    """A user's structure whose members have the names that our problems use for what they tell of their source."""
+
+    name = "multilabel"
+    idf = np.arange(3)
+
+    @property
+    def columns(self) -> str:
+        return "the user's"
+
+
+def test_members_of_a_users_structure_are_left_alone(tmp_path):
+    solution = wb.solve(wb.SoftMargin(), Own(np.eye(3), [["a"], ["b"], ["a", "b"]]))
+    certificate, header = writing.load(solution.certificate.save(tmp_path / "own"), Own)
+    assert certificate.problem.columns == "the user's"
+    assert not {"columns", "idf"} & header["problem"].keys()
+
+
+def test_the_backend_of_a_claim_is_among_its_versions(tmp_path):
+    pytest.importorskip("daqp")
+    solution = wb.solve(wb.SoftMargin(), wb.Multiclass(np.eye(3), ["a", "b", "a"]), backend="DAQP")
+    header = json.loads(solution.certificate.save(tmp_path / "it").read_text())
+    assert header["versions"]["daqp"] == metadata.version("daqp")

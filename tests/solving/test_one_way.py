@@ -45,8 +45,8 @@ def followed(formulation, work):
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["plain", "with a journal"])
-def test_the_formulation_enters_two_wings_once_each(kept, tmp_path):
-    """A journal begins with the formulation's name and settings, for which `proofs` is asked once more."""
+def test_the_formulation_enters_two_wings(kept, tmp_path):
+    """Once each; a journal begins with the formulation's name and settings, for which `proofs` is asked twice more."""
     problem, formulation, found = wb.Multiclass(np.eye(3), [0, 1, 2]), wb.SoftMargin(lam=0.1), []
     words = {"journal": tmp_path / "run"} if kept else {}
     wings, files = followed(formulation, lambda: found.append(wb.solve(formulation, problem, **words)))
@@ -54,3 +54,22 @@ def test_the_formulation_enters_two_wings_once_each(kept, tmp_path):
     assert len(files) <= (6 if kept else 5)
     wings, files = followed(formulation, lambda: found[0].certificate.save(tmp_path / "c"))
     assert (wings, len(files)) == ([], 1)
+
+
+FORMS = {
+    "compact": wb.SoftMargin(lam=0.1, declare="compact"),
+    "hard": wb.HardMargin(),
+    "crf": wb.CRF(lam=0.1),
+    "costs": wb.NormalizedCostLearning(),
+    "search": wb.SelfPaced(),
+    "alternation": wb.KappaDifficulty(),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_kind_of_formulation_enters_few_wings(name):
+    """An alternation asks its own objective besides."""
+    problem, found = wb.Multiclass(np.eye(3), [0, 1, 2]), []
+    wings, _ = followed(FORMS[name], lambda: found.append(wb.solve(FORMS[name], problem, gap=1e-2)))
+    assert found
+    assert wings == ["solving", "objectives" if name == "alternation" else "proofs"]

@@ -527,7 +527,7 @@ def test_a_lie_at_the_start_makes_the_size_smaller_and_no_bound_false(words, opt
     honest = bounds_for(wb.SoftMargin(lam=0.05), words).scale
     with Shards(bounds, "here:2") as shards:
         shards.open(0.0)
-        bounds.opening = shards.argmax(bounds.start, bounds.samples)
+        bounds.open_with(shards.argmax(bounds.start, bounds.samples))
     assert bounds.scale < honest
     assert bounds.upper(bounds.start) == honest
 

@@ -80,6 +80,16 @@ def missing_labels(labels: NDArray) -> Ints:
     return np.empty(0, np.int64)
 
 
+def numbered(labels: NDArray, classes: ArrayLike | None = None) -> tuple[NDArray, Ints]:
+    """The classes, sorted, or `classes` where they are given, and each label as a number of its class, (n,)."""
+    known = np.unique(labels if classes is None else np.asarray(classes))
+    if len(known) < 2:
+        raise BadInput(f"All labels are {known[0]}; a learning problem needs at least two classes.")
+    if unknown := set(labels.tolist()) - set(known.tolist()):
+        raise BadInput(f"Label {min(unknown)!r} is not among the given classes; add it to `classes`.")
+    return known, np.searchsorted(known, labels).astype(np.int64)
+
+
 def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
     if sparse.issparse(X) and np.iscomplexobj(X):

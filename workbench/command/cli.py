@@ -16,8 +16,8 @@ import sys
 
 import click
 
-from workbench import __version__
 from workbench.command.group import Commands
+from workbench.system.release import VERSION
 
 CODES = """Exit codes: 0 solved, agrees, proven · 1 disagrees, failed, not proven · 2 bad input · 3 not converged,
 a limit, stalled · 70 a bug · 130 interrupted · 141 the reader of a pipe left. CUTBENCH_DEBUG=1 shows the traceback
@@ -25,7 +25,7 @@ of any error."""
 
 
 @click.group(cls=Commands, epilog=CODES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="cutbench")
+@click.version_option(VERSION, prog_name="cutbench")
 def cli() -> None:
     """Structured prediction solved to a proven optimum, and learners checked against it.
 

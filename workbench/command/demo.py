@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,8 @@ class Story:
 
     def keep(self, solution: Solution, stem: str, source: str, settings: Mapping[str, Any]) -> None:
         """Save the certificate of a solution."""
-        solution.certificate.source = {"name": source, "settings": dict(settings)}
-        self.certificates.append(solution.certificate.save(self.out / "certificates" / stem))
+        certificate = replace(solution.certificate, source={"name": source, "settings": dict(settings)})
+        self.certificates.append(certificate.save(self.out / "certificates" / stem))
 
 
 def main(

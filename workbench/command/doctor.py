@@ -78,11 +78,11 @@ def numba_cache() -> dict[str, Any]:
 
 def backends() -> list[dict[str, Any]]:
     """Two samples solved through each backend: its version, certified gap and seconds."""
-    from workbench import solve
     from workbench.backends import BACKENDS
     from workbench.errors import CutbenchError
     from workbench.formulations.soft_margin import SoftMargin
     from workbench.outputs.multiclass import Multiclass
+    from workbench.solving.solve import solve
 
     rows = []
     for name, backend in BACKENDS.items():

@@ -25,7 +25,9 @@ WIDE = 110  # characters of a line of pictures
 
 def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
     """The sample's pictures (rows, columns), shades from 0 to 1; none where the problem has no pixels."""
-    told = getattr(problem, "pixels", None)  # some classes of problems have them
+    from workbench.contracts import Sourced
+
+    told = problem.pixels if isinstance(problem, Sourced) else None
     entries = inputs(problem, sample) if told else None
     if told is None or entries is None:
         return []
@@ -68,10 +70,11 @@ def output_picture(problem: Any, sample: int, output: Sequence[int]) -> list[NDA
 def words(problem: Any, sample: int) -> str:
     """The words of a sequence from CoNLL text; empty where the problem is another one."""
     from workbench.data.tables.conll import named
+    from workbench.outputs.chain import Chain
 
-    names = getattr(problem, "columns", None)  # some classes of problems have them
-    if not (hasattr(problem, "letters") and isinstance(names, list)):
+    if not (isinstance(problem, Chain) and problem.names):
         return ""
+    names = problem.names
     letters = problem.letters[slice(*problem.offsets[sample : sample + 2])]
     rows = np.split(letters.indices, letters.indptr[1:-1])
     first = named(0, 0, "")
@@ -81,10 +84,15 @@ def words(problem: Any, sample: int) -> str:
 
 def inputs(problem: Any, sample: int) -> NDArray[np.float64] | None:
     """The sample's inputs, a row a place."""
-    for name in ("letters", "nodes"):
-        if hasattr(problem, name):
-            return getattr(problem, name)[slice(*problem.offsets[sample : sample + 2])].toarray()
-    return problem.X[[sample]].toarray() if hasattr(problem, "X") else None
+    from workbench.outputs._graph.pairwise import Pairwise
+    from workbench.outputs.chain import Chain
+    from workbench.outputs.linear import Linear
+    from workbench.outputs.multiclass import Multiclass
+
+    if isinstance(problem, Chain | Pairwise):
+        rows = problem.letters if isinstance(problem, Chain) else problem.nodes
+        return rows[slice(*problem.offsets[sample : sample + 2])].toarray()
+    return problem.X[[sample]].toarray() if isinstance(problem, Multiclass | Linear) else None
 
 
 def lines(found: list[NDArray[np.float64]]) -> list[str]:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.contracts import Sourced
 from workbench.errors import BadInput
 from workbench.registries import build, is_path
 
@@ -56,9 +57,9 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
 
 def names(*problems: Any) -> list[list[Any]]:
     """What each problem calls its features, if all of them know, and its labels, if they have any."""
-    columns = [getattr(each, "columns", None) for each in problems]
-    known = all(isinstance(each, list) for each in columns)
-    labels = [getattr(each, "classes", None) for each in problems]
+    columns = [each.names if isinstance(each, Sourced) else None for each in problems]
+    known = all(each is not None for each in columns)
+    labels = [getattr(each, "classes", None) for each in problems]  # of many kinds of problems, by name
     held = all(each is not None for each in labels)
     return [
         [*((column or ()) if known else ()), *(() if label is None or not held else label.tolist())]

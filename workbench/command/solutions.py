@@ -150,11 +150,11 @@ def resumable(folder: Path) -> Iterator[None]:
 
 def solved(form: Any, data: Any, text: str, **options: Any) -> Any:
     """`wb.solve` with progress on a terminal and nothing on stdout."""
-    import workbench
+    from workbench.solving.solve import solve
 
     try:
         with terminal.stdout_kept(), terminal.progress(text, options.get("gap")) as observe:
-            return workbench.solve(form, data, observe=observe, **options)
+            return solve(form, data, observe=observe, **options)
     except MemoryError:
         dim = form.blocks(data).dim
         size = f"θ has {dim} entries, {8 * dim / 2**30:.2g} GiB"

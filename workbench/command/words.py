@@ -141,7 +141,9 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
             parse_settings([f"{key}={path}"], source, form)  # says which settings there are
         for_form[key] = setting_from(key, certificate_path(path), data, problem, form, for_form)
     chosen = chosen or build(form, for_form)
-    if is_path(problem) and hasattr(data, "origin"):
+    from workbench.contracts import Recording
+
+    if is_path(problem) and isinstance(data, Recording):
         data.origin = (str(Path(problem).resolve()), for_problem)
     return data, chosen, for_problem
 
@@ -161,14 +163,12 @@ def load_formulation(word: str) -> Any:
 
 def problem_of(data: Any, name: str) -> Any:
     """`data` if it is a problem; `name` is the user's word for it."""
-    from workbench.contracts import Problem
-    from workbench.outputs.chain import Chain
-    from workbench.outputs.multiclass import Multiclass
+    from workbench.contracts import Problem, Sourced
 
     if not isinstance(data, Problem):
         given = type(data).__name__
         raise BadInput(f"{name} gives a {given} in place of a problem to learn; return e.g. wb.Multiclass(X, y).")
-    if isinstance(data, Multiclass | Chain) and data.reading:
+    if isinstance(data, Sourced) and data.reading:
         said = click.get_current_context().meta.setdefault("cutbench.readings", set())
         if data.reading not in said:  # a command may load its problem more than once
             click.echo(f"cutbench: {data.reading}", err=True)  # so that the user sees a wrong guess of the labels

@@ -14,7 +14,7 @@ from workbench.contracts.formulations import Formulation
 from workbench.contracts.oracles import Kernel, Oracle
 from workbench.contracts.problems import Problem
 
-State = Any  # each solver's own NamedTuple of arrays and numbers
+State = Any  # each solver's own: a NamedTuple of arrays and numbers, or a class that its visitor changes
 
 
 class Solver:
@@ -38,7 +38,7 @@ class Solver:
         raise NotImplementedError
 
     def init(self, formulation: Formulation, problem: Problem) -> State:
-        """The first state: a NamedTuple of arrays and numbers."""
+        """The first state: a NamedTuple of arrays and numbers, or an object that `visitor` changes in place."""
         raise NotImplementedError
 
     def report(self, state: State) -> Floats:

@@ -66,7 +66,7 @@ def chain(path: Path, sequences: Any, labels: Any, loss: Loss) -> Chain:
 
 def reading(path: Path, problem: Chain) -> str:
     """How CoNLL text was read, in one line, and a question if another column looks more like labels."""
-    here = [int(found[1]) for found in map(conll.HERE.match, problem.columns or []) if found]
+    here = [int(found[1]) for found in map(conll.HERE.match, problem.names or []) if found]
     words, names = np.bincount(here), [str(each) for each in problem.classes[:SHOWN]]
     size = f"{counted(problem.n_samples, 'sequence')}, {counted(len(problem.labels), 'position')}"
     k = len(problem.classes)

@@ -23,13 +23,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from workbench.data.sets.reuters import Stories, story
 from workbench.errors import BadInput
+from workbench.outputs.multiclass import Multiclass
 from workbench.system.unpacked import content_of
 
 WORD = re.compile(r"[a-z0-9]+")
@@ -53,9 +54,9 @@ class Vocabulary(NamedTuple):
         return cls(words, [1 + math.log((1 + len(texts)) / (1 + holding[word])) for word in words])
 
     @classmethod
-    def learned(cls, problem: Any) -> Vocabulary | None:
+    def learned(cls, problem: Multiclass) -> Vocabulary | None:
         """Those of the texts that a problem was made of, or None; `BadInput` if a file has spoilt them."""
-        words, idf = problem.columns, getattr(problem, "idf", None)
+        words, idf = problem.columns, problem.idf
         if idf is None:
             return None
         numbers = isinstance(idf, list) and all(isinstance(each, float | int) for each in idf)
@@ -64,7 +65,7 @@ class Vocabulary(NamedTuple):
         return cls(words, idf)
 
     def rows(self, texts: Sequence[str]) -> sparse.csr_array:
-        """x (n, words) of norm 1 or 0."""
+        """The weighted counts of words (n, words), each row of length 1, or 0 for a text without a known word."""
         column = {word: j for j, word in enumerate(self.words)}
         counts = [Counter(word for word in WORD.findall(text.lower()) if word in column) for text in texts]
         found = ((i, column[word], t) for i, row in enumerate(counts) for word, t in row.items())

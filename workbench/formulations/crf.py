@@ -24,7 +24,7 @@ from typing import Any
 
 from workbench.contracts import OF_MEANS, Marginals, Row, Terms
 from workbench.formulations._ridge import Ridge
-from workbench.objectives.likelihoods import Enumerated
+from workbench.objectives.likelihoods import Enumerated, declared
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,7 @@ class CRF(Ridge):
         return OF_MEANS
 
     def program(self, problem: Any) -> tuple[Any, Any]:
-        import cvxpy as cp
-
-        w = cp.Variable(problem.n_features)
-        values, constraints = self.terms(problem).hinges(w)
-        risk = self.prices(problem).floats() @ values
-        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk), constraints), w
+        return declared(self.lam, problem, self.terms(problem), self.prices(problem).floats())
 
 
 NAMES = {"crf": CRF}

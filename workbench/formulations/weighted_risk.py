@@ -38,7 +38,7 @@ from workbench.contracts import OF_MEANS, Floats, Ints, Kernel, LinearScores, Ro
 from workbench.errors import MissingCapability, checked_choice
 from workbench.formulations._ridge import Ridge
 from workbench.objectives.conditioning import root, shape
-from workbench.objectives.likelihoods import KAPPA, ULPS
+from workbench.objectives.likelihoods import KAPPA, ULPS, declared
 from workbench.objectives.oracles import MarginRescaling
 
 UNIT = 2.0**-53
@@ -177,12 +177,7 @@ class SmoothRisk(WeightedRisk):
         return RiskTerms(linear(problem), self.loss)
 
     def program(self, problem: Any) -> tuple[Any, Any]:
-        import cvxpy as cp
-
-        w = cp.Variable(problem.n_features)
-        values, constraints = self.terms(problem).hinges(w)
-        risk = self.prices(problem).floats() @ values
-        return cp.Problem(cp.Minimize(self.lam / 2 * cp.sum_squares(w) + risk), constraints), w
+        return declared(self.lam, problem, self.terms(problem), self.prices(problem).floats())
 
 
 def linear(problem: Any) -> Any:

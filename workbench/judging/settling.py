@@ -22,10 +22,10 @@ do not, gain the same with every doubling, q = 1: the weights go like log t, and
 
 One checkpoint is no rest. The excess of a sound dual method jumps: that of `dual-block` on iris at λ = 0.01 is 1.5e-3
 after 32 passes and 6.3e-3 after 55, and its last values over seeds spread over three decades. A history that ends on a
-jump was better in between, so who stands must have been no better at any checkpoint, not only at the last one; and
-what it is said to stay at is the best that it had lately, not the height of the jump.
+jump was better in between, so a learner that stands must have been no better at any checkpoint, not only at the last
+one; the value that it is said to stay at is its best one lately, not the height of the jump.
 
-Who pauses may rest for long. A sound learner that returns its best iterate holds the same weights until it finds
+A pause may last long. A sound learner that returns its best iterate holds the same weights until it finds
 better ones: by chance that takes as many passes again as it had, and more. Its weights looked as if they had ended,
 and had not, so the same rest once more proves nothing.
 
@@ -48,8 +48,8 @@ NOISE = 0.01  # relative; checkpoints are never believed to be more regular than
 LEAST = 1e-100  # excess; its inverse can still be squared
 GRADED = 120  # checkpoints of a history; an objective costs an argmax for each sample
 SIGNIFICANT = 10.0  # how many times the variance, as an F ratio: p < 1 % with three to ten checkpoints
-FALL = 1.5  # what eight times the passes bring at least to who falls like t^−0.2
-LITTLE = 1.15  # what four times the passes bring at least to who falls like t^−0.1
+FALL = 1.5  # the factor by which an excess like t^−0.2 shrinks in eight times the passes
+LITTLE = 1.15  # the factor by which an excess like t^−0.1 shrinks in four times the passes
 STILL = 1e-10  # relative change of weights that is rounding: sums of 10⁶ float64 terms agree to this
 MOST = 1e6  # times the passes beyond which no need is told: the fit says nothing there
 QUIET = 1e-3  # relative change of weights in half of the passes that is rest
@@ -162,7 +162,7 @@ def moving(reports: list[Report]) -> bool:
 def roaming(reports: list[Report], best: Floats) -> float:
     """How far weights of the last three quarters of the passes are from the last ones, which are 1 from the optimum.
 
-    Who is thrown about by chance is about as far from himself as from the optimum, whatever his excess.
+    Weights that chance throws about are about as far from one another as from the optimum, whatever the excess.
     """
     last = reports[-1]
     late = [each.theta for each in reports[:-1] if each.passes >= last.passes / 4]

@@ -39,7 +39,7 @@ from workbench.system.processes import OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
 GRACE = 1.0  # seconds
-FEW = 5  # reports of one fit, below which those of other budgets count, too: a fit needs so many
+FEW = 5  # if a fit gives fewer reports, those of other budgets count, too
 
 
 class Stand:

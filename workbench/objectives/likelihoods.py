@@ -42,13 +42,22 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import compiled_rows
 from workbench.arithmetic.intervals import gamma
-from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Unsummable
+from workbench.contracts import Enumerable, Floats, Ints, Kernel, LogPartition, Terms, Unsummable
 from workbench.errors import MissingCapability
 from workbench.objectives.regularizers import unsigned
 
 ULPS = 4  # assumed accuracy of exp and log
 KAPPA = 2 * ULPS
 MOST_ENTRIES = 20_000_000  # of the listed feature vectors
+
+
+def declared(lam: float, problem: Any, terms: Terms, prices: Floats) -> tuple[Any, Any]:
+    """The CVXPY program min λ/2 ‖w‖² + Σ_i p_i h_i(w), and its variable w."""
+    import cvxpy as cp
+
+    w = cp.Variable(problem.n_features)
+    values, constraints = terms.hinges(w)
+    return cp.Problem(cp.Minimize(lam / 2 * cp.sum_squares(w) + prices @ values), constraints), w
 
 
 class Sizes(NamedTuple):

@@ -152,7 +152,7 @@ class MarginRescaling:
         return 2 * self.problem.magnitude[samples]
 
     def kernel(self, arranged: bool = False) -> Kernel:
-        """`arranged`: perhaps for the weights in another order, `Kernel.place`."""
+        """With `arranged` it may expect the weights in another order, which `Kernel.place` tells."""
         if arranged and isinstance(self.problem, Arranged):
             return self.problem.arranged()
         if isinstance(self.problem, Kernelled):

@@ -209,7 +209,7 @@ def unsigned(problem: Any) -> Any:
     if not isinstance(problem, Signed):
         return problem
     raise MissingCapability(
-        f"This takes weights of any sign and {type(problem).__name__} needs some from 0 on; use soft-margin."
+        f"Weights of any sign are learned here, but {type(problem).__name__} needs some weights ≥ 0; use soft-margin."
     )
 
 

@@ -25,6 +25,7 @@ from scipy import sparse
 
 from workbench.arithmetic.intervals import gamma, positive
 from workbench.contracts import Blocks, Floats, Ints, Kernel, Prices
+from workbench.objectives.likelihoods import declared
 from workbench.objectives.oracles import called_kernel
 from workbench.objectives.regularizers import Regularizer, greatest
 
@@ -254,11 +255,5 @@ class SmoothVariant:
         return self.base.regularizer(problem)
 
     def program(self, problem: Any) -> tuple[Any, Any]:
-        import cvxpy as cp
-
-        w = cp.Variable(problem.n_features)
-        values, constraints = self.terms(problem).hinges(w)
-        risk = self.prices(problem).floats() @ values
-        return cp.Problem(
-            cp.Minimize(self.base.regularizer(problem).lam / 2 * cp.sum_squares(w) + risk), constraints
-        ), w
+        lam = self.base.regularizer(problem).lam
+        return declared(lam, problem, self.terms(problem), self.prices(problem).floats())

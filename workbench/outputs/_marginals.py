@@ -209,7 +209,7 @@ class ForwardBackward(Likelihood):
 
 
 def sequence_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
-    """h_i(w); leaves q_t(b) and q_t(a, b) in the two scratch arrays at the end of `data`."""
+    """Return h_i(w), and write the marginals q_t(b) and q_t(a, b) into the last two arrays of `data`."""
     offsets, indptr, indices, values, truth, p, single, pair = data
     first, length, k = offsets[i], offsets[i + 1] - offsets[i], single.shape[1]
     W, A = theta[: k * p].reshape((k, p)), theta[k * p :].reshape((k, k))

@@ -17,6 +17,8 @@ from scipy import sparse
 from workbench.arithmetic.arrays import sparse_product, taken
 from workbench.contracts import Floats, Ints
 
+MOST_OUTPUTS = 100_000  # of a sample, up to which a structure lists them
+
 
 class Parts(ABC):
     """Data of n samples whose outputs are sets of parts; subclasses define `used` and `mistakes`.

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arithmetic.arrays import numbers
+from workbench.arithmetic.arrays import LARGEST, numbers
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput
 from workbench.outputs.tree import Tree
-
-LARGEST = 1e100
 
 
 def checked_gaps(pairs: Any, offsets: Ints) -> Floats:

@@ -36,7 +36,7 @@ from workbench.arithmetic.arrays import (
 )
 from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Sourced
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _chain_kernels, _messages, _paths, _viterbi
 from workbench.outputs._exact_chain import ExactChain
@@ -44,10 +44,9 @@ from workbench.outputs._graph import compact
 from workbench.outputs._graph.sums import TreeSums
 from workbench.outputs._marginals import ForwardBackward
 from workbench.outputs._named import Names, of_dicts
-from workbench.outputs._parts import summed_exactly
+from workbench.outputs._parts import MOST_OUTPUTS, summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
-MOST_OUTPUTS = 100_000
 MOST_LEVELS = 10_000
 CHUNK = 4_000_000  # numbers that `decode` may hold at once
 
@@ -61,7 +60,7 @@ SIGNATURES = {
 Loss = Literal["hamming-normalised", "hamming"]
 
 
-class Chain:
+class Chain(Sourced):
     """Sequences of feature vectors, each with a sequence of labels.
 
     Parameters
@@ -93,9 +92,6 @@ class Chain:
 
     name = "chain"
     oracle_kind = "exact"
-    columns: list[str] | None = None  # the names of the features, of sequences of dicts
-    reading: str = ""  # how its file was read, one line for the user (data/sequences.py)
-    pixels: list[int] | None = None  # [rows, columns], where the first inputs of a position are a picture
 
     def __init__(
         self,
@@ -335,8 +331,8 @@ class Chain:
         """The labels (T,) of the highest score for each of `sequences`, (T, p) each, with `pairs` as in training;
         `bias` (K,) adds to labels'.
         """
-        if self.columns is not None and of_dicts(sequences):
-            sequences = [Names(self.columns).rows(each) for each in sequences]
+        if self.names is not None and of_dicts(sequences):
+            sequences = [Names(self.names).rows(each) for each in sequences]
         letters, offsets = checked_sequences(sequences)
         if letters.shape[1] != self.n_inputs:
             raise BadInput(
@@ -372,7 +368,7 @@ class Chain:
 
     def weight_names(self) -> list[str]:
         """LABEL: x[j], or the name of the feature, for the inputs; LABEL→NEXT, or LABEL→NEXT: f[j], for pairs."""
-        columns = self.columns or [f"x[{j}]" for j in range(self.n_inputs)]
+        columns = self.names or [f"x[{j}]" for j in range(self.n_inputs)]
         inputs = [f"{label}: {column}" for label in self.classes for column in columns]
         ends = [f": f[{j}]" for j in range(self.n_pairs)] if self.paired else [""]
         return inputs + [f"{label}→{after}{end}" for label in self.classes for after in self.classes for end in ends]

@@ -34,10 +34,8 @@ from workbench.outputs._flow import compact, paths
 from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
-from workbench.outputs._parts import Parts
+from workbench.outputs._parts import MOST_OUTPUTS, Parts
 from workbench.outputs.matching import heaviest_rival
-
-MOST_OUTPUTS = 100_000
 
 
 class Flow(Parts):

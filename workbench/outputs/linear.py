@@ -27,7 +27,7 @@ from workbench.arithmetic.arrays import (
     size_of,
     taken,
 )
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel, multipliers
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Sourced, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
 
@@ -61,7 +61,7 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-class Linear:
+class Linear(Sourced):
     """Samples X with targets y.
 
     Parameters
@@ -81,7 +81,6 @@ class Linear:
     width = 1
     least_loss = 1.0
     free_outputs = False
-    columns: list[str] | None = None  # how the file it was read from names its inputs (data/readers.py)
 
     def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
         self.X = checked_inputs(X)
@@ -129,8 +128,8 @@ class Linear:
 
     def weight_names(self) -> list[str]:
         """The names of the inputs, where the file had any."""
-        known = self.columns is not None and len(self.columns) == self.n_features
-        return self.columns if known and self.columns else [f"w[{j}]" for j in range(self.n_features)]
+        known = self.names is not None and len(self.names) == self.n_features
+        return self.names if known and self.names else [f"w[{j}]" for j in range(self.n_features)]
 
     def describe(self, sample: int, output: Ints) -> str:
         return f"label {2 * output[0] - 1}"

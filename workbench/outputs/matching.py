@@ -43,9 +43,8 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _matching_compact, _matching_kernel
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
-from workbench.outputs._parts import Parts
+from workbench.outputs._parts import MOST_OUTPUTS, Parts
 
-MOST_OUTPUTS = 100_000
 ITSELF = _matching_kernel.ITSELF  # in a row: the annotation of the sample, which is no matching
 
 

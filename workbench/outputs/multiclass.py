@@ -23,11 +23,12 @@ from workbench.arithmetic.arrays import (
     kept_rows,
     missing_labels,
     named_labels,
+    numbered,
     saved_rows,
     size_of,
     taken,
 )
-from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing, multipliers
+from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing, Sourced, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
@@ -120,7 +121,7 @@ def slack_slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats
     return count
 
 
-class Multiclass:
+class Multiclass(Sourced):
     """Samples X with labels y.
 
     Parameters
@@ -141,10 +142,6 @@ class Multiclass:
     oracle_kind = "exact"
     exact_features = exact_loss = True
     width = 1
-    columns: int | list[str] | None = None  # how the file it was read from names its inputs (data/readers.py)
-    pixels: list[int] | None = None  # [rows, columns], where the inputs are a picture
-    idf: list[float] | None = None  # of its words, where it was made of texts (data/texts.py)
-    reading: str = ""  # how its file was read, one line for the user (data/readers.py)
 
     def __init__(
         self,
@@ -162,12 +159,7 @@ class Multiclass:
         if (missing := missing_labels(labels)).size:
             bad = missing[0]
             raise BadInput(f"The label of sample {bad} is missing; remove the sample or repair its label.")
-        self.classes = np.unique(labels if classes is None else np.asarray(classes))
-        if len(self.classes) < 2:
-            raise BadInput(f"All labels are {self.classes[0]}; a learning problem needs at least two classes.")
-        if unknown := set(labels.tolist()) - set(self.classes.tolist()):
-            raise BadInput(f"Label {min(unknown)!r} is not among the given classes; add it to `classes`.")
-        self.labels: Ints = np.searchsorted(self.classes, labels).astype(np.int64)
+        self.classes, self.labels = numbered(labels, classes)
         self.cost = checked_cost(cost, len(self.classes))
         factors = class_weights(class_weight, self.labels, self.classes)
         self.weights = checked_weights(factors * checked_weights(weights, len(labels)), len(labels))
@@ -232,7 +224,7 @@ class Multiclass:
 
     def weight_names(self) -> list[str]:
         """LABEL: COLUMN, by the names of the columns where the file had any."""
-        given = self.columns if isinstance(self.columns, list) else []
+        given = self.names or []
         inputs = given if len(given) == self.n_inputs else [f"x[{j}]" for j in range(self.n_inputs)]
         return [f"{label}: {column}" for label in self.classes for column in inputs]
 

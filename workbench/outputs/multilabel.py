@@ -30,8 +30,7 @@ from workbench.arithmetic.arrays import (
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_multilabel import ExactMultilabel
-
-MOST_OUTPUTS = 100_000
+from workbench.outputs._parts import MOST_OUTPUTS
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

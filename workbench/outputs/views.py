@@ -30,6 +30,7 @@ from workbench.arithmetic.arrays import (
     compiled_rows,
     kept_rows,
     named_labels,
+    numbered,
     saved_rows,
     taken,
 )
@@ -120,12 +121,7 @@ class Views:
     ):
         self.X, labels = checked_inputs(X), named_labels(y)
         self.n_samples, self.offsets = len(labels), checked_offsets(offsets, labels, self.X.shape[0])
-        self.classes = np.unique(labels if classes is None else np.asarray(classes))
-        if len(self.classes) < 2:
-            raise BadInput(f"All labels are {self.classes[0]}; a learning problem needs at least two classes.")
-        if unknown := set(labels.tolist()) - set(self.classes.tolist()):
-            raise BadInput(f"Label {min(unknown)!r} is not among the given classes; add it to `classes`.")
-        self.labels: Ints = np.searchsorted(self.classes, labels).astype(np.int64)
+        self.classes, self.labels = numbered(labels, classes)
         self.n_views: Ints = np.diff(self.offsets)
         self.n_inputs = self.X.shape[1]
         self.n_features = len(self.classes) * self.n_inputs

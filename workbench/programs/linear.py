@@ -106,7 +106,7 @@ def solution(q: Ratios, A: Matrix, b: Ratios, rows: Ints, columns: Ints) -> tupl
 
 
 def missed(values: Ratios, equal: np.ndarray, free: bool = False) -> Fraction:
-    """By how much values ≥ 0 fails at most; where `equal`, values = 0 is asked for, or nothing at all if `free`."""
+    """The largest violation of values ≥ 0. Entries in `equal` must be 0 instead; with `free` they may be anything."""
     below = np.where(equal, 0 if free else abs(values.whole), -values.whole)
     return Fraction(max(int(below.max(initial=0)), 0), values.unit)
 

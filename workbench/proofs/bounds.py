@@ -12,7 +12,8 @@ The only inputs from a backend or a learner are θ and μ.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -157,17 +158,34 @@ class Bounds(Both):
     oracle: Oracle
     sweeps: Sweeps | None = None
     shaped: tuple[Regularizer, Shape | None] | None = None  # the regularizer last asked for its shape
+    opened: Ints | None = None  # the oracle's answers at r's minimiser, once they are known
 
     def __init__(self, formulation: CutForm | Search, problem: Problem):
         super().__init__(formulation, problem, formulation.oracle(problem))
 
-    @cached_property
+    @property
     def opening(self) -> Ints:
-        """The oracle's answers for `samples` at r's minimiser; a run with workers may set them to the workers' answers.
+        """The oracle's answers for `samples` at r's minimiser, asked for once; or the answers that `open_with` gave."""
+        if self.opened is None:
+            self.opened = self.highest(self.start, self.samples)
+        return self.opened
+
+    def open_with(self, witnesses: Ints) -> None:
+        """Take the answers of workers for `opening`.
 
         Answers below the maximum make `scale` smaller, and so a relative gap larger; no final bound depends on them.
         """
-        return self.highest(self.start, self.samples)
+        self.opened = witnesses
+
+    @contextmanager
+    def sweeping(self, threads: int) -> Iterator[None]:
+        """Sweeps of the oracle in so many threads until the block ends."""
+        self.sweeps = sweeps = Sweeps(self.oracle, threads, self.listing)
+        try:
+            yield
+        finally:
+            sweeps.end()
+            self.sweeps = None
 
     @cached_property
     def truth(self) -> Ints:
@@ -178,7 +196,8 @@ class Bounds(Both):
     def row_entries(self) -> float:
         """The mean number of entries of a cut at the start, over SEEN samples."""
         some = np.linspace(0, len(self.samples) - 1, min(SEEN, len(self.samples))).astype(int)
-        witnesses = self.opening[some] if "opening" in vars(self) else self.highest(self.start, self.samples[some])
+        known = self.opened is not None
+        witnesses = self.opening[some] if known else self.highest(self.start, self.samples[some])
         slopes, _ = self.oracle.rows(self.samples[some], witnesses)
         return slopes.nnz / max(len(some), 1)
 

@@ -42,6 +42,7 @@ from workbench.contracts import (
     Recording,
     Search,
     SmoothForm,
+    Sourced,
     Stored,
     TextForm,
 )
@@ -56,8 +57,6 @@ from workbench.proofs.exact import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
-
-TOLD = ("columns", "idf", "pixels")  # what a problem may keep of its source: names, for new data; how to draw inputs
 
 
 def asked(oracle: object, problem: Problem) -> Problem:
@@ -136,7 +135,7 @@ class Certificate:
 
     def header(self, arrays: dict[str, NDArray]) -> Numbers:
         """What the JSON says; `arrays` are the data."""
-        told = {key: getattr(self.problem, key, None) for key in TOLD}  # by name, some classes have them
+        told = {key: getattr(self.problem, key) for key in kept_of(self.problem)}  # members, by name
         smooth = isinstance(self.formulation, SmoothForm)
         kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
         kind = kind if self.slopes is None else "slopes"
@@ -159,6 +158,11 @@ class Certificate:
             "backend": self.backend,
             "versions": versions(),
         }
+
+
+def kept_of(problem: object) -> tuple[str, ...]:
+    """The names of what a problem keeps of its source."""
+    return Sourced.KEPT if isinstance(problem, Sourced) else ()
 
 
 def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
@@ -200,7 +204,7 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
         kept = getattr(problem, "classes", None)  # a user's own structure may have none
         if kept is not None and "classes" in data and not np.array_equal(kept, data["classes"]):
             raise BadInput("its classes are not in order, so that weights would go to others than it says")
-        for key in TOLD:
+        for key in kept_of(problem):
             setattr(problem, key, header["problem"].get(key))
         told = header.get("alternation")
         form = checked_formulation(header["formulation"]["name"], header["formulation"]["settings"])
@@ -418,7 +422,9 @@ def version_of(formulation: Formulation) -> int:
 
 def versions() -> dict[str, str]:
     """Python and the packages that computed the claim."""
-    packages = ("cutbench", "numpy", "scipy", "cvxpy", "clarabel", "piqp", "osqp", "ecos", "scs")
+    from workbench.backends import BACKENDS
+
+    packages = ("cutbench", "numpy", "scipy", "numba", "cvxpy", *(each.package for each in BACKENDS.values()))
     found = {package: version for package in packages if (version := installed_version(package)) is not None}
     return {"python": platform.python_version()} | found
 

@@ -99,7 +99,7 @@ def verify(
         raise BadInput(unreadable(path, fault_of(error))) from None
     except MemoryError:
         raise OutOfMemory(f"Checking {path} takes more memory than {memory_at_most()}.") from None
-    if data is None and isinstance(problem, Recording):  # nothing rests on its functions, but it has data
+    if data is None and isinstance(problem, Recording):  # the proof does not use the problem's functions, only its data
         data, given = problem, "the data of the problem given"
     return judged(established(verdict), data, given, expect)
 

@@ -174,7 +174,7 @@ def sweep(
 
 
 def split(shape: Shape, scale: float) -> tuple[Waiting, Prompt]:
-    """scale · r, by whether its steps can wait."""
+    """The regularizer times `scale`, as entries whose steps can wait, and entries that are stepped at once."""
     prompt = ~shape.simplex & ((shape.linear != 0) | np.isfinite(shape.floor) | np.isinf(shape.square))
     waits = ~(prompt | shape.simplex)
     waiting = Waiting(*(np.where(waits, each, 0.0) * scale for each in (shape.square, shape.absolute)))

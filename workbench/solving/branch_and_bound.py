@@ -37,7 +37,7 @@ from workbench.system.journal import Entry, Journal
 
 ROUNDS = 3  # in which a node is bounded again
 SHRINKAGE = 0.1  # of the open terms' widths together, in units of one: what is worth another round
-ACCURACY = 0.02  # of a node's ascent, relative to what is left to the best F
+ACCURACY = 0.02  # accuracy of the ascent at a node, as a share of the distance from the node's bound to the best F
 MARGIN = 1e-11  # relative, by which boxes are left larger: a smaller box only raises D, so the check will hold
 STARTS = 10  # random ones of the alternation, besides 0
 

@@ -39,7 +39,7 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.errors import BadInput, CutbenchError, MissingCapability, shortened
-from workbench.objectives.sweeps import Sweeps, unfit
+from workbench.objectives.sweeps import unfit
 from workbench.proofs.any_bounds import AnyBounds
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
@@ -119,7 +119,7 @@ class Shards:
             done += size
         started.result()
         rest = samples[done:]
-        self.bounds.opening = np.concatenate([*parts, *([self.argmax(self.bounds.start, rest)] if len(rest) else [])])
+        self.bounds.open_with(np.concatenate([*parts, *([self.argmax(self.bounds.start, rest)] if len(rest) else [])]))
         self.last = self.bounds.start, self.bounds.opening
 
     def ask(self, questions: list[Message]) -> list[Message | None]:
@@ -370,12 +370,8 @@ def threaded(bounds: AnyBounds, threads: int | None) -> Iterator[None]:
     if threads is None or not isinstance(bounds, Bounds) or unfit(bounds.oracle, bounds.listing):
         yield
         return
-    bounds.sweeps = Sweeps(bounds.oracle, threads, bounds.listing)
-    try:
+    with bounds.sweeping(threads):
         yield
-    finally:
-        bounds.sweeps.end()
-        bounds.sweeps = None
 
 
 def told_of_threads(bounds: Bounds, threads: int | None) -> str:

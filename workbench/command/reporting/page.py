@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench import __version__
 from workbench.command.reporting.charts import Chart
+from workbench.system.release import VERSION
 
 HERE = Path(__file__).parent
 Mood = Literal["", "good", "bad", "open"]
@@ -137,7 +137,7 @@ def render(page: Page) -> str:
     policy = "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
     template = environment.get_template("page.html")
     own = {name: Markup(text) for name, text in (("style", style), ("script", script))}
-    return template.render(page=page, policy=policy, version=__version__, **own).lstrip()
+    return template.render(page=page, policy=policy, version=VERSION, **own).lstrip()
 
 
 def harmless(value: Any) -> Any:

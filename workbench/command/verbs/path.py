@@ -112,7 +112,7 @@ def followed(
 def with_breaks(
     form: Any, data: Any, ends: tuple[float, float], epsilon: float, wanted: bool, observe: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """The path, exact if break points are wanted and can be had, and what the record says of them."""
+    """The path, exact if break points are asked for and exist, and what the record says about break points."""
     from workbench.solving.break_points import break_points
     from workbench.solving.path import path
 

@@ -106,10 +106,12 @@ def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bo
 
 def holds_texts(certificate: Any, data: str) -> bool:
     """Whether DATA is a folder, or a file that is no table and no program, for weights that were learned on texts."""
+    from workbench.contracts import Sourced
     from workbench.data.readers import FORMATS
 
     path = Path(data)
-    if getattr(certificate.problem, "idf", None) is None:
+    learned = certificate.problem
+    if not isinstance(learned, Sourced) or learned.idf is None:
         if path.is_dir():
             raise BadInput(f"{data} is a folder, and the weights were not learned on texts; give a data file.")
         return False

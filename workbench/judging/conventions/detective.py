@@ -26,8 +26,8 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - e ≤ SURE, by which the judge says of a learner that it agrees. Few weights, rounded to a digit, come within CLOSE of
   some objective of the table by chance.
 - Weights that still move lie no farther from the named optimum than REST times their way in the last half of the
-  passes. A sample left out may change an objective almost as equal weights do, and who comes to rest beside an optimum,
-  at a distance that is proven, was not on the way to it. Who has stopped may have stopped short of it.
+  passes. A sample left out may change an objective almost as equal weights do, and a learner that comes to rest
+  beside an optimum, at a proven distance, was not on the way to it. One that has stopped may have stopped short of it.
 - A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE. Weights
   that are the best of their length, as on a wrong sphere, are optimal for some multiple, and that may lie beside one
   that has a reason.
@@ -67,9 +67,9 @@ FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
 UNSURE = (UNNAMED, "zero weights", "absolute penalty")  # weights of many kinds fit them
-SURE = 1e-3  # e of who is named with confidence: the judge's tolerance
+SURE = 1e-3  # e up to which a name is given with confidence: the judge's tolerance
 STILL = 1e-10  # of the weights' length: rounding
-REST = 10.0  # times the way of the last half of the passes: who goes like t^−0.14 still has so far to go
+REST = 10.0  # times the way of the last half of the passes: a way like t^−0.14 is still so long
 CHANCE = 1.2  # times e of the best multiple of λ: on the way from it to a named one, e rises at least so
 LEAST = 1e-200  # a size by which values can be divided
 
@@ -127,7 +127,7 @@ class Detective:
         self.optima: dict[Hashable, Optimum] = {}
 
     def explain(self, theta: Floats, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
-        """As the function of this name."""
+        """See the function `explain`."""
         theta = np.asarray(theta, float).ravel()
         form, problem = self.reference.formulation, self.reference.problem
         if not isinstance(form, CutForm | SmoothForm) or form.prices(problem).hard or self.reference.missing:

@@ -152,7 +152,7 @@ def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
 
 
 def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array, Floats]]:
-    """(what was changed, X, shares of samples)."""
+    """For each way to read the data: its name, the rows X, and the shares of the samples."""
     weights, inputs = suspect.problem.weights, suspect.labelled.inputs
     mean = weights / weights.sum()
     for changed, X in views(inputs):

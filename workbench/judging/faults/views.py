@@ -119,7 +119,7 @@ class Words(View):
         return self.cost[list(self.truth(i)), list(y)].sum() / len(y)
 
     def argmax(self, i: int, w: Floats) -> int:
-        """By dynamic programming; the row of the best sequence, its labels read as digits."""
+        """The number of the best sequence, found by dynamic programming: its labels are the digits of the number."""
         word, truth = self.words[i], self.labels[i]
         unary, pairs = np.split(w, [self.k * word.shape[1]])
         local = word @ unary.reshape(self.k, -1).T + self.augmented(i, truth)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import (
+    LARGEST,
     checked_cost,
     checked_learned,
     checked_weights,
@@ -30,18 +31,16 @@ from workbench.arithmetic.arrays import (
 )
 from workbench.arithmetic.compiled import available, entirely
 from workbench.arithmetic.intervals import gamma, up
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel, Sourced
 from workbench.errors import BadInput, MissingCapability
-from workbench.outputs._parts import summed_exactly
+from workbench.outputs._parts import MOST_OUTPUTS, summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
-MOST_OUTPUTS = 100_000
-LARGEST = 1e100
 Loss = Literal["hamming-normalised", "hamming"]
 LOSSES: tuple[Loss, Loss] = ("hamming-normalised", "hamming")
 
 
-class Pairwise(ABC):
+class Pairwise(Sourced, ABC):
     """Graphs with features and labels at their nodes and features at their edges.
 
     Parameters
@@ -63,7 +62,6 @@ class Pairwise(ABC):
     """
 
     oracle_kind = "exact"
-    pixels: list[int] | None = None  # [rows, columns], where the nodes of each sample are the pixels of a picture
     table_of: ClassVar[Any]  # k -> (K, K) classes of pairs of labels
 
     def __init__(

@@ -47,7 +47,7 @@ from workbench.system.journal import Entry, Journal
 PATIENT = 60  # passes before the gap may count as standing still
 FIRST_LOOK, LOOKS = 4, 3  # the passes after which bounds are computed in any case, and by which factor they grow
 FIRST_KNOWN, PATIENT_KNOWN = 32, 400  # the same of an ascent that knows F, whose passes are short
-FLOOR = 0.5  # of the asked gap: an estimate below it is looked at, whatever earlier looks found
+FLOOR = 0.5  # of the gap asked for: at an estimate below this share both bounds are computed in any case
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8

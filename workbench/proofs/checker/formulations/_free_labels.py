@@ -13,7 +13,7 @@ ROOT = 1 << 128
 
 
 def reach(structure: Labelled, prices: Whole, total: Fraction, lam2: Fraction, U: Fraction, most: Fraction) -> Fraction:
-    """B for U ≥ min F, prices_i/total, λ₂‖w‖² and losses of at most `most`."""
+    """A bound B on |b| at some optimum: from U ≥ min F, prices_i/total, λ₂‖w‖², and losses of at most `most`."""
     holds = np.unique(structure.owner * structure.k + structure.labels)
     shares = grouped(prices.values[holds // structure.k], holds % structure.k, structure.k)
     least = Fraction(int(shares[shares > 0].min()), prices.unit) / total
