@@ -132,10 +132,10 @@ class RiskTerms:
         data = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, self.targets, np.zeros(1)
         return Kernel(data, squared_into if self.loss == "squared" else logistic_into, add_gradient)
 
-    def hinges(self, w: Any) -> tuple[Any, list[Any]]:
+    def hinges(self, theta: Any) -> tuple[Any, list[Any]]:
         import cvxpy as cp
 
-        p, y = self.problem.X @ w, self.targets
+        p, y = self.problem.X @ theta, self.targets
         return (cp.square(p - y) / 2 if self.loss == "squared" else cp.logistic(cp.multiply(-y, p))), []
 
 

@@ -9,6 +9,10 @@ import numpy as np
 
 from workbench.solvers._dual_block import LEAST, LONGEST
 
+# Where a lane goes on: the sweep, its round, the visits of this round, whether the sweep has begun, its rise of D, the
+# rise of the sweeps before it, the gap that the pass met, and the half of the table that comes next.
+SWEEP, ROUND, VISITS, BEGUN, RISE, TOTAL, MET, NEXT = range(8)
+APART = 24  # numbers that hold a lane's mark: three lines of the cache, so that no two lanes write to one line
 EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
 
 
@@ -140,26 +144,25 @@ def cross(
     """A pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
     0 says that a lane's pool has no room for the next cut, 2 that `most` rounds are made, −1 that a lane has left.
-    mark (8,) of this lane tells where to go on: the sweep, the round, the visits of this round, whether the sweep has
-    begun, its rise of D, the rise before it, the gap that the pass met, and which half of the table is next.
+    mark (APART,) of this lane tells where to go on, by the names at the top of this file.
     table (2, N, p): the θ at which lanes arrive, one half a round;  own, moved (p,): the common θ, and its move
     told (2, N, 2): a lane's rise of D in its round, and whether its pool is full;  sums (N, 9): see `stepped`
     """
     used, count, member, weight = pool.used, pool.count, pool.member, pool.weight
     before, trial, met = pool.before, pool.trial, desk.met
     lanes, length, left = table.shape[1], orders.shape[1], most
-    while int(mark[0]) < len(orders):
-        number, half = int(mark[0]), int(mark[7])
+    while int(mark[SWEEP]) < len(orders):
+        number, half = int(mark[SWEEP]), int(mark[NEXT])
         asking = number == 0
-        if mark[3] == 0.0:
-            mark[3], mark[4], met[0] = 1.0, 0.0, 0.0
+        if mark[BEGUN] == 0.0:
+            mark[BEGUN], mark[RISE], met[0] = 1.0, 0.0, 0.0
             for r in range(used[0]):
                 before[r] = weight[r]
             for j in range(len(own) * k // lanes, len(own) * (k + 1) // lanes):
                 point.before[j] = own[j]
             if asking:
-                met[1], met[2], mark[5] = 0.0, -np.inf, 0.0
-        start, stop = length * int(mark[1]) // rounds + int(mark[2]), length * (int(mark[1]) + 1) // rounds
+                met[1], met[2], mark[TOTAL] = 0.0, -np.inf, 0.0
+        start, stop = length * int(mark[ROUND]) // rounds + int(mark[VISITS]), length * (int(mark[ROUND]) + 1) // rounds
         order, known, mine = orders[number, start:stop], used[0], table[half, k]
         for j in range(len(own)):
             mine[j] = own[j]
@@ -190,23 +193,23 @@ def cross(
                     weight[r] = old + share * (weight[r] - old)
         for j in range(len(own)):
             own[j] += share * moved[j]
-        mark[4] += rise
-        mark[7] = 1.0 - half
+        mark[RISE] += rise
+        mark[NEXT] = 1.0 - half
         if full:
-            mark[2] += done
+            mark[VISITS] += done
             return 0
-        mark[1] += 1.0
-        mark[2], left = 0.0, left - 1
-        if int(mark[1]) < rounds:
+        mark[ROUND] += 1.0
+        mark[VISITS], left = 0.0, left - 1
+        if int(mark[ROUND]) < rounds:
             if left <= 0:
                 return 2
             continue
         if asking:
-            mark[6] = met[0]
+            mark[MET] = met[0]
         if stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table[0], own, sums) == 0:
             return -1
-        rise = mark[4] + met[3]
-        mark[5] += rise
-        last = not asking and rise * (worth + number) < mark[5]
-        mark[0], mark[1], mark[3] = len(orders) if last else number + 1, 0.0, 0.0
+        rise = mark[RISE] + met[3]
+        mark[TOTAL] += rise
+        last = not asking and rise * (worth + number) < mark[TOTAL]
+        mark[SWEEP], mark[ROUND], mark[BEGUN] = len(orders) if last else number + 1, 0.0, 0.0
     return 1

@@ -100,14 +100,14 @@ class Lanes:
         prices[samples] = self.prices[samples]
         state = begun(oracle, truth, prices, self.curvature, 0)
         own, moved = np.zeros((2, oracle.dim))
-        return Lane(samples, prices, state, prepared(kernel, prices, state, True), own, moved, np.zeros(24))
+        return Lane(samples, prices, state, prepared(kernel, prices, state, True), own, moved, np.zeros(_lane.APART))
 
     def advance(self, late: Late = never) -> None:
         """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""
         sweeps, piece = range(self.method.sweeps + 1), self.piece if late is not never else self.rounds * 100
         orders = [np.array([self.rng.permutation(each.samples) for _ in sweeps]) for each in self.lanes]
         for each in self.lanes:
-            each.mark[:8] = 0.0
+            each.mark[:] = 0.0
         while True:
             began = time.perf_counter()
             said = self.crossed(orders, piece)
@@ -118,9 +118,9 @@ class Lanes:
                     grown(each.state)
             elif time.perf_counter() - began < BRIEF:
                 piece = self.piece = 2 * piece
-        whole = all(each.mark[0] > 0 for each in self.lanes)
+        whole = all(each.mark[_lane.SWEEP] > 0 for each in self.lanes)
         met = [each.state.desk.met for each in self.lanes]
-        self.gap = sum(float(each.mark[6]) for each in self.lanes) if whole else np.inf
+        self.gap = sum(float(each.mark[_lane.MET]) for each in self.lanes) if whole else np.inf
         self.risk, self.peak = sum(float(each[1]) for each in met), max(float(each[2]) for each in met)
         self.passes += 1
         if self.passes % self.method.period == 0:
