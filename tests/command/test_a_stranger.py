@@ -108,7 +108,8 @@ def test_svmlight_tells_what_it_does_not_use(here):
 
 
 def test_a_setting_given_as_an_option_is_told_its_way(here):
-    assert "give a setting as --set lam=VALUE" in done("solve", "iris", "soft-margin", "--lam", "1", code=2).stderr
+    told = done("solve", "iris", "soft-margin", "--lam", "1", code=2).stderr
+    assert "if it is a setting, write --set lam=VALUE" in told
     assert "Did you mean" in done("verify", "x", "--exect", "1", code=2).stderr
 
 
@@ -219,3 +220,75 @@ def test_own_functions_are_told_what_a_proof_rests_on_and_what_works(here):
         assert "cannot be listed; give candidates(x)" in row
         assert "cannot be listed" in done("solve", "./own.py", name, code=2).stderr
     assert "the true output;" in done("explain", "runs/own-soft-margin").stdout
+
+
+def test_an_unfinished_run_is_kept_listed_and_told(here):
+    """No command that is refused, and none without --overwrite, takes the journal of a run that may go on."""
+    words = ("solve", "digits", "soft-margin", "--set", "n=40")
+    done(*words, "--max-rounds", "2", "--backend", "CLARABEL", code=3)
+    kept = here / "runs" / "digits-soft-margin"
+    before = (kept / "journal" / "lines.jsonl").read_bytes()
+    for wrong in (["--backend", "clarbel"], ["--groups", "0"], ["--polish", "--backend", "nope"], []):
+        done(*words, *wrong, code=2)
+    assert "no backend called" in done(*words, "--backend", "clarbel", "--overwrite", code=2).stderr
+    assert "`cutbench resume" in done(*words, "--out", str(kept), code=2).stderr
+    assert (kept / "journal" / "lines.jsonl").read_bytes() == before
+    for record in kept.glob("*.json"):
+        record.unlink()
+    assert "unfinished: `cutbench resume runs/digits-soft-margin`" in done("runs").stdout
+    for verb in ("report", "verify", "explain"):
+        assert "`cutbench resume" in done(verb, "runs/digits-soft-margin", code=2).stderr
+    done("resume", "runs/digits-soft-margin")
+    done(*words)  # a finished run may be replaced
+
+
+def test_a_program_without_a_solution_is_reported_as_such(here):
+    (here / "no.py").write_text(
+        "import cvxpy as cp\ndef program():\n    x = cp.Variable(name='x')\n"
+        "    return cp.Problem(cp.Minimize(x), [(x >= 0.3).set_label('demand'), (x <= 0.2).set_label('supply')])\n"
+    )
+    assert "cutbench infeasible no.py" in done("prove", "no.py", "--out", "no").stdout
+    page = (here / done("report", "no").stdout.strip()).read_text()
+    assert "none: no x satisfies the constraints" in page
+    assert "demand, supply" in page
+    assert "unknown" not in page
+
+
+def test_a_contradiction_by_rounding_alone_is_told(here):
+    text = "import cvxpy as cp\ndef program():\n    x = cp.Variable(2, name='x')\n"
+    text += "    return cp.Problem(cp.Minimize(x[0]), [0.1*x[0] + 0.2*x[1] == 0.3, 0.3*x[0] + 0.6*x[1] == {}])\n"
+    (here / "near.py").write_text(text.format(0.9))
+    assert "--reading decimal" in done("infeasible", "near.py").stdout
+    (here / "far.py").write_text(text.format(0.8))
+    assert "--reading decimal" not in done("infeasible", "far.py").stdout
+
+
+def test_a_column_without_a_name_has_its_number(here):
+    """Of pandas' index, which `to_csv` writes first, without a name."""
+    (here / "p.csv").write_text(",kind,a\n0,ja,1\n1,nein,2\n2,ja,3\n3,nein,2\n")
+    assert read(here / "p.csv", label="kind").columns == ["column 1", "a"]
+    assert read(here / "p.csv", label="kind", drop=("1",)).columns == ["a"]
+
+
+def test_several_columns_that_may_hold_the_labels_are_told_unless_one_is_called_as_before(here):
+    (here / "p.csv").write_text("kind,plot,a\n0,1,1\n1,0,2\n0,1,3\n1,1,1\n")
+    words = "solve", "p.csv", "soft-margin", "--set", "drop=plot"
+    done(*words, "--set", "label=kind", "--out", "named")
+    assert "of 4 differ" in done("predict", "named", "p.csv").stderr
+    (here / "q.csv").write_text((here / "p.csv").read_text().replace("kind", "sort"))
+    assert "column sort and column plot may hold the labels" in done("predict", "named", "q.csv").stderr
+
+
+def test_folders_and_empty_names_are_told(here):
+    (here / "some").mkdir()
+    assert "some is a folder" in done("prove", "some", code=2).stderr
+    assert "empty" in done("solve", "iris", "soft-margin", "--out", "", code=2).stderr
+    done("path", "toy", "soft-margin", "--gap", "0.1", "--points", "2", "--out", "path")
+    assert "no certificate is kept" in done("verify", "path", code=2).stderr
+
+
+def test_a_likelihood_is_explained_by_its_distribution(here):
+    done("solve", "synthetic-chain", "crf", "--set", "n=3", "--out", "crf")
+    told = done("explain", "crf").stdout
+    assert "of its weight on the model's distribution" in told
+    assert "against" not in told

@@ -191,10 +191,10 @@ def test_a_backend_that_hangs_or_crashes_is_a_row_and_the_others_come(cutbench, 
     assert "exit code 7" in leaves["evidence"]
     assert (piqp["status"], piqp["own_status"]) == ("optimal", "PIQP_SOLVED")
     assert hangs["seconds"] >= 1.5
-    text = cutbench(*words, "--backend", "all").stdout
+    text = cutbench(*words, "--backend", "all", "--overwrite").stdout
     for part in ("HANGS did not return within", "LEAVES failed on", "PIQP_SOLVED"):
         assert part in text
-    alone = cutbench(*words, "--backend", "hangs", code=3)
+    alone = cutbench(*words, "--backend", "hangs", "--overwrite", code=3)
     assert "gap          1.0e+00 relative, limit" in alone.stdout
     assert "limit (HANGS did not return within" in alone.stderr
 

@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "csv: real last column": ("a.csv", "1,2,0.5\n3,4,1\n", "line 1: the last column holds 0.5, no class"),
     "csv: infinite last column": ("a.csv", "1,2,inf\n3,4,1\n", "the last column holds inf, no class"),
     "csv: two equal names": ("a.csv", "a,a,label\n1,2,x\n3,4,y\n", "two columns are called a"),
-    "csv: no name": ("a.csv", ",a,label\n0,1,x\n1,2,y\n", "column 1 has no name"),
+    "csv: no name, twice": ("a.csv", ",column 1,label\n0,1,x\n1,2,y\n", "two columns are called column 1"),
     "csv: huge cell": ("a.csv", f"a,b,label\n1,{'9' * 200_000},x\n3,4,y\n", "field larger than field limit"),
     "csv: long cell": ("a.csv", f"a,b,label\n1,{'z' * 100_000},x\n3,4,y\n", "line 2: column b is 'zzz"),
     "csv: huge header": ("a.csv", f"{'h' * 100_000},b,label\n?,2,x\n3,4,y\n", "line 2: column hhh"),

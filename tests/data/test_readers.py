@@ -232,7 +232,7 @@ FAULTY = {
     ("a.csv", "a,b,label\n1,2,\n3,4,y\n"): "line 2: the label is missing",
     ("a.csv", "1,2,0.5\n3,4,1\n"): "holds 0.5, no class; choose the column by its number, e.g. --set label=1",
     ("a.csv", "a,b,c\n1,2,0.5\n3,4,1\n"): "line 2: the last column holds 0.5, no class; choose by --set label=NAME",
-    ("a.csv", ",a,label\n0,2,x\n1,4,y\n"): "column 1 has no name",
+    ("a.csv", ",a,label\nzero,2,x\none,4,y\n"): "column 1 is 'zero', and inputs are numbers",
     ("a.csv", "a,a,label\n0,2,x\n1,4,y\n"): "two columns are called a",
     ("a.csv", 'a,b,label\n1,2,"x\n3,4,y\n'): "line 3: unexpected end of data",
     ("a.csv", "1,2,x\n3,4,x\n"): "All labels are x",

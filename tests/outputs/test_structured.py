@@ -233,7 +233,7 @@ def test_a_certificate_is_relative_to_the_argmax_of_a_file(file, tmp_path):
     assert "mine.py (sha256 " in alone["conditional_on"][1]
     assert asked["conditional_on"][0] == f"the argmax of mine.py (sha256 {build().digest[:16]}…) finds the maximum"
     _, outputs, arithmetic = asked["conditional_on"]
-    assert re.fullmatch(r"\d+ recorded outputs, which this argmax did not return again, are outputs", outputs)
+    assert re.fullmatch(r"\d+ recorded outputs that this argmax did not return again are valid outputs", outputs)
     assert "arithmetic" in arithmetic
     other = wb.verify(path, build(seed=1))
     assert other["reason"].startswith("the data given differ")

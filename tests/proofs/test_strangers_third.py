@@ -183,7 +183,7 @@ def test_features_that_a_file_alone_claims_are_named(own, file, tmp_path):
     assert (found["proven"], found["refuted"]) == (False, False)
     argmax, outputs, features, _ = found["conditional_on"]
     assert argmax.startswith("the argmax of mine.py (sha256 ")
-    assert outputs == "6 recorded outputs, which this argmax did not return again, are outputs"
+    assert outputs == "6 recorded outputs that this argmax did not return again are valid outputs"
     assert features.startswith("features and losses of 6 recorded outputs without a text are those of mine.py (sha256 ")
     assert run("verify", tmp_path / "c.json", "--problem", file)[0] == 1
 
@@ -195,7 +195,9 @@ def test_an_output_that_no_argmax_returns_is_named(own, file, tmp_path):
     assert "-1\n" in told
     own.write(tmp_path / "c")
     found = wb.verify(tmp_path / "c.json", problem=wb.load_problem(file)())
-    assert any(each.endswith("which this argmax did not return again, are outputs") for each in found["conditional_on"])
+    assert any(
+        each.endswith("that this argmax did not return again are valid outputs") for each in found["conditional_on"]
+    )
 
 
 TEXTS = ("[", "1 2", '["set",["list"]]', '["array","<f8",[3],[1]]', '["graph","Graph"]', '["number","f8"]', "[" * 10**5)

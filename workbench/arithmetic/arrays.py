@@ -90,6 +90,24 @@ def numbered(labels: NDArray, classes: ArrayLike | None = None) -> tuple[NDArray
     return known, np.searchsorted(known, labels).astype(np.int64)
 
 
+def column_names(X: object) -> list[str] | None:
+    """The names of a DataFrame's columns; None where they are no texts, and for other tables."""
+    names: list[Any] = list(getattr(X, "columns", ()))  # of pandas or another library, without importing any
+    return names if names and all(isinstance(each, str) for each in names) else None
+
+
+def by_name(X: Any, names: list[str] | None) -> Any:
+    """A DataFrame's columns in the order of these names; `BadInput` if one is missing. Other tables as they are."""
+    given = column_names(X)
+    if names is None or given is None or given == names:
+        return X
+    if missing := [name for name in names if name not in given]:
+        raise BadInput(
+            f"The data have no column {missing[0]}, which the weights were learned on; name columns as there."
+        )
+    return X[names]
+
+
 def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     """X as CSR with sorted unique indices and float64 entries, or `BadInput`."""
     if sparse.issparse(X) and np.iscomplexobj(X):

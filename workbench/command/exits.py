@@ -46,7 +46,7 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
         where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
         if isinstance(error, click.NoSuchOption) and error.ctx and may_be_setting(error.ctx, error.option_name):
             name = error.option_name.lstrip("-").replace("-", "_")
-            return f"No such option {error.option_name}; give a setting as --set {name}=VALUE{where}.", 2
+            return f"No such option {error.option_name}; if it is a setting, write --set {name}=VALUE{where}.", 2
         return error.format_message().rstrip(".") + f"{where}.", 2
     if isinstance(error, click.ClickException):
         return error.format_message(), 2

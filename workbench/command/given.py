@@ -10,7 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.contracts import Sourced
 from workbench.errors import BadInput
 from workbench.registries import build, is_path
 
@@ -57,6 +56,8 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
 
 def names(*problems: Any) -> list[list[Any]]:
     """What each problem calls its features, if all of them know, and its labels, if they have any."""
+    from workbench.contracts import Sourced
+
     columns = [each.names if isinstance(each, Sourced) else None for each in problems]
     known = all(each is not None for each in columns)
     labels = [getattr(each, "classes", None) for each in problems]  # of many kinds of problems, by name

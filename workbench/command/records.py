@@ -118,7 +118,11 @@ def run_at(word: str | Path) -> Run:
     path = Path(word)
     if not path.is_dir():
         return run_of(path)
+    from workbench.system.journal import unfinished
+
     found = runs_in(path)
+    if not found and unfinished(path):
+        raise BadInput(f"{path} holds an unfinished run; `cutbench resume {path}` continues it.")
     if not found:
         raise BadInput(f"{path} holds no run; name a folder that --out named, or list runs with `cutbench runs`.")
     if len(found) > 1:
@@ -138,11 +142,19 @@ def certificates_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.json") if path.with_suffix(".npz").is_file())
 
 
-def below(folder: Path) -> Iterator[tuple[Path, Run | CutbenchError]]:
-    """Every run in a folder and the folders inside, with its path; an unreadable one as its error."""
+def below(folder: Path) -> Iterator[tuple[Path, Run | str | CutbenchError]]:
+    """Every run in a folder and the folders inside, with its path.
+
+    An unfinished run without a record comes as its verb, an unreadable one as its error.
+    """
+    from workbench.system.journal import unfinished
+
     for each in sorted({folder, *(path for path in folder.rglob("*") if path.is_dir() and path.name != "journal")}):
         try:
-            yield from ((run.path, run) for run in runs_in(each))
+            found = runs_in(each)
+            yield from ((run.path, run) for run in found)
+            if not found and (begun := unfinished(each)):
+                yield each, begun
         except CutbenchError as error:
             yield each, error
 

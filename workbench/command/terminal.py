@@ -143,6 +143,8 @@ def stdout_kept() -> Iterator[None]:
 
 def usable_folder(path: str | Path) -> Path:
     """`path` if files can be written there, else `BadInput`; the test leaves no files and folders."""
+    if not str(path).strip() or (isinstance(path, str) and not path):
+        raise BadInput("The name of the folder is empty; write --out DIR.")
     path = Path(path)
     missing = [folder for folder in [path, *path.parents] if not folder.exists()]
     made: list[Path] = []
@@ -161,13 +163,28 @@ def usable_folder(path: str | Path) -> Path:
 
 
 def spare_folder(path: str | Path, overwrite: bool, *names: str) -> Path:
-    """`usable_folder`; `BadInput`, too, if it holds one of these files and the user did not say --overwrite."""
+    """`usable_folder`; `BadInput`, too, if it holds one of these files and the user did not say --overwrite.
+
+    A run that `cutbench resume` could continue is not replaced, either.
+    """
     folder = usable_folder(path)
+    kept_from(folder, overwrite)
     held = next((each for each in map(folder.joinpath, names) if each.exists()), None)
     if held and not overwrite:
         shown = shown_path(held)
         raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
     return folder
+
+
+def kept_from(folder: Path, overwrite: bool) -> None:
+    """`BadInput` if the folder holds an unfinished run and the user did not say --overwrite."""
+    from workbench.system.journal import unfinished
+
+    if not overwrite and unfinished(folder):
+        shown = shown_path(folder)
+        raise BadInput(
+            f"{shown} holds an unfinished run; continue it by `cutbench resume {shown}`, or replace it by --overwrite."
+        )
 
 
 def usable_file(path: str | Path, option: str) -> Path:

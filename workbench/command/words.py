@@ -216,5 +216,11 @@ def certificate_path(word: str) -> Path:
         )
     if not path.is_dir():
         return files_of(path)[0]
+    from workbench.system.journal import unfinished
+
     found, reference = path / "certificate.json", path / REFERENCE
+    if not found.exists() and not reference.exists() and unfinished(path):
+        raise BadInput(f"{path} holds an unfinished run and no certificate; `cutbench resume {path}` continues it.")
+    if not found.exists() and not reference.exists() and (path / "path.json").exists():
+        raise BadInput(f"{path} holds a path, of which no certificate is kept; solve one λ of it to have one.")
     return reference if reference.exists() and not found.exists() else found

@@ -108,6 +108,7 @@ def read(
     label: str | None = None,
     drop: tuple[str, ...] = (),
     classes: tuple[str, ...] = (),
+    learned_label: str | None = None,
 ) -> Table:
     """The samples and labels of a data file.
 
@@ -115,7 +116,7 @@ def read(
     columns : the columns of the file from which the weights were learned
     label : the column of a CSV, or the array of an npz, that holds the labels
     drop : columns of a CSV that are neither labels nor inputs
-    classes : the labels that the weights know, as words
+    classes : the labels that the weights know, as words;  learned_label : their column when these were learned
 
     Raises
     ------
@@ -137,7 +138,7 @@ def read(
             raise BadInput(f"{path} holds no samples by its name; `cutbench prove {path}` proves a convex program.")
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
-        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop, classes)))
+        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop, classes, learned_label)))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
 

@@ -17,9 +17,11 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import (
     LARGEST,
+    by_name,
     checked_inputs,
     checked_learned,
     checked_weights,
+    column_names,
     compiled_rows,
     kept_rows,
     numbers,
@@ -83,7 +85,7 @@ class Linear(Sourced):
     free_outputs = False
 
     def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
-        self.X = checked_inputs(X)
+        self.X, self.columns = checked_inputs(X), column_names(X)
         self.targets: Floats = numbers(y, "The targets", "write the two labels as −1 and 1").copy()
         if self.targets.shape != (self.X.shape[0],):
             raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {self.targets.shape}; give one target a row.")
@@ -121,7 +123,7 @@ class Linear(Sourced):
 
     def predict(self, w: Floats, inputs: ArrayLike | Any) -> NDArray:
         """The sign of ⟨w, x⟩ for each row of `inputs`, 1 at 0."""
-        X = checked_inputs(inputs)
+        X = checked_inputs(by_name(inputs, self.names))
         if X.shape[1] != self.n_features:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}.")
         return np.where(X @ checked_learned(w, self.n_features) >= 0, 1, -1)

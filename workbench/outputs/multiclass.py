@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import (
+    by_name,
     checked_cost,
     checked_inputs,
     checked_learned,
     checked_weights,
     class_weights,
+    column_names,
     compiled_rows,
     kept_rows,
     missing_labels,
@@ -152,7 +154,7 @@ class Multiclass(Sourced):
         classes: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
     ):
-        self.X = checked_inputs(X)
+        self.X, self.columns = checked_inputs(X), column_names(X)
         labels = named_labels(y)
         if labels.ndim != 1 or len(labels) != self.X.shape[0]:
             raise BadInput(f"X has {self.X.shape[0]} rows but y has shape {labels.shape}; give one label per row.")
@@ -213,7 +215,7 @@ class Multiclass(Sourced):
 
     def predict(self, w: Floats, inputs: ArrayLike | Any, bias: Floats | None = None) -> NDArray:
         """The label of the highest score for each row of `inputs` (m, p); `bias` (k,) adds to each label's."""
-        X = checked_inputs(inputs)
+        X = checked_inputs(by_name(inputs, self.names))
         if X.shape[1] != self.n_inputs:
             raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}.")
         w = checked_learned(w, self.n_features)

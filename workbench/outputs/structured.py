@@ -316,7 +316,9 @@ class Structured(Rowed):
         home = place(self.file, self.digest)
         found = [f"the argmax of {home} finds the maximum"]
         if self.alleged:
-            found.append(f"{len(self.alleged)} recorded outputs, which this argmax did not return again, are outputs")
+            found.append(
+                f"{len(self.alleged)} recorded outputs that this argmax did not return again are valid outputs"
+            )
         if self.textless:
             found.append(
                 f"features and losses of {len(self.textless)} recorded outputs without a text are those of {home}"

@@ -28,6 +28,7 @@ from workbench.programs.rays import relaxed
 from workbench.programs.roundings import atoms, curved, parts
 from workbench.programs.words import worded
 
+ROUNDING = 1e-9  # a change of right-hand sides up to which decimal numbers, read as floats, may be why
 FINITE = {  # atoms that are finite everywhere
     *("abs", "max", "maximum", "min", "minimum", "cummax", "norm1", "norm_inf", "sum_largest", "dotsort", "QuadForm"),
     *("exp", "logistic", "log_sum_exp", "huber"),
@@ -73,6 +74,10 @@ class Conflict:
         if self.changes:
             told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
             found += f" Least change of right-hand sides that makes these hold together: {', '.join(told)}."
+            if self.proof.reading == "float" and max(map(abs, self.changes.values())) <= ROUNDING:
+                found += (
+                    " A change so small may be the rounding of decimal numbers; --reading decimal reads 0.1 as 1/10."
+                )
         return found + rounded_before(self.proof.program)
 
 

@@ -33,6 +33,8 @@ TEXTS = (".mps", ".qps", ".lp", ".mps.gz", ".qps.gz", ".lp.gz")
 def program_in(path: str | Path) -> tuple[Any, str]:
     """What a file holds, a `Program` or a cp.Problem, and the reading its numbers suggest."""
     path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file in it.")
     if not path.is_file():
         raise BadInput(f"The file {path} does not exist; check the path.")
     name = path.name.lower()

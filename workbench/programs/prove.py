@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -370,9 +371,9 @@ class Search:
                 if proof := self.concluded(INFEASIBLE, {"y": y}):
                     return proof
             falls = np.isfinite(answer.x).all() and cone.q @ answer.x < 0
-            if falls and (d := ladder.conic_descent(self.e, cone, answer.x)):
-                x = self.climbed("x", cone=ladder.phase_one(cone))
-                if proof := self.concluded(UNBOUNDED, {"d": d, **x}):
+            x = self.climbed("x", cone=ladder.phase_one(cone)) if falls else {}
+            for find in (ladder.simple, partial(ladder.conic_descent, self.e, cone)) if x else ():
+                if (d := find(answer.x)) and (proof := self.concluded(UNBOUNDED, {"d": d, **x})):
                     return proof
         return None
 

@@ -8,6 +8,7 @@ from inspect import isclass
 
 import numpy as np
 
+from workbench.backends import backend as installed_backend
 from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits, checked_whole
 from workbench.solving.progress import Observe
@@ -21,7 +22,8 @@ OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line 
 class Request:
     """The arguments of `solve` except formulation, problem and journal; the docstring of `solve` explains each.
 
-    Raises `BadInput` if gap or a limit is not positive, and for `parallel` or `threads` that cannot be had.
+    Raises `BadInput` if gap or a limit is not positive, and for `groups`, `parallel` or `threads` that cannot be had;
+    `UnknownName` or `MissingCapability` for a backend.
     """
 
     gap: float = 1e-9
@@ -38,6 +40,9 @@ class Request:
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
+        self.group_count(1)
+        if self.backend not in (None, "all"):
+            installed_backend(str(self.backend))
         if self.parallel is not None:
             parsed(self.parallel)
         if self.threads is not None:

@@ -308,6 +308,20 @@ def existing(path: Path) -> None:
         raise BadInput(f"{path.parents[1]} holds no journal of a run; name the folder that --out named.")
 
 
+def unfinished(run: str | Path) -> str | None:
+    """The verb whose run in this folder has work that `cutbench resume` continues; None if there is none."""
+    folder = Path(run) / "journal"
+    if not (folder / LINES).is_file():
+        return None
+    try:
+        settings, entries, *_ = parsed(folder / LINES)
+    except BadInput:  # nothing that could be continued
+        return None
+    kept = entries or (folder / CHECKPOINT).exists() or (folder / PROGRAMS).exists()
+    over = entries and entries[-1].kind == "end"
+    return str(settings.get("command")) if kept and not over else None
+
+
 def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, str, int]:
     """Settings, the other lines, the first check and the last, and how many bytes of the file they take."""
     with one_sentence(path.parent):

@@ -5,6 +5,7 @@ The certificate of a run is verified anew when its page is written, and only wha
 
 from __future__ import annotations
 
+import math
 import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ def page_of(run: Run) -> Page:
     page.add("What was asked", asked(run, proof))
     if run.kind == "crosscheck":
         page.add("Verdicts", verdicts(run.record["learners"]))
-        page.add("Excess F(θ) − L by pass", [excess_chart(run)])
+        page.add("F(θ) − L by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
     page.add("What holds the optimum", holders(run, proof))
     page.add("The path", followed(run))
@@ -105,13 +106,16 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
         return []
     exact = {name: proof.get(f"{name}_exact") for name in ("lower", "upper", "gap")}
     rows = [("optimum", f"in {interval(proof)}"), ("relative gap", small(proof["gap"]))]
+    if endless := run.kind == "prove" and proof["proven"] and all(map(math.isinf, (proof["lower"], proof["upper"]))):
+        rows = [("optimum", f"none: {str(proof['formula']).rpartition(': ')[2]}")]
+        rows += [("constraints", ", ".join(names))] if (names := run.record.get("because")) else []
     rows += [("arithmetic", proof["arithmetic"]), ("kind of proof", proof["proof"]), ("program", proof["program"])]
     titles = {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}
     sentences = [f"{title}: {each}" for title, key in titles.items() for each in proof[key]]
     parts: list[Part | None] = [Part("facts", rows=rows), Part("list", items_=sentences)]
     if proof.get("optimum"):
         parts.append(Part("folded", title="The optimum as a fraction", text=proof["optimum"]))
-    elif all(exact.values()):
+    elif all(exact.values()) and not endless:
         text = "\n\n".join(f"{name} = {value}" for name, value in exact.items())
         parts.append(Part("folded", title="Both ends as fractions", text=text))
     return parts
@@ -267,7 +271,9 @@ def work(run: Run) -> list[Part | None]:
     """Backend, rounds and seconds; how the gap closed; for several backends one row each."""
     told = run.record.get("reference", run.record)
     keys = ("status", "backend", "rounds", "cuts", "seconds", "cpu_seconds", "oracle_seconds", "master_seconds")
-    rows = [(key.replace("_", " "), shown(told[key])) for key in (*keys, "train_error") if told.get(key) is not None]
+    rows = [
+        (key.replace("_", " "), shown(told[key])) for key in (*keys, "train_error") if told.get(key) not in (None, "")
+    ]
     parts: list[Part | None] = [Part("facts", rows=rows) if rows else None]
     history = [each for each in run.record.get("history") or [] if isinstance(each, dict)]
     if len(history) > 1 and all(isinstance(each.get("round"), int) for each in history):

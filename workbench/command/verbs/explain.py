@@ -22,6 +22,8 @@ from workbench.command.words import certificate_path, json_option, positive, ver
 from workbench.errors import shortened
 
 SHOWN = 120  # characters of an output
+ROUNDING = 1e-12  # up to which a height is shown as 0
+DISTRIBUTION = "the model's distribution"  # what stands for the outputs of a likelihood (proofs/support.py)
 
 
 @verb(__doc__)
@@ -56,12 +58,14 @@ def show(record: dict[str, Any], problem: Any) -> None:
         f"weight, {held - full} with a part"
     )
     if record["samples"]:
-        click.echo("  pull: the push of a sample's cuts on θ; h: its term of the objective; at θ: the height of a cut")
+        click.echo("  pull: how strongly its cuts move θ; h: its term of the objective; at θ: the height of a cut")
         click.echo("  samples count from 0")
     for each in record["samples"]:
-        share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {each['hinge']:.4g}"
+        share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {tidy(each['hinge'])}"
+        smooth = any(cut["output"].startswith(DISTRIBUTION) for cut in each["cuts"])
+        where = DISTRIBUTION if smooth else "other outputs"
         truth = shortened(each["truth"], SHOWN)
-        click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on other outputs, {numbers}")
+        click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on {where}, {numbers}")
         sample = each["sample"]
         if text := words(problem, sample):
             click.echo(f"      {shortened(text, SHOWN)}")
@@ -69,10 +73,16 @@ def show(record: dict[str, Any], problem: Any) -> None:
             click.echo(f"      {line}".rstrip())
         for cut in each["cuts"]:
             output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
-            click.echo(f"    against {output}: {shared}, loss {cut['loss']:g}, at θ {cut['height']:.4g}")
+            against = output if smooth else f"against {output}"
+            click.echo(f"    {against}: {shared}, loss {cut['loss']:g}, at θ {tidy(cut['height'])}")
             for line in lines(output_picture(problem, sample, cut["witness"])):
                 click.echo(f"      {line}".rstrip())
         click.echo(f"    without it: {leaving(each['left'])}")
+
+
+def tidy(value: float) -> str:
+    """A number of a few digits; rounding as 0."""
+    return f"{0.0 if abs(value) < ROUNDING else value:.4g}"
 
 
 def leaving(left: dict[str, Any] | None) -> str:

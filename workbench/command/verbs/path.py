@@ -40,7 +40,14 @@ VALIDATED = dict.fromkeys(("loss", "low", "high"), "{:.4g}".format)
 @verb(__doc__)
 @pair_arguments
 @click.option("--between", nargs=2, type=float, default=(10.0, 1e-3), show_default=True, help="The range of λ.")
-@click.option("--epsilon", default=1e-2, show_default=True, help="Relative gap to prove for every λ of the range.")
+@click.option(
+    "--epsilon",
+    "--gap",
+    "epsilon",
+    default=1e-2,
+    show_default=True,
+    help="Relative gap to prove for every λ of the range.",
+)
 @click.option("--points", default=50, show_default=True, help="Values of λ to print, at equal ratios.")
 @click.option("--folds", type=int, metavar="K", help="Folds of a cross-validation.")
 @click.option("--seed", default=0, show_default=True, help="Seed by which samples are dealt to folds.")

@@ -18,7 +18,7 @@ or the mean loss goes to stderr.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
     if out is not None:
         terminal.usable_file(out, "--out")  # refused before anything is computed
     path = certificate_path(result)
-    certificate, _ = load(path)
+    certificate, header = load(path)
     if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (*SHEETS, NAMED):
         return of_pairs(certificate, data, settings, as_json)
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
@@ -60,7 +60,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
         none_given(settings, data)
         return of_named(certificate, data, as_json)
     if isinstance(certificate.problem, Multiclass) and is_path(data) and Path(data).suffix != ".py":
-        return of_table(certificate, data, settings, as_json)
+        return of_table(certificate, header, data, settings, as_json)
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
         none_given(settings, data)
         return of_sequences(certificate, data, as_json)
@@ -79,7 +79,7 @@ def none_given(settings: tuple[str, ...], data: str) -> None:
         raise BadInput(f"{data} is read as the data that were learned from; leave --set {settings[0]} out.")
 
 
-def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Predict and print the labels of the rows of a data file, compared with its labels if there are some."""
     from workbench.data.readers import SHEETS, read
     from workbench.data.sequences import holds_sequences
@@ -94,9 +94,12 @@ def of_table(certificate: Any, data: str, settings: tuple[str, ...], as_json: bo
         none_given(settings, data)
 
     def table_in(label: str | None = None) -> Any:
-        return read(data, problem.n_inputs, problem.columns, label, classes=tuple(map(str, problem.classes.tolist())))
+        classes = tuple(map(str, problem.classes.tolist()))
+        return read(data, problem.n_inputs, problem.columns, label, classes=classes, learned_label=learned_label)
 
     problem = certificate.problem
+    settled = header["problem"].get("settings")  # of the problem when the weights were learned
+    learned_label = settled.get("label") if isinstance(settled, dict) else None
     table = build(table_in, parse_settings(settings, table_in)[0])
     code = of_rows(certificate, table.X, table.y, data, as_json)
     if table.remark and not as_json:

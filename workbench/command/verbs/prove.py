@@ -58,6 +58,8 @@ def command(
     if folder is not None and proof.kind != "unknown":
         records.keep("prove", {"program": short_name(file)} | fields, folder)
     terminal.emit(fields) if as_json else show(fields)
+    if fields["kind"] == "infeasible" and not as_json:
+        click.echo(f"  causes   cutbench infeasible {file}")
     return code_of(fields)
 
 
@@ -84,7 +86,8 @@ def code_of(fields: dict[str, Any]) -> int:
     if fields["kind"] == "unknown":
         return complain(f"{fields['remark']}; try another --backend or --reading.", 3)
     if fields["kind"] == "bounded" and (fields["gap"] is None or fields["gap"] > UNSURE):
-        return complain(f"the interval is wide ({fields['remark'] or 'try another --backend'}).", 3)
+        why = f" ({fields['remark']})" if fields["remark"] else ""
+        return complain(f"the interval is wide{why}; bound all variables, or try another --backend.", 3)
     return 0
 
 

@@ -1,7 +1,7 @@
 """List the runs in a folder and the folders inside.
 
-A run is a record that `solve`, `crosscheck`, `prove` or `path` wrote, or a certificate. Nothing is verified:
-`cutbench verify` and `cutbench report` do that.
+A run is a record that `solve`, `crosscheck`, `prove` or `path` wrote, or a certificate, or a run that was
+interrupted. Nothing is verified: `cutbench verify` and `cutbench report` do that.
 
     cutbench runs
     cutbench runs experiments --json
@@ -40,6 +40,10 @@ def row_of(path: Path, run: Any) -> dict[str, Any]:
     """The row of a run, or of a file that could not be read."""
     if isinstance(run, CutbenchError):
         return {"path": str(path), "kind": "unreadable", "error": str(run)}
+    if isinstance(run, str):
+        ends = {"lower": None, "upper": None, "gap": None}
+        command = f"cutbench resume {path}"
+        return {"path": str(path), "kind": run, "title": "", "status": "unfinished", **ends, "command": command}
     told = run.record.get("reference", run.record)
     verdicts = Counter(row["verdict"] for row in run.record.get("learners", []))
     status = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) or told.get("status")
@@ -73,3 +77,5 @@ def show(rows: list[dict[str, Any]], folder: str) -> None:
     for row in rows:
         if "error" in row:
             click.echo(f"unreadable: {row['error']}")
+        elif row["status"] == "unfinished":
+            click.echo(f"unfinished: `{row['command']}` continues it.")

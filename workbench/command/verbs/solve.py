@@ -60,15 +60,18 @@ def command(
     as_json: bool,
 ) -> int:
     from workbench.contracts import text_alone
+    from workbench.solving.request import Request
 
     data, form, source = pair(problem, formulation, settings)
     names = names_of(problem, formulation)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
     options |= {"parallel": parallel, "threads": threads}
+    every = backend is not None and backend.lower() == "all"
+    Request(backend=None if every else backend, **options)  # refuses before the folder is touched
     folder = own_folder(out, names, overwrite)
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
-        if backend is not None and backend.lower() == "all":
+        if every:
             return run.by_all(options)
         kept = {} if text_alone(form) else {"journal": folder}
         return run.by_one({"backend": backend, **options, **kept})
@@ -80,6 +83,7 @@ def own_folder(out: str | None, names: dict[str, str], overwrite: bool) -> Path:
     if out is not None:
         return terminal.spare_folder(out, overwrite, *files)
     folder = terminal.usable_folder(Path("runs") / "-".join(names.values()))
+    terminal.kept_from(folder, overwrite)
     if not overwrite and any((folder / name).exists() for name in files):
         shown = terminal.shown_path(folder)
         click.echo(f"cutbench: this run replaces the one in {shown}; --out keeps both.", err=True)

@@ -87,9 +87,7 @@ def read(path: Path, asked: Asked) -> Table:
             X[i, k] = finite_cell(sheet, line, j, cells[j], labels, asked.label)
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
-        spare = [sheet.called(j) for j in range(sheet.width) if j not in inputs]
-        told = f"{' and '.join(spare)} {'hold' if len(spare) > 1 else 'holds'} no labels that the weights know"
-        return Table(X, None, own, remark=f"{told}; name the labels by --set label=NAME" if spare else "")
+        return Table(X, None, own, remark=unlabelled(sheet, inputs, asked))
     for line, cells in sheet.rows:
         if cells[labels].lower() in ("", "nan"):
             raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
@@ -99,6 +97,16 @@ def read(path: Path, asked: Asked) -> Table:
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
     remarks += [numbering(sheet, j) for j in numbered]
     return Table(X, y, own, place, "; ".join(remarks))
+
+
+def unlabelled(sheet: Sheet, inputs: list[int], asked: Asked) -> str:
+    """Why no column is taken for the labels, if there is any beside the inputs."""
+    if not (others := [j for j in range(sheet.width) if j not in inputs]):
+        return ""
+    if likely := likely_labels(sheet, others, asked):
+        return f"{' and '.join(map(sheet.called, likely))} may hold the labels; name them by --set label=NAME"
+    holds = f"{' and '.join(map(sheet.called, others))} {'hold' if len(others) > 1 else 'holds'}"
+    return f"{holds} no labels that the weights know; name the labels by --set label=NAME"
 
 
 # ── lines and cells ───────────────────────────────────────────────────────────────────────────────
@@ -117,8 +125,7 @@ def sheet_of(path: Path) -> Sheet:
             raise BadInput(f"{path} line {line} has {len(cells)} cells where {width} are expected; repair the line.")
     if width == 1:
         raise BadInput(f"{path} has one column; separate labels and inputs by {', '.join(SEPARATORS.values())}.")
-    if header and "" in header:
-        raise BadInput(f"{path}: column {header.index('') + 1} has no name; name it or, if it counts lines, drop it.")
+    header = header and [name or f"column {j}" for j, name in enumerate(header, 1)]
     if header and len(set(header)) < len(header):
         twice = next(name for j, name in enumerate(header) if name in header[:j])
         raise BadInput(f"{path}: two columns are called {twice}; rename one.")
@@ -274,11 +281,17 @@ def chosen_column(sheet: Sheet, label: str) -> int:
     raise UnknownName(f"column of {sheet.path}", label, sheet.header or map(str, range(1, sheet.width + 1)))
 
 
+def likely_labels(sheet: Sheet, columns: list[int], asked: Asked) -> list[int]:
+    """Those of the columns of which more than half of the cells are labels that the weights know."""
+    return [j for j in columns if 2 * sum(cell in asked.classes for cell in sheet.filled(j)) > len(sheet.rows)]
+
+
 def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None, list[int]]:
     """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them.
 
-    Of the columns that are no inputs the labels are the one that the user names; else the one called label, target,
-    class or y; else the only one of which more than half of the cells are labels that the weights know.
+    Of the columns that are no inputs the labels are the one that the user names; else the one with the name that the
+    labels had when the weights were learned; else the one called label, target, class or y; else the only one of which
+    more than half of the cells are labels that the weights know.
     """
     if missing := [name for name in learned if name not in sheet.names]:
         called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
@@ -290,6 +303,7 @@ def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None,
             raise BadInput(f"{sheet.path}: {sheet.called(chosen)} is an input of the weights; name the labels' column.")
         return chosen, inputs
     others = [j for j in range(sheet.width) if j not in inputs]
-    named = [j for word in LABEL_NAMES for j in others if sheet.names[j].lower() == word]
-    likely = [j for j in others if 2 * sum(cell in asked.classes for cell in sheet.filled(j)) > len(sheet.rows)]
+    named = [j for j in others if sheet.names[j] == asked.learned_label]
+    named += [j for word in LABEL_NAMES for j in others if sheet.names[j].lower() == word]
+    likely = likely_labels(sheet, others, asked)
     return next(iter(named or (likely if len(likely) == 1 else [])), None), inputs

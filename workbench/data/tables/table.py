@@ -42,6 +42,7 @@ class Asked(NamedTuple):
     label : the user's word for the column or array of labels
     drop : the user's words for the columns that are neither labels nor inputs
     classes : the labels that the weights know, as words; a column of others is none of labels
+    learned_label : the name of the column of labels from which the weights were learned, if it is known
     """
 
     n_inputs: int | None = None
@@ -49,6 +50,7 @@ class Asked(NamedTuple):
     label: str | None = None
     drop: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    learned_label: str | None = None
 
 
 def tidied(labels: NDArray) -> NDArray:
