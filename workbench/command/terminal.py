@@ -53,14 +53,16 @@ def plain(value: Any) -> Any:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table: by rich on a terminal, as aligned plain text in a pipe, the last column wrapped."""
+    """Print a table: by rich on a terminal, folded where that is narrow; in a pipe as text, the last column wrapped."""
     cells = [["" if cell is None else printed(str(cell)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
-        shown = Table(*headers)
+        shown = Table()
+        for header in headers:
+            shown.add_column(header, overflow="fold")  # a number that is cut off would be another one
         for row in cells:
             shown.add_row(*map(Text, row))
         Console().print(shown)
