@@ -14,10 +14,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from workbench.system import release as _release
-
-__version__ = _release.VERSION
-
 _HOMES = {
     "solve": "solving.solve",
     "Solution": "solving.solution",
@@ -87,6 +83,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return public_names()
+    if name == "__version__":  # not at the top: the checker loads nothing else of the package
+        return import_module("workbench.system.release").VERSION
     if name in _HOMES:
         return getattr(import_module(f"workbench.{_HOMES[name]}"), name)
     if name in _MODULES:
