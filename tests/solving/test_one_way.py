@@ -46,11 +46,11 @@ def followed(formulation, work):
 
 @pytest.mark.parametrize("kept", [False, True], ids=["plain", "with a journal"])
 def test_the_formulation_enters_two_wings(kept, tmp_path):
-    """Once each; a journal begins with the formulation's name and settings, for which `proofs` is asked twice more."""
+    """Once each; a journal begins with the formulation's name and settings, for which `proofs` is asked once more."""
     problem, formulation, found = wb.Multiclass(np.eye(3), [0, 1, 2]), wb.SoftMargin(lam=0.1), []
     words = {"journal": tmp_path / "run"} if kept else {}
     wings, files = followed(formulation, lambda: found.append(wb.solve(formulation, problem, **words)))
-    assert wings == ["solving", "proofs", *(["proofs"] * 2 if kept else [])]
+    assert wings == ["solving", "proofs", *(["proofs"] if kept else [])]
     assert len(files) <= (6 if kept else 5)
     wings, files = followed(formulation, lambda: found[0].certificate.save(tmp_path / "c"))
     assert (wings, len(files)) == ([], 1)

@@ -139,13 +139,12 @@ class Certificate:
         smooth = isinstance(self.formulation, SmoothForm)
         kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
         kind = kind if self.slopes is None else "slopes"
-        name, settings = name_of("formulation", self.formulation), written(self.formulation)
         optimum = None if self.optimum is None else text(self.optimum)  # one too long is left to `fractions`
         output = {"output": name_of("output", self.problem), "version": 1, "data_sha256": data_sha256(arrays)}
         return {
             "format": FORMATS[-1],
             "proof": {"kind": kind, "version": 1},
-            "formulation": {"name": name, "version": version_of(self.formulation), "settings": settings},
+            "formulation": {**named(self.formulation), "version": version_of(self.formulation)},
             "problem": {**output, **{key: each for key, each in told.items() if each is not None}, **self.source},
             "program": WHOLE if self.alternation is None else LAST,
             **({} if self.alternation is None else {"alternation": self.alternation}),
@@ -388,6 +387,11 @@ def name_of(kind: str, thing: object) -> str:
     raise MissingCapability(
         f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put it into its folder."
     )
+
+
+def named(formulation: Formulation) -> Numbers:
+    """The name and the settings of a formulation, from which `build` makes the formulation again."""
+    return {"name": name_of("formulation", formulation), "settings": written(formulation)}
 
 
 def written(formulation: Formulation) -> Numbers:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, CutbenchError, NotSeparable
-from workbench.proofs.certificate import arrays_of, data_sha256, name_of, versions, written
+from workbench.proofs.certificate import arrays_of, data_sha256, named, versions
 from workbench.solving.request import Request
 from workbench.system.journal import PROGRAMS, Entry, Journal
 
@@ -82,9 +82,12 @@ def opened(journal: str | Path | Journal, formulation: Formulation, problem: Pro
     """
     if isinstance(journal, Journal) and journal.settings.get("command") == PROGRAMS:
         return journal
-    named = {"name": name_of("formulation", formulation), "settings": written(formulation)}
     settings = {"command": "solve", "folder": os.getcwd(), "source": request.source, "options": request.options}
-    settings |= {"formulation": named, "data_sha256": data_sha256(arrays_of(problem)), "versions": versions()}
+    settings |= {
+        "formulation": named(formulation),
+        "data_sha256": data_sha256(arrays_of(problem)),
+        "versions": versions(),
+    }
     if isinstance(journal, str | Path):
         return Journal.create(journal, settings)
     if not isinstance(journal, Journal):
