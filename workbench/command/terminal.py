@@ -145,7 +145,7 @@ def stdout_kept() -> Iterator[None]:
 
 def usable_folder(path: str | Path) -> Path:
     """`path` if files can be written there, else `BadInput`; the test leaves no files and folders."""
-    if not str(path).strip() or (isinstance(path, str) and not path):
+    if not str(path).strip():
         raise BadInput("The name of the folder is empty; write --out DIR.")
     path = Path(path)
     missing = [folder for folder in [path, *path.parents] if not folder.exists()]
