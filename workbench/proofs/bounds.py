@@ -194,7 +194,9 @@ class Bounds(Both):
 
     @cached_property
     def row_entries(self) -> float:
-        """The mean number of entries of a cut at the start, over SEEN samples."""
+        """The mean number of entries of a cut at the start, over SEEN samples; of tables, over all cuts."""
+        if self.tables:
+            return 2 * self.tables.X.nnz / self.tables.n
         some = np.linspace(0, len(self.samples) - 1, min(SEEN, len(self.samples))).astype(int)
         known = self.opened is not None
         witnesses = self.opening[some] if known else self.highest(self.start, self.samples[some])

@@ -43,7 +43,7 @@ class Tables:
 
     def __init__(self, listing: Listing):
         self.listing, (_, self.k) = listing, listing.scale.shape
-        self.n = len(listing.kind)
+        self.n, self.truth = len(listing.kind), listing.truth[listing.kind]
         rows = listing.values, listing.indices, listing.indptr
         self.X = sparse.csr_array(rows, shape=(self.n, listing.inputs))
         self.longest = int(np.diff(listing.indptr).max(initial=0))
@@ -71,16 +71,18 @@ class Tables:
     def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> Ends:
         """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
         kind, sizes = self.listing.kind[samples], self.sizes[samples]
-        heights, most = self.listing.offset[kind], np.abs(self.listing.offset).max(axis=1)[kind]
-        labels = np.zeros(len(samples), np.int64)
-        if W is not None:
+        offset, labels = self.listing.offset, np.zeros(len(samples), np.int64)
+        most = np.abs(offset).max(axis=1)[kind]
+        if W is None:
+            found = offset.max(axis=1)[kind]
+        else:
             scores = taken(self.X, samples) @ W
             labels = scores.argmax(axis=1)
-            scores -= scores[np.arange(len(samples)), self.listing.truth[kind]][:, None]
-            heights += scores
+            scores -= scores[np.arange(len(samples)), self.truth[samples]][:, None]
+            scores += offset[kind]
+            found = scores.max(axis=1)
         error = gamma(self.longest + SPARE) * (2 * sizes * size + most) + self.longest * TINY if size > 0 else 0.0
         error = up(error + up(2 * sizes * away)) if away > 0 else error
-        found = heights.max(axis=1)
         return labels, down(found - error), up(found + error)
 
     def full(self, count: int) -> bool:
@@ -91,11 +93,13 @@ class Tables:
         """Encloses Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
         low, high = mass.lo.reshape(shape), mass.hi.reshape(shape)
-        truths, rounding = (np.arange(self.n), self.listing.truth[self.listing.kind]), gamma(self.k)
-        low[truths] = high[truths] = 0.0
-        ones = np.ones(self.k)  # a product sums short rows up faster than NumPy
-        low[truths], high[truths] = -up(high @ ones * (1 + rounding)), -down(low @ ones * (1 - rounding))
-        turned, longest = self.X.T, self.deepest
+        low[np.arange(self.n), self.truth] = high[np.arange(self.n), self.truth] = 0.0
+        ones, rounding = np.ones(self.k), gamma(self.k)  # a product sums short rows up faster than NumPy
+        sums, longest = high @ ones, self.deepest
+        held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
+        low, high, places = low[held], high[held], (np.arange(len(held)), self.truth[held])
+        low[places], high[places] = -up(sums[held] * (1 + rounding)), -down(low @ ones * (1 - rounding))
+        turned = taken(self.X, held).T
 
         def product(columns: Ints) -> Interval:
             some = slice(columns[0], columns[-1] + 1)  # which are a run
