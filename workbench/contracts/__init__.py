@@ -8,6 +8,7 @@ proving        Exact, Placing, …                   what proofs ask of a proble
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
 formulations   CutForm, SmoothForm, Majorized, Search, Factored, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
+sources        Shown, Sourced                     base classes: a problem at a prompt, and what its file told
 solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
 """
 
@@ -74,7 +75,6 @@ from workbench.contracts.problems import (
     Signed,
     SlackArgmax,
     SlackKernelled,
-    Sourced,
     Stored,
     Unsummable,
     enumerated,
@@ -104,6 +104,7 @@ from workbench.contracts.relations import (
     Row,
 )
 from workbench.contracts.solvers import Mistakes, Solver, State, Trace
+from workbench.contracts.sources import Shown, Sourced
 
 __all__ = [
     "DEARER",
@@ -178,6 +179,7 @@ __all__ = [
     "Scalable",
     "Search",
     "Shape",
+    "Shown",
     "Signed",
     "SlackArgmax",
     "SlackKernelled",

@@ -96,28 +96,6 @@ class Problem(Protocol):
         ...
 
 
-class Sourced:
-    """A base class for problems that keep what a certificate tells of their source, for new data and for pictures.
-
-    columns : the names of the inputs, or how many numbers a row of the file has
-    idf : the inverse document frequency of each word, where the inputs were made of texts
-    pixels : [rows, columns], where the inputs of a sample, or of a place, are a picture
-    reading : how the file was read, one line for the user; not kept
-    """
-
-    columns: int | list[str] | None = None
-    idf: list[float] | None = None
-    pixels: list[int] | None = None
-    reading: str = ""
-
-    KEPT = ("columns", "idf", "pixels")
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the inputs, if the source has any."""
-        return self.columns if isinstance(self.columns, list) else None
-
-
 @runtime_checkable
 class Recording(Protocol):
     """A problem whose outputs are objects of the user; a row (m, 1) is the number of an object in this problem alone.

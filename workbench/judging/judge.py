@@ -94,6 +94,9 @@ class Judgement:
     warned: list[Warned] = field(default_factory=list)
     calls: int = 0
 
+    def __repr__(self) -> str:
+        return f"Judgement({self.name} {self.verdict}: {self.reason})"
+
 
 def judge(
     learner: Any,  # a user's object, a name or a path

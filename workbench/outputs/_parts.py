@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import sparse_product, taken
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Floats, Ints, Shown
 
 MOST_OUTPUTS = 100_000  # of a sample, up to which a structure lists them
 
 
-class Parts(ABC):
+class Parts(Shown, ABC):
     """Data of n samples whose outputs are sets of parts; subclasses define `used` and `mistakes`.
 
     parts : (N, d) CSR, the features of every part of every sample

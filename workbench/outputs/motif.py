@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel, Shown
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_motif import ExactMotif
 from workbench.outputs.multiclass import checked_weights
@@ -107,7 +107,7 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-class Motif:
+class Motif(Shown):
     """Sequences, of which the positive ones hold a motif of `length` letters somewhere.
 
     Parameters

@@ -27,7 +27,7 @@ from workbench.arithmetic.arrays import (
     size_of,
     taken,
 )
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel, Shown
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_multilabel import ExactMultilabel
 from workbench.outputs._parts import MOST_OUTPUTS
@@ -80,7 +80,7 @@ def reads_into(data: Any, i: int, indices: Ints) -> int:
     return count
 
 
-class Multilabel:
+class Multilabel(Shown):
     """Samples X, each with a set of labels.
 
     Parameters

@@ -34,7 +34,7 @@ from workbench.arithmetic.arrays import (
     saved_rows,
     taken,
 )
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel, Shown
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._exact_views import ExactViews
 from workbench.outputs._parts import summed_exactly
@@ -83,7 +83,7 @@ def slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats) -> i
     return count
 
 
-class Views:
+class Views(Shown):
     """Samples of several views each, with labels y.
 
     Parameters

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -56,7 +56,7 @@ class Proof:
     program: Program
     reading: str
     kind: str
-    claim: Claim = field(repr=False)
+    claim: Claim
     lower: Fraction | None = None
     upper: Fraction | None = None
     rows: tuple[int, ...] = ()
@@ -64,6 +64,9 @@ class Proof:
     backend: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Proof({self.statement})"
 
     @property
     def optimum(self) -> Fraction | None:

@@ -93,6 +93,10 @@ class Certificate:
     alternation: dict[str, str] | None = None
     slopes: Floats | None = None
 
+    def __repr__(self) -> str:
+        ends = f"{self.lower!r} ≤ F* ≤ {self.upper!r}, gap {self.gap:.2g}"
+        return f"Certificate({self.formulation!r}, {self.problem!r}: {ends})"
+
     def recheck(self) -> tuple[float, Fraction | float]:
         """(lower, upper) recomputed from the data, θ and the weights alone."""
         bounds = bounds_for(self.formulation, self.problem)

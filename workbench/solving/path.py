@@ -25,7 +25,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import summed
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
-from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole
+from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole, counted
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
@@ -86,6 +86,10 @@ class Path:
     cells: list[Cells]
     records: list[Record] = field(default_factory=list)
     cpu_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        least, greatest = self.knots[0].lam, self.knots[-1].lam
+        return f"Path({least:g} ≤ λ ≤ {greatest:g}: {counted(len(self.knots), 'solve')}, gap {self.gap:.2g})"
 
     @property
     def gap(self) -> float:

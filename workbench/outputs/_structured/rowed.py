@@ -13,7 +13,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import checked_weights, kept_rows, saved_rows
 from workbench.arithmetic.intervals import gamma
-from workbench.contracts import Floats, Ints, Kernel
+from workbench.contracts import Floats, Ints, Kernel, Shown
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs._structured.functions import shown
 from workbench.outputs._structured.kernels import listed_kernel
@@ -29,7 +29,7 @@ class UNKNOWN:
     """Stands in the place of an output of which a file holds no text."""
 
 
-class Rowed:
+class Rowed(Shown):
     """What a problem is whose outputs are rows of a table; `listing` is all of them, or None."""
 
     name = "structured"

@@ -1,0 +1,35 @@
+"""Base classes of problems: what a prompt shows of one, and what a certificate tells of its source."""
+
+from __future__ import annotations
+
+from workbench.contracts.problems import Problem
+from workbench.errors import counted
+
+
+class Shown:
+    """A base class for problems, shown as <Multiclass: 150 samples, 12 weights>."""
+
+    def __repr__(self: Problem) -> str:
+        return f"<{type(self).__name__}: {counted(self.n_samples, 'sample')}, {counted(self.n_features, 'weight')}>"
+
+
+class Sourced(Shown):
+    """A base class for problems that keep what a certificate tells of their source, for new data and for pictures.
+
+    columns : the names of the inputs, or how many numbers a row of the file has
+    idf : the inverse document frequency of each word, where the inputs were made of texts
+    pixels : [rows, columns], where the inputs of a sample, or of a place, are a picture
+    reading : how the file was read, one line for the user; not kept
+    """
+
+    columns: int | list[str] | None = None
+    idf: list[float] | None = None
+    pixels: list[int] | None = None
+    reading: str = ""
+
+    KEPT = ("columns", "idf", "pixels")
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the inputs, if the source has any."""
+        return self.columns if isinstance(self.columns, list) else None
