@@ -129,6 +129,8 @@ REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "csv: a question mark in the first line": ("a.csv", "1,?,0\n2,3,1\n", "line 1: column 2 is '?'"),
     "csv: decimal commas": ("a.csv", "1,5;2,5;x\n3,5;4,5;y\n", "could be split at commas and semicolons alike"),
     "csv: commas, perhaps of thousands": ("a.csv", "a;b;label\n1,500;2;0\n3,500;4;1\n", "column a is '1,500'"),
+    "csv: thousands set apart": ("a.csv", 'a,b,label\n"1,000.5",1,x\n"2,100.5",2,y\n', "set apart; write 1000.5."),
+    "csv: thousands after blanks": ("a.csv", "a,b,label\n1 000,1,x\n2 100,2,y\n", "set apart; write 1000."),
     "csv: commas beside points": ("a.csv", "a;b;label\n1,5;2.5;0\n3,5;4.5;1\n", "'1,5', which may be"),
     "csv: separated by blanks": ("a.csv", "1 2 0\n3 4 1\n", "has one column"),
     "csv: two columns of words": ("a.csv", "id,diagnosis,r\nann,benign,1\nbob,malignant,2\n", "--set label=id"),

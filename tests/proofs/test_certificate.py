@@ -51,6 +51,8 @@ def test_a_certificate_in_python_is_verified_like_its_files(solution, path):
     assert not wb.verify(weaker)["proven"]
     with pytest.raises(wb.BadInput, match="A Solution is no certificate; give its path, or the Certificate of"):
         wb.verify(solution)
+    with pytest.raises(wb.BadInput, match=r"data is a list, not a problem; give one, e\.g\. data=wb\.Multiclass"):
+        wb.verify(path, data=[[1.0, 2.0]])
 
 
 def test_numpys_numbers_are_settings_like_others(solution, tmp_path):

@@ -625,5 +625,5 @@ def test_a_full_disk_behind_stdout_is_one_sentence(tmp_path):
     with open("/dev/full", "w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 2
-    assert "No space left" in done.stderr
+    assert "No space left on device: standard output; free some, or write elsewhere." in done.stderr
     assert "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ Nothing heavy is imported.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -53,6 +54,8 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
     if isinstance(error, CutbenchError):
         return str(error), error.exit_code
     if isinstance(error, OSError):
+        if error.errno == errno.ENOSPC:
+            return f"{error.strerror}: {error.filename or 'standard output'}; free some, or write elsewhere.", 2
         return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
     if isinstance(error, SystemExit):
         return f"A Python file called exit({error}) in place of an answer; remove the call from your file.", 2

@@ -166,6 +166,8 @@ def judged(
 
 def sha256_of(data: Problem | Digested) -> str:
     """Of a learning problem's arrays, or of a convex program's."""
+    if not isinstance(data, Digested | Problem):
+        raise BadInput(f"data is a {type(data).__name__}, not a problem; give one, e.g. data=wb.Multiclass(X, y).")
     return data.sha256 if isinstance(data, Digested) else data_sha256(arrays_of(data))
 
 

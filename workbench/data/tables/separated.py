@@ -27,6 +27,7 @@ COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # 36,
 NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
 FEW = 5  # samples, below which different numbers say nothing
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+", re.ASCII)  # 1,234 may be 1234
+GROUPED = re.compile(r"[+-]?\d{1,3}([ ,'’]\d{3})+(\.\d+)?", re.ASCII)  # 1,234.5 and 1 234
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -193,6 +194,9 @@ def finite_cell(sheet: Sheet, line: int, column: int, cell: str, labels: int | N
         raise BadInput(
             f"{where} is {cell[:60]!r}, which may be a fraction or thousands; write numbers with points only."
         )
+    if GROUPED.fullmatch(cell):
+        plain = re.sub("[ ,'’]", "", cell)
+        raise BadInput(f"{where} is {cell[:60]!r}, with thousands set apart; write {plain[:60]}.")
     if sheet.of_words(column):
         chosen = "" if named is not None else f", or say --set label={name} if these are the labels"
         others = [j for j in range(sheet.width) if sheet.of_words(j) and j != labels]
