@@ -478,6 +478,17 @@ def test_help_imports_nothing_heavy():
         assert command in done.stdout
 
 
+def test_a_small_solve_imports_no_more_than_it_uses(tmp_path):
+    watch = """
+        import atexit, sys
+        heavy = {"numba", "cvxpy", "sklearn", "matplotlib", "scipy.linalg", "scipy.optimize", "scipy.special"}
+        atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))
+    """
+    done = process("solve", "iris", "soft-margin", "--out", str(tmp_path / "run"), prelude=textwrap.dedent(watch))
+    assert done.returncode == 0
+    assert done.stderr.strip().endswith("[]")
+
+
 def test_every_command_explains_itself(cutbench):
     for command in cli.commands:
         assert "Usage:" in cutbench(command, "--help").stdout

@@ -23,8 +23,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse import linalg as sparse_linalg
+from scipy import sparse
 
 from workbench.arithmetic.arrays import size_of, sparse_product
 from workbench.arithmetic.intervals import Interval, gamma, length, matvec
@@ -130,7 +129,9 @@ def solution(S: sparse.csr_array, lam: float, c: Floats) -> Floats:
         Q = sparse.block_array(
             [[lam / 2 * sparse.eye_array(cut), S / 2], [S.T / 2, lam / 2 * sparse.eye_array(others)]]
         )
-        return sparse_linalg.cg(Q, c, rtol=1e-12)[0]
+        from scipy.sparse.linalg import cg  # loads much that most runs do without
+
+        return cg(Q, c, rtol=1e-12)[0]
     few, many = (S, slice(cut, None)), slice(None, cut)
     if cut < S.shape[1]:
         few, many = (sparse.csr_array(S.T), slice(None, cut)), slice(cut, None)
@@ -243,6 +244,8 @@ def sides_of(parts: Parts) -> Sides:
 
 def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, sides: Sides | None = None) -> Point:
     """lower(g) + μ log det(I − SᵀS/λ²) in floats, and what a step needs."""
+    from scipy.linalg import cho_solve
+
     _, R, X, y, prices = parts
     few, many, across, rows = sides or sides_of(parts)
     weights = prices * g
@@ -253,7 +256,7 @@ def point(parts: Parts, lam: float, k: int, loss: str, mu: float, g: Floats, sid
         root = np.linalg.cholesky(np.eye(S.shape[1]) - S.T @ S / lam**2)
     except np.linalg.LinAlgError:
         return Point(-np.inf, g, (g, g), g, S)
-    inverse = linalg.cho_solve((root, True), np.eye(S.shape[1])) / lam**2
+    inverse = cho_solve((root, True), np.eye(S.shape[1])) / lam**2
     c_many, c_few = 0.5 * (across @ weights), 0.5 * (few.T @ weights)
     z_few = inverse @ (2 * (lam * c_few - S.T @ c_many))
     z_many = (2 * c_many - S @ z_few) / lam

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.contracts import Floats, Ints, Rows
@@ -148,20 +148,24 @@ class Face:
 
     def factor(self, free: Ints, back: Ints | None) -> tuple[Floats, Ints, int]:
         """Cholesky's factor of M with pivots, upper triangular (m, m); the pivots' order; and the rank of M."""
+        from scipy.linalg import get_lapack_funcs  # loads much that most runs do without
+
         matrix = self.gram[np.ix_(free, free)]
         if back is not None:
             cross = self.gram[np.ix_(free, back)]
             matrix += self.gram[np.ix_(back, back)] - cross - cross.T
         least = SINGULAR * np.diag(matrix).max(initial=0.0)
-        pstrf: Any = linalg.get_lapack_funcs("pstrf", (matrix,))  # this part of SciPy has no types
+        pstrf: Any = get_lapack_funcs("pstrf", (matrix,))  # this part of SciPy has no types
         factor, order, rank, _ = pstrf(matrix, tol=least, overwrite_a=True)
         return np.triu(factor), order - 1, int(rank)
 
     def directions(self, factor: Floats, order: Ints, rank: int, free: Ints, back: Ints | None) -> Floats:
         """For each row that others combine, a direction (m,) of weights along which θ stays, as columns."""
+        from scipy.linalg import solve_triangular
+
         combined = order[rank:]
         found = np.zeros((len(self.offsets), len(combined)))
-        parts = linalg.solve_triangular(factor[:rank, :rank], factor[:rank, rank:]) if rank else np.empty((0, 1))
+        parts = solve_triangular(factor[:rank, :rank], factor[:rank, rank:]) if rank else np.empty((0, 1))
         found[free[order[:rank]]] = -parts
         found[free[combined], np.arange(len(combined))] = 1.0
         if back is not None:
@@ -175,11 +179,13 @@ class Face:
         entries of the earlier ones are a triangular matrix. Of the rows that become zero at once the one that falls
         fastest leaves, so that no entry on the diagonal is rounding.
         """
+        from scipy.linalg import solve_triangular
+
         start = beta
         count, gone = directions.shape[1], np.empty(directions.shape[1], np.int64)
         ways, corner = np.empty(directions.shape, order="F"), np.zeros((count, count))
         for k in range(count):
-            shares = linalg.solve_triangular(corner[:k, :k], directions[gone[:k], k], lower=True) if k else np.empty(0)
+            shares = solve_triangular(corner[:k, :k], directions[gone[:k], k], lower=True) if k else np.empty(0)
             way = directions[:, k] - ways[:, :k] @ shares
             way[gone[:k]] = 0.0
             way = -way if self.offsets @ way < 0 else way
@@ -196,10 +202,12 @@ class Face:
 
     def step(self, factor: Floats, order: Ints, free: Ints, back: Ints | None, beta: Floats) -> Floats:
         """d (m,), which makes the rows of each group equally high, hard rows of height 0."""
+        from scipy.linalg import cho_solve
+
         heights = self.offsets - self.slopes @ ((self.slopes.T @ beta + self.fixed) / self.curvature)
         missing = heights[free] if back is None else heights[free] - heights[back]
         found, step = np.empty(len(free)), np.zeros(len(beta))
-        found[order] = linalg.cho_solve((factor, False), missing[order])
+        found[order] = cho_solve((factor, False), missing[order])
         step[free] = found
         if back is not None:
             np.subtract.at(step, back, found)

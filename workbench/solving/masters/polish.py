@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from workbench.backends import BACKENDS, ConeProgram
 from workbench.contracts import Floats, Ints, Rows
@@ -64,6 +63,8 @@ def finished(program: ConeProgram, x: Floats, z: Floats, size: float) -> tuple[F
 
 def equality_solved(P: sparse.csc_array, A: sparse.csr_array, q: Floats, b: Floats) -> tuple[Floats, Floats] | None:
     """x and z with Px + Aᵀz = q, Ax = b: a quasi-definite factorisation, refined on the true system."""
+    from scipy.sparse.linalg import splu  # loads much that most runs do without
+
     n, m = P.shape[0], A.shape[0]
     true = sparse.block_array([[P, A.T], [A, None]], format="csc") if m else sparse.csc_array(P)
     shift = SHIFT * sparse.diags_array(np.concatenate([np.ones(n), -np.ones(m)]))
