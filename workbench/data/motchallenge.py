@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from workbench.contracts import Floats, Ints
 from workbench.errors import BadInput, MissingCapability, counted
@@ -121,6 +120,8 @@ def identified(detections: Boxes, truth: Boxes, least: float = 0.5) -> Ints:
 
     Frame by frame, the one-to-one assignment of greatest total overlap among pairs that overlap by `least` or more.
     """
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     found = np.full(len(detections.frames), NOBODY, np.int64)
     truth = objects_of(truth)
     for frame in np.intersect1d(detections.frames, truth.frames):

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.optimize import minimize
 
 from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.formulations.cost_learning import NormalizedCostLearning, SimplexCostLearning
@@ -282,6 +281,8 @@ class LBFGS(Smooth):
     """L-BFGS as SciPy has it, on our value and gradient; one pass an iteration."""
 
     def start(self) -> None:
+        from scipy.optimize import minimize  # a quarter of a second, which most runs do without
+
         super().start()
         self.path: list[Floats] = []
         options = {"maxiter": self.budget, "ftol": 0.0, "gtol": 1e-10}

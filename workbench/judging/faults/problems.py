@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from workbench.arithmetic.arrays import kept_rows
 from workbench.contracts import Floats, Formulation, Ints, Labelled, Problem
@@ -94,6 +93,8 @@ def chain(rng: np.random.Generator, k: int = 3) -> Chain:
 
 def matching(rng: np.random.Generator) -> Matching:
     """12 samples of 2 or 3 rows and 3 columns; the truth is the heaviest matching of noisy scores."""
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
+
     w, edges, gold = np.append(1.5 * rng.normal(size=3), 0.5), [], []
     for _ in range(12):
         features = rng.normal(size=(int(rng.integers(2, 4)), 3, 4))
