@@ -27,7 +27,7 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
         found = explain(held, MOST)
     except MissingCapability:  # a search tree, or slopes of pairs: a proof without weights of cuts
         return []
-    text = f"{found.support} of {found.n_samples} samples hold the optimum by {found.cuts} cuts. "
+    text = f"{found.support} of {found.n_samples} samples hold the optimum, with {found.cuts} cuts. "
     parts: list[Part | None] = [
         Part("text", text=text + "Those that pull the most at the weights (samples count from 0):")
     ]

@@ -53,16 +53,14 @@ def show(record: dict[str, Any], problem: Any) -> None:
     if record["about"]:
         click.echo(f"  of the last convex program of {record['about']['formulation']}, which is not proven as a whole")
     held, full = record["support"], record["full"]
-    click.echo(
-        f"  {held} of {record['n_samples']} samples hold it by {record['cuts']} cuts; {full} of them with all of their "
-        f"weight, {held - full} with a part"
-    )
+    smooth = any(cut["output"].startswith(DISTRIBUTION) for each in record["samples"] for cut in each["cuts"])
+    which = f"{held} of {record['n_samples']} samples {'hold the optimum' if smooth else 'are support vectors'}"
+    click.echo(f"  {which}, with {record['cuts']} cuts: {full} with all of their weight, {held - full} with a part")
     if record["samples"]:
-        click.echo("  pull: how strongly its cuts move θ; h: its term of the objective; at θ: the height of a cut")
-        click.echo("  samples count from 0")
+        click.echo("  pull: how strongly a sample's cuts move θ; h: the sample's term of the objective")
+        click.echo("  at θ: the height of a cut; samples count from 0")
     for each in record["samples"]:
         share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {tidy(each['hinge'])}"
-        smooth = any(cut["output"].startswith(DISTRIBUTION) for cut in each["cuts"])
         where = DISTRIBUTION if smooth else "other outputs"
         truth = shortened(each["truth"], SHOWN)
         click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on {where}, {numbers}")
