@@ -355,6 +355,28 @@ def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
     assert verdict(1.0, [free, meant._replace(most=3e-4), fit(1e-3, 0.0, "λ")]).name == "λ"
 
 
+@pytest.mark.parametrize(("most", "least_risk"), [(1e-4, 1e-3), (1e-6, 3e-4)])
+def test_it_is_sure_of_a_multiple_if_half_of_it_fits_worse(most, least_risk):
+    """Half of the multiple fits up to (e + ρ)/(1 + ρ) with ρ the risk's share, that is for ρ up to 10 max(e, 3e-5)."""
+    meant = fit(most, 1.0, "λ half", evidence={"multiple": 0.5})
+    assert verdict(1.0, [meant._replace(risk=1.001 * least_risk)]).confident
+    found = verdict(1.0, [meant._replace(risk=least_risk)])
+    assert not found.confident
+    assert found.sentence.endswith("from the one asked for, and half of that λ fits as well.")
+    assert verdict(1.0, [fit(most)._replace(risk=0.0)]).confident, "what is no multiple"
+
+
+@pytest.mark.parametrize("share", [1 / 2, 1 / 150])
+def test_where_all_margins_are_met_no_multiple_is_sure(share):
+    """The optima for λ/2 and for λ/n are the same, so weights cannot tell which one a learner minimises."""
+    problem = wb.load_problem("digits")(n=150)
+    reference = wb.solve(wb.SoftMargin(lam=0.01), problem)
+    weights = wb.solve(wb.SoftMargin(lam=0.01 * share), problem).theta_flat
+    found = detective.explain(weights, reference)
+    assert found is not None
+    assert (found.name, found.confident) == ("λ half", False)
+
+
 def test_it_is_sure_of_weights_only_by_which_it_would_say_that_they_agree():
     """SURE is the judge's tolerance: few weights, rounded to a digit, come within CLOSE of some optimum by chance."""
     assert verdict(1.0, [fit(1e-3)]).confident

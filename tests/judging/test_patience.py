@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,19 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
-from workbench.judging.patience import alike, allowed, calm, enough, exhausted, heard, late, slackens, unmoved, waits
+from workbench.judging.patience import (
+    alike,
+    allowed,
+    calm,
+    enough,
+    exhausted,
+    heard,
+    late,
+    slackens,
+    unmoved,
+    waits,
+    works_on,
+)
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 
 # written out, not imported: every constant is tested on both sides
@@ -106,6 +119,59 @@ def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_not
     assert calm(second, last) == (verdict == DISAGREES)
     assert late(first, second, last).verdict == verdict
     assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
+
+
+def test_who_takes_twice_the_seconds_at_rest_is_at_work():
+    rest, other = said(rule="ended"), said(rule="settled")
+    assert works_on(rest, rest, 1.0, 2.0)
+    assert not works_on(rest, rest, 1.0, np.nextafter(2.0, 0))
+    assert not works_on(rest, other, 1.0, 9.0)
+    assert not works_on(other, rest, 1.0, 9.0)
+
+
+def test_who_was_at_rest_and_moves_is_said_to_pause():
+    first = replace(said(rule="ended"), reason="It is far, and it stops by itself there: its weights are the same.")
+    moves = said(NOT_CONVERGED, "history", absolute=0.9, passes=1600.0)
+    for last in (moves, replace(moves, verdict=DISAGREES, rule="settled")):
+        found = late(first, first, last)
+        assert found.verdict == NOT_CONVERGED
+        assert found.reason.startswith("It is far, and its weights pause there: its weights are the same; 1600 passes")
+
+
+@cache
+def best_so_far(problem):
+    """Pegasos with its first weights at 0, that returns the best weights that it has seen, once a pass."""
+    X, y, n = problem.X.toarray(), problem.labels, problem.n_samples
+
+    def value(W, lam):
+        scores = X @ W.T + 1
+        scores[np.arange(n), y] -= 1
+        return lam / 2 * (W**2).sum() + (scores.max(axis=1) - scores[np.arange(n), y]).mean()
+
+    def fit(problem, formulation, budget, rng):
+        rng, lam, W, t = np.random.default_rng(rng), formulation.lam, np.zeros((3, 4)), 0
+        best, least = W.copy(), value(W, lam)
+        for _ in range(budget):
+            for i in rng.permutation(n):
+                t += 1
+                scores = W @ X[i] + (np.arange(3) != y[i])
+                W *= 1 - 1 / t
+                W[scores.argmax()] -= X[i] / (lam * t)
+                W[y[i]] += X[i] / (lam * t)
+            if (now := value(W, lam)) < least:
+                best, least = W.copy(), now
+        return best
+
+    return fit
+
+
+def test_who_returns_the_best_weights_so_far_has_not_ended():
+    """From 1 to 160 passes the best weights are 0, with 640 passes others."""
+    problem = wb.load_problem("iris")()
+    reference = wb.solve(wb.SoftMargin(lam=1e-4), problem)
+    found = wb.judge(best_so_far(problem), reference, passes=10)
+    assert found.verdict == NOT_CONVERGED, found.reason
+    assert "its weights pause there" in found.reason
 
 
 def test_at_the_boundary_nobody_is_calm():

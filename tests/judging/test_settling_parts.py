@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, nnls
 
+import workbench as wb
 from workbench.judging import settling as module
 from workbench.judging.reports import Report
 from workbench.judging.settling import (
     Settling,
     chosen,
     doubling,
+    downhill,
     ended,
+    fading,
     fitted,
     least,
     moving,
@@ -26,6 +29,7 @@ from workbench.judging.settling import (
     stands,
 )
 from workbench.judging.verdicts import Hearing
+from workbench.proofs.any_bounds import bounds_for
 
 NOISE, SIGNIFICANT, WINDOW, GRADED, LEAST = 0.01, 10.0, 16, 120, 1e-100  # written out, not imported
 POWERS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, *np.arange(1.0, 3.1, 0.25)]
@@ -357,3 +361,94 @@ def test_passes_that_hardly_grow_are_checkpoints_like_any():
 
 def ratios(passes):
     return passes[0] * (passes[-1] / passes[0]) ** (np.arange(60) / 59)
+
+
+# ── schedules, and slopes ─────────────────────────────────────────────────────────────────────────
+
+FADING, SHRINKS, STEPS, FAINT, STRAIGHT = 1.5, 2.0, 3, 1e-6, 0.99  # written out, not imported
+
+
+def stepping(rates):
+    """Weights that go along one direction by these rates, a pass each, from far enough for 1 to be their size."""
+    return told(np.cumsum(np.asarray(rates, float))[:, None] + 1.0, range(1, len(rates) + 1))
+
+
+SPAN = np.arange(400)
+
+
+@pytest.mark.parametrize(
+    ("rates", "fades"),
+    [
+        ((400 - SPAN) / 400, True),  # linear to 0
+        ((1 + np.cos(np.pi * SPAN / 400)) / 2, True),
+        (0.01 ** (SPAN / 400), False),  # linear convergence
+        (1 / (1 + SPAN), False),
+        (np.ones(400), False),
+        (1e-12 * (400 - SPAN) / 400, False),  # arrived
+    ],
+)
+def test_steps_that_end_at_0_with_the_run_fade(rates, fades):
+    assert fading(stepping(rates)) is fades
+
+
+@pytest.mark.parametrize("before", [1.0, 4.0])
+@pytest.mark.parametrize(("share", "fades"), [(0.99, False), (1.01, True)])
+def test_the_rate_rises_by_half(before, share, fades):
+    """Speeds of three windows, whose logarithms fall by `before` and by 1.5 times as much, a unit of time each."""
+    rate, first = max(before, SHRINKS), 3 / 16
+    speeds = [1.0, np.exp(-before * first), np.exp(-before * first - share * FADING * rate / 8)]
+    rates = np.repeat([1.0, *speeds], [200, 100, 50, 50])
+    assert fading(stepping(rates)) is fades
+
+
+@pytest.mark.parametrize(("steps", "fades"), [(STEPS, True), (STEPS - 1, False)])
+def test_a_window_holds_three_steps(steps, fades):
+    passes = np.concatenate(
+        [np.linspace(0.5, 0.75, 8), np.linspace(0.75, 0.875, 8)[1:], np.linspace(0.875, 1, steps + 1)[1:]]
+    )
+    thetas = -((1 - passes) ** 3) + 1
+    assert fading(told(thetas, 100 * passes)) is fades
+
+
+@pytest.mark.parametrize(("size", "fades"), [(1.01, True), (0.99, False)])
+def test_weights_that_have_arrived_do_not_fade(size, fades):
+    """The way of the last eighth of the passes, relative to weights of length 1."""
+    rates = (400 - SPAN) / 400
+    last = rates[350:].sum() / 50
+    way = 400 * last / 8
+    thetas = 1.0 + (np.cumsum(rates) - rates.sum()) * FAINT * size / way
+    assert fading(told(thetas[:, None], range(1, 401))) is fades
+
+
+def on_slopes(steps, minimum=(0.0, 0.0), turn=0.0):
+    """A squared risk of two features, and weights that go by these lengths along the slope, turned by an angle."""
+    problem = wb.Linear(np.eye(2), [1.0, 1.0])
+    bounds = bounds_for(wb.WeightedRisk(lam=1.0, loss="squared"), problem)
+    theta, found = np.array([3.0, -2.0]), [np.array([3.0, -2.0])]
+    rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    for length in steps:
+        theta = theta - length * rotation @ bounds.value_and_gradient(theta)[1]
+        found.append(theta)
+    return told(found, range(1, len(found) + 1)), bounds
+
+
+@pytest.mark.parametrize(
+    ("turn", "straight"),
+    [(0.0, True), (0.99 * np.arccos(STRAIGHT), True), (1.01 * np.arccos(STRAIGHT), False), (np.pi, False)],
+)
+def test_steps_of_steepest_descent_go_downhill(turn, straight):
+    reports, bounds = on_slopes([0.1, 0.01, 1e-3, 1e-4], turn=turn)
+    assert downhill(reports, bounds) is straight
+
+
+def test_three_steps_at_least_go_downhill_and_all_of_the_last_three_do():
+    reports, bounds = on_slopes([0.1] * STEPS)
+    assert downhill(reports, bounds)
+    assert not downhill(reports[1:], bounds)
+    for k in range(1, STEPS + 1):
+        others = reports.copy()
+        others[-k] = Report(others[-k].passes, 2 * others[-k - 1].theta - others[-k].theta)
+        assert not downhill(others, bounds), "one step uphill"
+    assert not downhill([reports[0]] * 4, bounds), "no step at all"
+    hinge = bounds_for(wb.SoftMargin(), wb.Multiclass(np.eye(2), [0, 1]))
+    assert not downhill(reports, hinge), "no gradient"

@@ -199,6 +199,54 @@ def test_sixteen_times_the_passes_decide_else(monkeypatch):
     assert [each.passes for each in stand.longer][-1] == 128.0
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rules", "budgets", "verdict"),
+    [
+        ((1.0, 1.9), ("ended",), [32], DISAGREES),  # of the fits asked for and of 32: at rest, it takes no longer
+        ((1.0, 2.0, 3.9), ("ended", "ended"), [32, 128], DISAGREES),
+        ((1.0, 4.0, 16.0, 64.0), ("ended",) * 3, [32, 128, 512], DISAGREES),
+        ((1.0, 4.0, 16.0), ("ended", "history"), [32, 128], NOT_CONVERGED),
+        ((1.0, 4.0, 16.0), ("ended", "settled"), [32, 128], NOT_CONVERGED),  # what moves again had not ended
+        ((1.0, 4.0, 16.0, 64.0), ("ended", "ended", "settled"), [32, 128, 512], NOT_CONVERGED),
+        ((1.0, 4.0, 16.0), ("settled",), [32], DISAGREES),
+    ],
+)
+def test_who_rests_and_works_is_asked_for_more(seconds, rules, budgets, verdict, monkeypatch):
+    """Weights that stay the same are those of a learner that has ended if more passes take it no more time."""
+    ends = [said(NOT_CONVERGED if rule == "history" else DISAGREES, rule) for rule in rules]
+    hearing(monkeypatch, *ends)
+    stand, spent, asked = Fitted(), iter(seconds), []
+    stand.took = next(spent)
+
+    def further(reports, budget, *told):
+        asked.append(budget)
+        stand.took = next(spent)
+        return at(8, budget)
+
+    monkeypatch.setattr(stand, "further", further)
+    first = said(DISAGREES, "ended" if rules[0] == "ended" else "settled")
+    found = stand.waited(first, at(1, 2, 4, 8), 8, 3, 1e-4, 100.0)
+    assert (asked, found.verdict) == (budgets, verdict)
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_who_rests_and_works_without_time_for_more_is_judged_by_what_there_is(late, monkeypatch):
+    hearing(monkeypatch, *[said(DISAGREES, "ended")] * 3)
+    stand, asked = Fitted(), []
+    stand.took = 1.0
+
+    def further(reports, budget, *told):
+        asked.append(budget)
+        if len(asked) > late:
+            raise OutOfTime
+        stand.took *= 4
+        return at(8, budget)
+
+    monkeypatch.setattr(stand, "further", further)
+    found = stand.waited(said(DISAGREES, "ended"), at(1, 2, 4, 8), 8, 3, 1e-4, 100.0)
+    assert (len(asked), found.verdict) == (late + 1, DISAGREES)
+
+
 def test_who_does_not_move_may_stand(monkeypatch):
     asked = []
     monkeypatch.setattr(module, "standing", lambda reports, *told: asked.append(reports) or said(DISAGREES, "settled"))

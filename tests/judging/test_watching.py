@@ -179,3 +179,47 @@ def test_planted_faults_get_their_names(fault, name, tmp_path):
     found = loop.trained(**settings).verdict()
     assert found.verdict == "disagrees"
     assert found.causes[0].name == name
+
+
+# ── schedules of learning rates ───────────────────────────────────────────────────────────────────
+
+
+def scheduled(rate, epochs, lam=0.01, theirs=None, momentum=0.0, scales=1.0):
+    """A watched loop on iris' likelihood: steps of 0.05 `rate`(share of the epochs) `scales`, of λ `theirs`."""
+    problem = wb.load_problem("iris")()
+    X, y, W, V = problem.X.toarray(), np.eye(3)[problem.labels], np.zeros((3, 4)), np.zeros((3, 4))
+    watch = wb.watch(problem, wb.CRF(lam=lam))
+    for epoch in range(epochs):
+        scores = np.exp(X @ W.T - (X @ W.T).max(axis=1, keepdims=True))
+        slope = (scores / scores.sum(axis=1, keepdims=True) - y).T @ X / len(y) + (theirs or lam) * W
+        V = momentum * V + slope
+        W = W - 0.05 * rate(epoch / epochs) * scales * V
+        watch.step(W)
+    return watch.verdict()
+
+
+UNEVEN = np.array([1.0, 0.1, 0.2, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("rate", "momentum", "scales", "told"),
+    [
+        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, 1.0, "its last steps go straight down this objective"),
+        (lambda t: 0.01**t, 0.0, 1.0, "its last steps go straight down this objective"),
+        (lambda t: 0.1 * (1 + np.cos(np.pi * t)) / 2, 0.9, 1.0, "its last steps go straight down this objective"),
+        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, UNEVEN, "its steps end at 0, as under a schedule"),
+        (lambda t: (1 - t) ** 2, 0.0, UNEVEN, "its steps end at 0, as under a schedule"),
+        (lambda t: 1 - t, 0.0, UNEVEN, ""),
+    ],
+)
+def test_a_sound_loop_whose_rates_fall_to_0_is_not_accused(rate, momentum, scales, told):
+    found = scheduled(rate, 150, momentum=momentum, scales=scales)
+    assert found.verdict == "not converged", found.reason
+    assert told in found.reason
+
+
+@pytest.mark.parametrize("rate", [lambda t: (1 + np.cos(np.pi * t)) / 2, lambda t: 1.0])
+def test_a_loop_at_another_optimum_is_accused_whatever_its_rates(rate):
+    found = scheduled(rate, 1000, lam=0.1, theirs=0.2)
+    assert found.verdict == "disagrees", found.reason
+    assert [(each.name, each.confident) for each in found.causes] == [("λ twice", True)]

@@ -10,7 +10,9 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
                     was too short to tell, and the two longer ones, of which the second says so, differ by less than
                     a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
-                    falls, but no longer in the last doubling of the passes, is asked once more as well
+                    falls, but no longer in the last doubling of the passes, is asked once more as well, and so is a
+                    learner whose weights are the same while its time grows with the passes: one that returns the
+                    best weights it has seen may still be at work
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
@@ -28,6 +30,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
+WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
@@ -59,6 +62,8 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
     told = first.reason.split(";")[0].rstrip(".")
     if further.verdict == DISAGREES and not by_history(further):
         return further
+    if further.verdict != DISAGREES:
+        told = told.replace("it stops by itself there", "its weights pause there")
     if by_history(first) and by_history(further) and alike(first, further):
         said = f"{told}; after {longer:g} passes it is {further.excess:.1e} above."
         return replace(first, reason=said, evidence=evidence)
@@ -85,6 +90,11 @@ def enough(first: Verdict, further: Verdict) -> bool:
     return further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)
 
 
+def works_on(first: Verdict, further: Verdict, spent: float, more: float) -> bool:
+    """Whether weights that stayed the same cost `more` seconds than the `spent` ones of fewer passes."""
+    return first.rule == further.rule == "ended" and more >= WORKING * spent
+
+
 def slackens(verdict: Verdict) -> bool:
     """Whether the last doubling of the passes brought next to nothing, on a way that is long yet."""
     return waits(verdict) and not by_history(verdict) and verdict.evidence.get("doubling", np.inf) < LITTLE
@@ -94,6 +104,11 @@ def calm(second: Verdict, last: Verdict) -> bool:
     """Whether all of the second's four times as many passes left the excess where it was, and the weights, too."""
     steady = max(second.absolute / last.absolute, last.absolute / second.absolute) < LITTLE
     return by_history(last) and steady and last.evidence.get("roaming", np.inf) < NEAR
+
+
+def resumed(first: Verdict, second: Verdict, last: Verdict) -> bool:
+    """Whether weights that had ended, by two histories, moved again."""
+    return first.rule == second.rule == "ended" != last.rule
 
 
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
@@ -106,6 +121,8 @@ def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     """The verdict on a history that two longer ones follow."""
     told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
     settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
+    if resumed(first, second, last):
+        return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
     if not (settled or (by_history(last) and unmoved(first, second, last))):
         return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
     evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}

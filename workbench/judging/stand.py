@@ -26,7 +26,18 @@ from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports
 from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import FURTHER, allowed, enough, exhausted, heard, late, unmoved, waits
+from workbench.judging.patience import (
+    FURTHER,
+    allowed,
+    enough,
+    exhausted,
+    heard,
+    late,
+    resumed,
+    unmoved,
+    waits,
+    works_on,
+)
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
 from workbench.judging.share import LARGE, Allowance, skipping
@@ -58,6 +69,7 @@ class Stand:
         self.reports: list[Report] = []  # of the last run
         self.longer: list[Report] = []  # of the last run's further passes
         self.yielded: list[Report] = []  # by one fit
+        self.took = 0.0  # seconds of the last run
         self.remarks: list[str] = []
         self.tally = Tally()  # of the learner's warnings
         self.copy: Problem | None = None  # for the learner
@@ -120,6 +132,7 @@ class Stand:
         ways : False for the verdict on where it ends, alone
         """
         self.yielded, took = reports, spent = self.fitted(passes, seed)
+        self.took = took
         reports = reports if ways else reports[-1:]
         verdict = crosscheck(reports, self.reference, tolerance)
         if ways and verdict.verdict == NOT_CONVERGED and len(reports) == 1:
@@ -144,20 +157,25 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began = time.perf_counter()
+        began, spent, told, last = time.perf_counter(), self.took, None, None
         try:
             learned = self.further(reports, FURTHER * passes, seed, patience)
             self.longer = history(learned)
             second = crosscheck(learned, self.reference, tolerance)
             if enough(first, second):
-                return heard(first, second)
-            left = patience - (time.perf_counter() - began)
-            learned = self.further(self.longer, FURTHER**2 * passes, seed, left)
+                told = heard(first, second)
+            if told and not works_on(first, second, spent, self.took):
+                return told
+            for power in (2, 3):  # the third where the weights stay the same, and the seconds grow
+                spent, left = self.took, patience - (time.perf_counter() - began)
+                learned = self.further(self.longer, FURTHER**power * passes, seed, left)
+                self.longer, last = history(learned), crosscheck(learned, self.reference, tolerance)
+                if not works_on(second, last, spent, self.took):
+                    break
         except OutOfTime:
-            return exhausted(first, patience)
-        self.longer = history(learned)
-        last = crosscheck(learned, self.reference, tolerance)
-        if unmoved(first, second, last):
+            if last is None:
+                return told or exhausted(first, patience)
+        if unmoved(first, second, last) and not resumed(first, second, last):
             last = standing(learned, self.reference, tolerance)
         return late(first, second, last)
 
@@ -168,12 +186,12 @@ class Stand:
         """
         if within <= 0:
             raise OutOfTime
-        answers, spent = self.fitted(budget, seed, within=within)
+        answers, self.took = self.fitted(budget, seed, within=within)
         if len(answers) > 1 and answers[-1].remarks and answers[-1].passes < budget / 2:
             raise OutOfTime
         if len(answers) >= FEW:
             return answers
-        between = self.fitted(budget // 2, seed)[0] if spent < within / 2 else []
+        between = self.fitted(budget // 2, seed)[0] if self.took < within / 2 else []
         return [*reports, *(each for each in (*between, *answers) if each.passes > reports[-1].passes)]
 
     def tried(self, passes: int, seed: int, tolerance: float, ways: bool = True) -> tuple[Verdict, float]:
@@ -233,7 +251,7 @@ class OwnStand(Stand):
         late = (lambda row: row.seconds > self.limit) if self.limit else None
         with self.tally.listening():
             trace = run(solver, form, data, passes=passes, rng=seed, observe=late)
-        took = float(trace.seconds[-1])
+        took = self.took = float(trace.seconds[-1])
         self.reports, self.longer = history(trace), []
         self.reference.graded(trace.thetas, trace.upper)
         verdict = crosscheck(trace, self.reference, tolerance)
@@ -248,6 +266,7 @@ class OwnStand(Stand):
             trace = run(self.learner.thing, form, data, budget, seed, observe=lambda row: row.seconds > within)
         if trace.passes[-1] < budget:
             raise OutOfTime
+        self.took = float(trace.seconds[-1])
         return trace
 
     @contextlib.contextmanager

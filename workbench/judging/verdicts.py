@@ -60,6 +60,7 @@ from workbench.judging.settling import (
     MOST,
     chosen,
     doubling,
+    downhill,
     ended,
     least,
     moving,
@@ -269,7 +270,13 @@ class Hearing:
         return f"{told}; run it longer, though at that rate no budget would do"
 
     def stays(self) -> Verdict:
-        """The verdict on a settled history: `disagrees`, or `not converged` if clean runs excuse the learner."""
+        """The verdict on a settled history: `disagrees`, or `not converged` if clean runs excuse the learner.
+
+        Steps straight down the objective that was asked for have its optimum ahead, however short they become.
+        """
+        if downhill(self.reports, self.reference.bounds):
+            told = "its excess has settled for now, but its last steps go straight down this objective; run it longer"
+            return self.verdict(NOT_CONVERGED, "settled", f"{self.far}; {told}")
         limit, size = self.evidence["limit"], self.reference.size
         asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
         found = control(self.trace, self.reference, asked)

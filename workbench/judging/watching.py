@@ -18,6 +18,7 @@ steps are always recent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +29,8 @@ from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
 from workbench.judging.reference import Formulation, reference_of
-from workbench.judging.verdicts import DISAGREES, Report, crosscheck
+from workbench.judging.settling import fading
+from workbench.judging.verdicts import DISAGREES, NOT_CONVERGED, Report, crosscheck
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
@@ -36,6 +38,7 @@ from workbench.solving.solve import solve
 
 KEPT = 500  # steps of a record
 MOST = 1 << 25  # numbers of a record
+FADED = ", and its steps end at 0, as under a schedule of learning rates, so its end tells nothing: run more passes."
 
 
 def watch(
@@ -141,7 +144,10 @@ class Recorder:
         """
         reports, causes, reference = self.reports(), list[Cause](), reference_of(self.reference)
         found = crosscheck(reports, self.reference, tolerance)
-        if found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility"):
+        settled = found.rule == "settled"
+        if settled and found.verdict == DISAGREES and fading(reports):  # nobody can ask a loop for more passes
+            found = replace(found, verdict=NOT_CONVERGED, reason=f"{found.reason.split(' and stays')[0]}{FADED}")
+        if settled or (found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility")):
             found, causes = explained(found, reports, reference)
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, passes, np.nan, found.reason, found.evidence, found.rule

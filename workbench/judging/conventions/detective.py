@@ -31,6 +31,8 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE. Weights
   that are the best of their length, as on a wrong sphere, are optimal for some multiple, and that may lie beside one
   that has a reason.
+- Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
+  κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
 - A multiple of λ without a known reason is never confident, nor are zero weights, nor is ‖w‖₁: its optima lie at
   corners, where signs of slopes cancel and other rules end, too, and no distance is certified.
 
@@ -185,8 +187,10 @@ class Detective:
         if theta is suspect.theta and (upper, known.at_reference) == suspect.values:
             return Fit(neighbour, np.inf, np.inf)  # no other objective, on these data
         size = neighbour.size or abs(upper)
+        risk = np.inf
         if isinstance(known.bounds.regularizer, SquaredNorm) and not neighbour.size:
-            size = min(size, SHARE * float(known.bounds.regularizer.value(theta)))
+            cost = float(known.bounds.regularizer.value(theta))
+            size, risk = min(size, SHARE * cost), upper - cost
         size = max(size, LEAST)
 
         def seen(value: float) -> None:
@@ -208,7 +212,7 @@ class Detective:
         if curvature is None:
             return Fit(neighbour, most, least)
         distance = float(np.sqrt(2 * max(upper - known.lower, 0.0) / curvature))
-        return Fit(neighbour, most, least, distance, known.apart(theta, curvature))
+        return Fit(neighbour, most, least, distance, known.apart(theta, curvature), risk / size)
 
 
 def since_half(history: Sequence[tuple[float, Floats]]) -> float:
@@ -248,12 +252,14 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     found = best.neighbour
     by_chance = best.most > min(SURE, CHANCE * free + FINE)
     beside = moved > STILL and best.apart > REST * moved
-    open_to_doubt = found.name in UNSURE or found.size or by_chance or beside
+    smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
+    open_to_doubt = found.name in UNSURE or found.size or by_chance or beside or smaller
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
+    told = f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for"
     return Explanation(
         found.name,
-        f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for.",
+        f"{told}, and half of that λ fits as well." if smaller else f"{told}.",
         {"excess": best.most, "given": given, "next": rival, "distance_bound": best.distance} | found.evidence,
         sure,
     )

@@ -54,6 +54,7 @@ class Fit(NamedTuple):
     """e and e₋ of a neighbour, and D, within which of its optimum the weights lie (∞ where r has no curvature).
 
     apart : how far from that optimum they are at least, of their length; 0 where that is not known
+    risk : R′(θ′)/size of F′ = r′ + R′; ∞ where r is no squared norm
     """
 
     neighbour: Neighbour
@@ -61,6 +62,7 @@ class Fit(NamedTuple):
     least: float
     distance: float = np.inf
     apart: float = 0.0
+    risk: float = np.inf
 
 
 @dataclass(frozen=True)
