@@ -74,6 +74,7 @@ def test_a_loop_of_numpy_agrees_and_its_curve_falls(problem):
     assert verdict.absolute == verdict.history[-1][1] == upper - lower
     assert curve["passes"].tolist() == list(range(1, 201))
     assert (curve["excess"] >= 0).all()
+    assert curve["excess"][-1] == watch.verdict().excess
     assert curve["excess"][-1] < curve["excess"][0] / 10
     assert curve["upper"][-1] == pytest.approx(
         wb.Bounds(wb.SoftMargin(lam=0.5), problem).upper(watch.reports()[-1].theta)

@@ -100,7 +100,7 @@ class Recorder:
             self.record = self.record[:half:2] + self.record[half:]
         if self.live is not None:
             upper = self.bounds.upper(theta.astype(float))
-            self.live({"passes": passes, "upper": upper, "excess": self.bounds.gap(upper, self.reference.lower)})
+            self.live({"passes": passes, "upper": upper, "excess": self.excess(upper)})
 
     def flat(self, weights: tuple[Any, ...]) -> NDArray:  # arrays or tensors of any library
         """θ (p,), in its own type of float."""
@@ -130,11 +130,15 @@ class Recorder:
             raise BadInput("Nothing was recorded; call step(weights) in the loop.")
         return [Report(passes, theta.astype(float)) for passes, theta in self.record]
 
+    def excess(self, upper: float) -> float:
+        """(F(θ) − L)/F*, as verdicts state it."""
+        return reference_of(self.reference).excess(upper)
+
     def curve(self) -> dict[str, Floats]:
         """What a gap curve is drawn from: passes, the objective `upper`, and `excess`, relative to the optimum."""
-        reports, lower = self.reports(), self.reference.lower
+        reports = self.reports()
         upper = np.array([self.bounds.upper(each.theta) for each in reports])
-        excess = np.array([self.bounds.gap(each, lower) for each in upper])
+        excess = np.array([self.excess(each) for each in upper])
         return {"passes": np.array([each.passes for each in reports]), "upper": upper, "excess": excess}
 
     def verdict(self, tolerance: float = 1e-4) -> Judgement:

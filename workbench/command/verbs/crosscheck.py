@@ -2,8 +2,8 @@
 
 A learner is a name that `cutbench list` shows, or a Python file with NAMES or with a function
 fit(problem, formulation, budget, rng) -> weights, where budget is a number of passes and rng a
-seed. It may yield (passes, weights), too. The weights are an array of `problem.dim` numbers in the
-order of the features φ(x, y), for classes the weights of the first class first, then of the second.
+seed. It may yield (passes, weights), too. The weights are an array of `formulation.blocks(problem).dim`
+numbers in the order of the features φ(x, y): the weights of the first class first, then of the second.
 A file runs with your rights, in a process of its own.
 Ctrl-C keeps the verdicts so far; with --out `cutbench resume` goes on from there.
 
