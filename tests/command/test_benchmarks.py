@@ -52,6 +52,7 @@ SMALL = {
     "flows": {"n": 20, "passes": 1, "repeats": 1},
     "vowpal-wabbit": {"tasks": 6, "passes": 2},
     "masters": {"n": 15, "gap": 1e-4, "repeats": 1, "backends": "PIQP"},
+    "schedules": {"loops": 1, "only": "descent"},
     "steps": {"n": 4, "passes": 1, "repeats": 2, "start": False},
     "ocr": {"n": 3, "lam": 1.0, "gap": 1e-3},
     "alignment": {"n": 4, "folds": 3, "gap": 0.1},
@@ -83,6 +84,7 @@ NONE = {"failed", "accepted_false", "disagreements", "crashes", "hangs", "unjudg
 DYADIC = {"decades_hinge", "decades_squared", "decades_logistic", "finite", "planted_gain", "chosen_gain"}
 WAYS = ("lazy", "stacked", "scalar")
 KEYS = {
+    "schedules": {"rows", "loops", "accused", "agree", "failed"},
     "criteria": {"rows", "findings", "unsettled", "worst_gap", "seconds", "runs"},
     "large-speed": {"rows", "met"},
     "large": {"rows", "late", "stuck", "large", "worse"},
