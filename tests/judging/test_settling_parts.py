@@ -441,6 +441,19 @@ def test_steps_of_steepest_descent_go_downhill(turn, straight):
     assert downhill(reports, bounds) is straight
 
 
+@pytest.mark.parametrize(("share", "down"), [(0.99 * (1 - STRAIGHT) / 2, True), (1.01 * (1 - STRAIGHT) / 2, False)])
+def test_uneven_steps_go_downhill_by_coordinate(share, down):
+    """Steps of which this share, of all |s_j g_j|, goes uphill."""
+    reports, bounds = on_slopes([0.1] * STEPS)
+    theta, found = reports[0].theta, [reports[0]]
+    for k in range(STEPS):
+        slope = bounds.value_and_gradient(theta)[1]
+        theta = theta - 0.1 * np.array([1 - share, -share]) / slope
+        found.append(Report(k + 2.0, theta))
+    assert downhill(found, bounds, by_coordinate=True) is down
+    assert not downhill(found, bounds)
+
+
 def test_three_steps_at_least_go_downhill_and_all_of_the_last_three_do():
     reports, bounds = on_slopes([0.1] * STEPS)
     assert downhill(reports, bounds)

@@ -188,17 +188,20 @@ def fading(reports: list[Report]) -> bool:
     return bool(after >= FADING * max(before, SHRINKS))
 
 
-def downhill(reports: list[Report], bounds: AnyBounds) -> bool:
-    """Whether each of the last STEPS steps is one of steepest descent of F, up to its length; F has a gradient.
+def downhill(reports: list[Report], bounds: AnyBounds, by_coordinate: bool = False) -> bool:
+    """Whether each of the last STEPS steps s is one of steepest descent of F, up to its length; F has a gradient g.
 
-    At the optimum of another objective the slope of F has no reason to point along the steps, which shrink there.
+    −⟨s, g⟩ ≥ STRAIGHT ‖s‖ ‖g‖, or ≥ STRAIGHT Σ_j |s_j g_j| `by_coordinate`, for steps that are scaled by coordinate,
+    as those of AdaGrad and Adam are. At the optimum of another objective g has no reason to point along steps, which
+    shrink there; but weights on a straight way from 0 to a shorter optimum go down by coordinate to their end.
     """
     last = reports[-STEPS - 1 :]
     if not isinstance(bounds, SmoothBounds) or len(last) <= STEPS:
         return False
     for before, after in itertools.pairwise(last):
         step, slope = after.theta - before.theta, bounds.value_and_gradient(before.theta)[1]
-        if not -(step @ slope) >= STRAIGHT * float(np.linalg.norm(step) * np.linalg.norm(slope)) > 0:
+        most = np.abs(step * slope).sum() if by_coordinate else np.linalg.norm(step) * np.linalg.norm(slope)
+        if not -(step @ slope) >= STRAIGHT * float(most) > 0:
             return False
     return True
 

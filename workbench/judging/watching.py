@@ -29,16 +29,17 @@ from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
 from workbench.judging.reference import Formulation, reference_of
-from workbench.judging.settling import fading
+from workbench.judging.settling import downhill, fading
 from workbench.judging.verdicts import DISAGREES, NOT_CONVERGED, Report, crosscheck
 from workbench.proofs.any_bounds import bounds_for
+from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
 KEPT = 500  # steps of a record
 MOST = 1 << 25  # numbers of a record
-FADED = ", and its steps end at 0, as under a schedule of learning rates, so its end tells nothing: run more passes."
+FADED = ", and its steps shrink as under a schedule of learning rates, so its end tells nothing: run more passes."
 
 
 def watch(
@@ -144,12 +145,16 @@ class Recorder:
     def verdict(self, tolerance: float = 1e-4) -> Judgement:
         """What is proven about the loop, with the likely cause if the loop is accused.
 
+        Nobody can ask a loop for more passes, so no history accuses one whose steps still go down F at the end, or
+        fade where F has no gradient (judging/settling.py).
+
         tolerance : relative excess that counts as agreement; loops in float32 seldom get below 1e-6
         """
         reports, causes, reference = self.reports(), list[Cause](), reference_of(self.reference)
         found = crosscheck(reports, self.reference, tolerance)
         settled = found.rule == "settled"
-        if settled and found.verdict == DISAGREES and fading(reports):  # nobody can ask a loop for more passes
+        smooth, unasked = isinstance(self.bounds, SmoothBounds), settled and found.verdict == DISAGREES
+        if unasked and (downhill(reports, self.bounds, by_coordinate=True) if smooth else fading(reports)):
             found = replace(found, verdict=NOT_CONVERGED, reason=f"{found.reason.split(' and stays')[0]}{FADED}")
         if settled or (found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility")):
             found, causes = explained(found, reports, reference)
