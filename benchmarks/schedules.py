@@ -11,6 +11,7 @@ them there, so `disagrees` is false, and counts as `failed`.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ settings = load_file(Path(__file__).with_name("_settings.py"), "benchmark")
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda t: 1.0,
-    "cosine": lambda t: (1 + np.cos(np.pi * t)) / 2,
+    "cosine": lambda t: (1 + math.cos(math.pi * t)) / 2,
     "linear": lambda t: 1 - t,
     "exponential": lambda t: 0.01**t,
 }
