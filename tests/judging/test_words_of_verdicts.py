@@ -26,6 +26,7 @@ PASSES = 2.0 ** np.arange(9)
 def line(gap=1e-9, reach=np.inf):
     """A reference without a problem; F = ∞ from `reach` on."""
     return SimpleNamespace(
+        bounds=None,
         value=lambda theta: 2.0 + theta[0] if theta[0] < reach else np.inf,
         excess=lambda value: (value - 2.0) / 2.0 if np.isfinite(value) else np.inf,
         lower=2.0,
@@ -239,6 +240,17 @@ def test_clean_runs_are_asked_for_the_limit(monkeypatch):
     assert (verdict.verdict, verdict.rule, verdict.needed) == (DISAGREES, "settled", np.inf)
     assert verdict.evidence["control"] == 0.02
     assert "about 5.0e-01 above it, where clean runs with its budget end 1.0e-02 above it" in verdict.reason
+
+
+def test_steps_straight_down_excuse_before_clean_runs_are_asked(monkeypatch):
+    asked, seen = controlled(monkeypatch, 0.5, False), []
+    hearing = heard([1.0] * 9)
+    hearing.evidence["limit"] = 1.0
+    monkeypatch.setattr(verdicts, "downhill", lambda *those: seen.append(those) or True)
+    found = hearing.stays()
+    assert (found.verdict, found.rule, asked) == (NOT_CONVERGED, "settled", [])
+    assert found.reason.endswith("for now, but its last steps go straight down this objective; run it longer.")
+    assert seen == [(hearing.reports, hearing.reference.bounds)]
 
 
 def test_clean_runs_excuse_or_are_missing(monkeypatch):
