@@ -246,11 +246,11 @@ def test_steps_straight_down_excuse_before_clean_runs_are_asked(monkeypatch):
     asked, seen = controlled(monkeypatch, 0.5, False), []
     hearing = heard([1.0] * 9)
     hearing.evidence["limit"] = 1.0
-    monkeypatch.setattr(verdicts, "downhill", lambda *those: seen.append(those) or True)
+    monkeypatch.setattr(verdicts, "downhill", lambda *those, **how: seen.append((*those, how)) or True)
     found = hearing.stays()
     assert (found.verdict, found.rule, asked) == (NOT_CONVERGED, "settled", [])
-    assert found.reason.endswith("for now, but its last steps go straight down this objective; run it longer.")
-    assert seen == [(hearing.reports, hearing.reference.bounds)]
+    assert found.reason.endswith("for now, but its last steps go down this objective; run it longer.")
+    assert seen == [(hearing.reports, hearing.reference.bounds, {"by_coordinate": False})]
 
 
 def test_clean_runs_excuse_or_are_missing(monkeypatch):

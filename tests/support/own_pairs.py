@@ -49,10 +49,10 @@ def chains(n, rng, k=3, p=3):
 
 
 def matchings(n, rng, d=3):
-    kind = wb.registry("output").get("matching")
-    problem = next(each for each in (kind.random(rng, n, d, 3) for _ in range(99)) if "annotated" not in each.arrays())
     from scipy.optimize import linear_sum_assignment  # a quarter of a second, which most runs do without
 
+    kind = wb.registry("output").get("matching")
+    problem = next(each for each in (kind.random(rng, n, d, 3) for _ in range(99)) if "annotated" not in each.arrays())
     sizes = list(zip(problem.heights.tolist(), problem.widths.tolist(), strict=True))
     ends = np.cumsum([j * k for j, k in sizes])
     edges = [problem.edges[e - j * k : e].toarray().reshape(j, k, d) for e, (j, k) in zip(ends, sizes, strict=True)]

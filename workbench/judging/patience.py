@@ -114,7 +114,11 @@ def resumed(first: Verdict, second: Verdict, last: Verdict) -> bool:
 def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
     """Whether neither four nor sixteen times the passes divided the excess by FALL, though no curve has settled."""
     settled = by_history(second) and by_history(last) and alike(second, last)
-    return not settled and last.verdict != AGREES and min(second.absolute, last.absolute) * FALL > first.absolute
+    return (
+        not (settled or resumed(first, second, last))
+        and last.verdict != AGREES
+        and min(second.absolute, last.absolute) * FALL > first.absolute
+    )
 
 
 def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:

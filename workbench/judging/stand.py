@@ -33,7 +33,6 @@ from workbench.judging.patience import (
     exhausted,
     heard,
     late,
-    resumed,
     unmoved,
     waits,
     works_on,
@@ -175,7 +174,7 @@ class Stand:
         except OutOfTime:
             if last is None:
                 return told or exhausted(first, patience)
-        if unmoved(first, second, last) and not resumed(first, second, last):
+        if unmoved(first, second, last):
             last = standing(learned, self.reference, tolerance)
         return late(first, second, last)
 

@@ -16,7 +16,8 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
                     (ended) its weights are the same from half of its passes on: the learner has stopped, above
                     the proven optimum; `not converged` if such a rest was followed by motion before
                     (settled) its excess has converged to a positive limit or stopped falling (judging/settling.py), its
-                    weights do not move towards θ*, and no fault-free run looks the same (judging/controls.py)
+                    weights do not move towards θ*, its last steps do not go straight down F, and no fault-free
+                    run looks the same (judging/controls.py)
     not converged   otherwise
 
 For the last two, `judge` can do more: run further passes (judging/patience.py), and test whether the weights are
@@ -62,6 +63,7 @@ from workbench.judging.settling import (
     doubling,
     downhill,
     ended,
+    fading,
     least,
     moving,
     needed,
@@ -81,6 +83,7 @@ from workbench.judging.words import (
     VERDICTS,
     Verdict,
 )
+from workbench.proofs.smooth import SmoothBounds
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -95,13 +98,17 @@ Learned = Answers | Exception
 
 
 def crosscheck(
-    learned: Learned, solution: Certified | Reference | NotSeparable | cp.Problem, tolerance: float = 1e-4
+    learned: Learned,
+    solution: Certified | Reference | NotSeparable | cp.Problem,
+    tolerance: float = 1e-4,
+    alone: bool = False,
 ) -> Verdict:
     """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception that a learner raised.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
     where its lower bound lies above its upper one, `BadInput` for a tolerance below 0 or not finite. For a cp.Problem
     in its place, a user's own convex program, the values of its variables are judged (judging/programs.py).
+    alone : whether nobody can ask the learner for more passes, as a training loop (`Hearing.excuse`)
     """
     if not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
         raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
@@ -129,7 +136,7 @@ def crosscheck(
         from workbench.judging.programs import crosscheck_text
 
         return crosscheck_text(reports, reference, tolerance)
-    hearing = Hearing(chosen(reports), trace, reference, tolerance)
+    hearing = Hearing(chosen(reports), trace, reference, tolerance, alone)
     for rule in (hearing.contradicted, hearing.near, hearing.too_slow, hearing.ended, hearing.open):
         if verdict := rule():
             return verdict
@@ -178,8 +185,16 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
 class Hearing:
     """A hearing: one run's weights, their numbers, and the rules of the module's docstring, one method each."""
 
-    def __init__(self, reports: list[Report], trace: Trace | None, reference: Reference, tolerance: float):
+    def __init__(
+        self,
+        reports: list[Report],
+        trace: Trace | None,
+        reference: Reference,
+        tolerance: float,
+        alone: bool = False,
+    ):
         self.reports, self.trace, self.reference, self.tolerance = reports, trace, reference, tolerance
+        self.alone = alone
         self.passes = np.array([each.passes for each in reports])
         self.uppers = np.array([reference.value(each.theta) for each in reports])
         self.excesses = self.uppers - reference.lower
@@ -270,13 +285,10 @@ class Hearing:
         return f"{told}; run it longer, though at that rate no budget would do"
 
     def stays(self) -> Verdict:
-        """The verdict on a settled history: `disagrees`, or `not converged` if clean runs excuse the learner.
-
-        Steps straight down the objective that was asked for have its optimum ahead, however short they become.
-        """
-        if downhill(self.reports, self.reference.bounds):
-            told = "its excess has settled for now, but its last steps go straight down this objective; run it longer"
-            return self.verdict(NOT_CONVERGED, "settled", f"{self.far}; {told}")
+        """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
+        if told := self.excuse():
+            told = f"{self.far} and has settled for now, but its last steps {told}; run it longer"
+            return self.verdict(NOT_CONVERGED, "settled", told)
         limit, size = self.evidence["limit"], self.reference.size
         asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
         found = control(self.trace, self.reference, asked)
@@ -291,6 +303,18 @@ class Hearing:
         else:
             told = f"{settled}, but clean runs of ours settle there, too ({found.end / size:.1e}); run it longer"
         return self.verdict(NOT_CONVERGED, "settled", told)
+
+    def excuse(self) -> str:
+        """What its last steps do, where short steps are no sign of an optimum; an empty text elsewhere.
+
+        Steps straight down F have the optimum ahead, however short they become. Of a learner that is `alone` less will
+        do: steps down F in every coordinate or, where F has no gradient, steps that end at 0 with the run.
+        """
+        bounds = self.reference.bounds
+        if downhill(self.reports, bounds, by_coordinate=self.alone):
+            return "go down this objective"
+        ends = self.alone and not isinstance(bounds, SmoothBounds) and fading(self.reports)
+        return "shrink as under a schedule of learning rates" if ends else ""
 
 
 def history(learned: Answers) -> list[Report]:

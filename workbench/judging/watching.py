@@ -18,7 +18,6 @@ steps are always recent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -29,17 +28,14 @@ from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
 from workbench.judging.reference import Formulation, reference_of
-from workbench.judging.settling import downhill, fading
-from workbench.judging.verdicts import DISAGREES, NOT_CONVERGED, Report, crosscheck
+from workbench.judging.verdicts import DISAGREES, Report, crosscheck
 from workbench.proofs.any_bounds import bounds_for
-from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.text import TextBounds
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
 KEPT = 500  # steps of a record
 MOST = 1 << 25  # numbers of a record
-FADED = ", and its steps shrink as under a schedule of learning rates, so its end tells nothing: run more passes."
 
 
 def watch(
@@ -145,18 +141,13 @@ class Recorder:
     def verdict(self, tolerance: float = 1e-4) -> Judgement:
         """What is proven about the loop, with the likely cause if the loop is accused.
 
-        Nobody can ask a loop for more passes, so no history accuses one whose steps still go down F at the end, or
-        fade where F has no gradient (judging/settling.py).
-
         tolerance : relative excess that counts as agreement; loops in float32 seldom get below 1e-6
         """
         reports, causes, reference = self.reports(), list[Cause](), reference_of(self.reference)
-        found = crosscheck(reports, self.reference, tolerance)
-        settled = found.rule == "settled"
-        smooth, unasked = isinstance(self.bounds, SmoothBounds), settled and found.verdict == DISAGREES
-        if unasked and (downhill(reports, self.bounds, by_coordinate=True) if smooth else fading(reports)):
-            found = replace(found, verdict=NOT_CONVERGED, reason=f"{found.reason.split(' and stays')[0]}{FADED}")
-        if settled or (found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility")):
+        found = crosscheck(reports, self.reference, tolerance, alone=True)
+        if found.rule == "settled" or (
+            found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility")
+        ):
             found, causes = explained(found, reports, reference)
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, passes, np.nan, found.reason, found.evidence, found.rule
