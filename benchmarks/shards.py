@@ -219,12 +219,16 @@ class Trouble:
 
 
 class Counted(Trouble):
-    """No trouble: `longest` adds up the samples that the worker with the most of them is asked for."""
+    """No trouble: `longest` adds up the samples that the worker with the most of them is asked for.
+
+    Predictions do not count: they are made while the driver sweeps.
+    """
 
     longest = 0
 
     def between(self, workers: Any, ask: Any, questions: Any) -> Any:
-        self.longest += max(len(arrays.get("samples", ())) for _, arrays in questions)
+        swept = [len(arrays["samples"]) for words, arrays in questions if words["do"] == "argmax"]
+        self.longest += max(swept, default=0)
         return ask()
 
 

@@ -299,10 +299,13 @@ def test_more_passes_are_advised_where_they_help():
 
 def test_what_a_slow_learner_needs_is_told_in_passes_and_seconds():
     row = {"name": "mine", "needed": 300.0, "passes": 50, "seconds": 2.5}
-    assert still_open(row) == "mine (about 380 passes, 19 s)"
-    assert still_open(row | {"needed": 1150.0}) == "mine (about 1,500 passes, 75 s)"
-    assert still_open(row | {"needed": 2.0}) == "mine (about 3 passes, 0.15 s)"
-    assert still_open(row | {"needed": 4e7}) == "mine (about 5.0e+07 passes, 2.5e+06 s)"
+    assert still_open(row) == "mine (380 passes, a quarter more than its trend needs, take 19 s)"
+    assert still_open(row | {"needed": 1150.0}) == "mine (1,500 passes, a quarter more than its trend needs, take 75 s)"
+    assert still_open(row | {"needed": 2.0}) == "mine (3 passes, a quarter more than its trend needs, take 0.15 s)"
+    assert (
+        still_open(row | {"needed": 4e7})
+        == "mine (5.0e+07 passes, a quarter more than its trend needs, take 2.5e+06 s)"
+    )
     for unknown in (None, float("nan"), float("inf"), 0.0):
         assert still_open(row | {"needed": unknown}) == "mine"
     assert still_open(row | {"passes": None}) == "mine"

@@ -208,7 +208,7 @@ def test_capped_terms_are_judged_as_what_they_are():
 
 SAID = {
     (0.02, False): (DISAGREES, "where clean runs with its budget end"),
-    (2.0, True): (NOT_CONVERGED, "clean runs of ours settle there, too"),
+    (2.0, True): (NOT_CONVERGED, "above it, too; run it longer"),
     (np.inf, True): (NOT_CONVERGED, "no solver of ours fits to be compared with"),
 }
 

@@ -338,6 +338,8 @@ def test_the_words_of_what_is_learned():
         'multi_class="crammer_singer", with C = 1/(λn), in scikit-learn)',
     )
     assert "by a hinge, with C = 1 whatever λ is (" in described("hinge", "", "", suspect, 1 / 50)[1]
+    of_crf = SimpleNamespace(n=50, form=wb.CRF(lam=0.3))
+    assert "joint problem is LogisticRegression without OneV" in described("likelihood", "", "", of_crf, 0.3)[1]
 
 
 # ── what is tried ─────────────────────────────────────────────────────────────────────────────────

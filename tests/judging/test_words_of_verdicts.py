@@ -221,7 +221,9 @@ def trend(power, needed):
 def test_a_trend_in_words():
     assert trend(0.0, 1e3) == trend(-1.0, 1e3) == trend(np.nan, 1e3) == "is not falling yet; run it longer"
     assert trend(0.01, 1e7) == "falls like passes^-0.01; run it longer, at that rate about 1e+07 passes reach 1.0e-04"
-    assert trend(0.5, 1e8).endswith("no budget would do")
+    assert trend(0.5, 1e8).endswith(
+        "at that rate no budget reaches 1.0e-04; look at its steps and at what it minimises"
+    )
     assert trend(0.5, 0.99e8).endswith("reach 1.0e-04")
 
 
@@ -259,7 +261,7 @@ def test_clean_runs_excuse_or_are_missing(monkeypatch):
     assert found.open() is None
     excused = found.stays()
     assert (excused.verdict, excused.rule) == (NOT_CONVERGED, "settled")
-    assert "clean runs of ours settle there, too (4.5e-01)" in excused.reason
+    assert "clean runs of ours settle 4.5e-01 above it, too" in excused.reason
     controlled(monkeypatch, np.inf, excuses=True)
     assert "no solver of ours fits" in found.stays().reason
 

@@ -23,7 +23,7 @@ from workbench.solving import shards as many
 from workbench.solving import worker
 from workbench.solving.family import Family
 from workbench.solving.shards import ShardAscent, Shards
-from workbench.solving.solution import release
+from workbench.solving.solution import release, train_error
 from workbench.system import workers
 from workbench.system.journal import Journal
 
@@ -157,6 +157,54 @@ def lying(monkeypatch, task, lie, share=1.0, seed=0):
 def test_sweeps_that_lie_cost_time_only(words, optimum, dear, monkeypatch, name, share, seed):
     lying(monkeypatch, "argmax", SWEEPS[name], share, seed)
     same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2"), optimum)
+
+
+DECODES = SWEEPS | {"worst": lambda n, a, r: {"witnesses": (r["witnesses"] + 1) % 5}, "none": lambda n, a, r: None}
+
+
+@pytest.mark.parametrize("name", ["", *DECODES])
+@pytest.mark.parametrize("spec", ["here:2", "here:3"])
+def test_predictions_of_workers_are_those_of_the_driver(words, optimum, dear, monkeypatch, name, spec):
+    """One worker of two or three lies in every answer: `train_error` is that of the driver's own predictions."""
+    true, answers = many.answer, []
+
+    def answer(numbers, arrays):
+        words, reply = true(dict(numbers), arrays)
+        if numbers["do"] == "decode":
+            answers.append(reply)
+            reply = DECODES[name](numbers, arrays, reply) if name and len(answers) == 1 else reply
+        return words, {} if reply is None else reply
+
+    monkeypatch.setattr(many, "answer", answer)
+    found = wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel=spec)
+    same(found, optimum)
+    assert len(answers) == int(spec[-1])
+    assert found.train_error == train_error(bounds_for(wb.SoftMargin(lam=0.05), words), found.theta_flat)
+
+
+def test_workers_predict_while_the_driver_proves(words, dear, monkeypatch):
+    """The driver sweeps once for the upper bound, and never for predictions."""
+    asked, true = [], type(bounds_for(wb.SoftMargin(lam=0.05), words).oracle).decode
+
+    def decode(self, theta, samples):
+        asked.append(len(samples))
+        return true(self, theta, samples)
+
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), words)
+    with Shards(bounds, "local:2") as shards:
+        shards.open(0.1)
+        monkeypatch.setattr(type(bounds.oracle), "decode", decode)
+        theta = np.random.default_rng(0).normal(size=bounds.oracle.dim)
+        with shards.predicting(theta):
+            pass
+        found = shards.predicted
+        shards.predicted = None
+        monkeypatch.setattr(shards, "ask", lambda questions: [None] * len(questions))
+        with shards.predicting(theta):
+            assert not asked
+    assert asked == [24]
+    assert np.array_equal(found.outputs, shards.predicted.outputs)
+    assert np.array_equal(found.theta, theta)
 
 
 def test_a_lie_would_prove_a_false_upper_bound(words, optimum, dear, monkeypatch):

@@ -282,7 +282,8 @@ class Hearing:
         told = f"falls like passes^-{power:.2g}"
         if self.needed < MOST * self.passes[-1]:
             return f"{told}; run it longer, at that rate about {self.needed:.2g} passes reach {self.threshold:.1e}"
-        return f"{told}; run it longer, though at that rate no budget would do"
+        told += f", and at that rate no budget reaches {self.threshold:.1e}"
+        return f"{told}; look at its steps and at what it minimises"
 
     def stays(self) -> Verdict:
         """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
@@ -301,7 +302,7 @@ class Hearing:
         if not np.isfinite(found.end):
             told = f"{settled}, but no solver of ours fits to be compared with; run it longer"
         else:
-            told = f"{settled}, but clean runs of ours settle there, too ({found.end / size:.1e}); run it longer"
+            told = f"{settled}, but clean runs of ours settle {found.end / size:.1e} above it, too; run it longer"
         return self.verdict(NOT_CONVERGED, "settled", told)
 
     def excuse(self) -> str:

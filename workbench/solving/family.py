@@ -7,6 +7,7 @@ optimum. Prices of ∞ make every cut a hard row of its own.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Protocol
 
@@ -211,7 +212,8 @@ class Family:
             return upper
         key = theta.tobytes()
         if key not in self.checked_uppers:
-            self.checked_uppers = {key: self.bounds.upper(theta)}
+            with nullcontext() if self.shards is None else self.shards.predicting(theta):
+                self.checked_uppers = {key: self.bounds.upper(theta)}
             self.least = min(self.least, self.checked_uppers[key])
         return self.checked_uppers[key]
 

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Numbers
+from workbench.contracts import Floats, Ints, Numbers
 from workbench.errors import OutOfMemory
 
 Record = Numbers  # of one round
@@ -96,6 +97,13 @@ class Stopwatch:
         self.seconds += time.perf_counter() - self.began
 
 
+class Predicted(NamedTuple):
+    """Outputs (n, width) that θ (p,) predicts for all samples."""
+
+    theta: Floats
+    outputs: Ints
+
+
 @dataclass
 class Progress:
     """How far a run has come: its best bounds, the points that attain these, and a record of each round.
@@ -104,6 +112,7 @@ class Progress:
     status : optimal, stalled or limit;  masters : the masters of the run, in order
     said : the backend's own last status;  parallel : what became of the workers, or why there were none
     before : seconds and CPU seconds of earlier sessions of the run
+    predicted : the workers' predictions, or None
     """
 
     theta: Floats
@@ -117,6 +126,7 @@ class Progress:
     said: str = ""
     parallel: str = ""
     before: tuple[float, float] = (0.0, 0.0)
+    predicted: Predicted | None = None
 
     def entry(self, rounds: int, gap: float, cuts: int, active: int, seconds: tuple[float, float, float]) -> Record:
         """The record of a round; `seconds` in all, of the oracle, and of the master."""

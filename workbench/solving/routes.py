@@ -89,6 +89,7 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
     """Cut generation on the formulation's lazy declaration, alone or with the workers that the request names."""
     with engaged(bounds, request) as (shards, told):
         outcome = cuts_with(shards, bounds, request, journal)
+        outcome.state.predicted = shards and shards.predicted
     side = told_of_threads(bounds, request.threads)
     outcome.state.parallel = "; ".join(filter(None, [shards.told() if shards else told, side]))
     return outcome

@@ -16,7 +16,7 @@ from workbench.proofs.certificate import Certificate
 from workbench.proofs.exact import optimum as exact_optimum
 from workbench.proofs.exact import sharpened
 from workbench.proofs.tree import Tree
-from workbench.solving.progress import Clock, Progress, Record
+from workbench.solving.progress import Clock, Predicted, Progress, Record
 from workbench.solving.request import Request
 from workbench.system.versions import installed_version
 
@@ -160,7 +160,7 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
         compile_seconds=outcome.compile_seconds,
         oracle_seconds=last["oracle_seconds"],
         master_seconds=last["master_seconds"],
-        train_error=train_error(bounds, theta),
+        train_error=train_error(bounds, theta, state.predicted),
         certificate=certificate,
         history=state.history,
         own_status=state.said,
@@ -168,10 +168,12 @@ def solution(bounds: AnyBounds, outcome: Outcome, certificate: Certificate, cloc
     )
 
 
-def train_error(bounds: AnyBounds, theta: Floats) -> float:
-    """The mean loss of the predictions of θ over all samples."""
+def train_error(bounds: AnyBounds, theta: Floats, known: Predicted | None = None) -> float:
+    """The mean loss of the predictions of θ over all samples; `known` are predictions of this or another θ."""
     problem: Problem = bounds.problem
     everyone, beside = np.arange(problem.n_samples), bounds.beside if isinstance(bounds, Bounds) else None
+    if known is not None and np.array_equal(known.theta, theta):
+        return float(problem.loss(everyone, known.outputs).mean())
     tables = bounds.tables if isinstance(bounds, Bounds) else None
     if tables and (labels := tables.decoded(theta)) is not None:
         return float(problem.loss(everyone, labels[:, None]).mean())

@@ -4,6 +4,7 @@
     open      the problem                                   → nothing; the words are the formulation and the versions
     hello     nothing                                       → nothing
     argmax    θ, samples                                    → their highest cuts at θ
+    decode    θ, samples                                    → what θ predicts for them
     ascend    θ, samples, cuts with β, Σ β_r a_r of them     → cuts with β after a pass over the shard
 
 A worker of another version of cutbench refuses to open.
@@ -94,8 +95,9 @@ def answer(numbers: Numbers, arrays: Arrays) -> Message:
     if numbers["do"] == "hello":
         return {}, {}
     desk, part = DESKS[numbers["run"]], arrays["samples"]
-    if numbers["do"] == "argmax":
-        return {}, packed(desk.problem, desk.oracle.argmax(arrays["theta"], part))
+    if numbers["do"] in ("argmax", "decode"):
+        asked = desk.oracle.argmax if numbers["do"] == "argmax" else desk.oracle.decode
+        return {}, packed(desk.problem, asked(arrays["theta"], part))
     shard, held = numbers["shard"], unpacked(desk.problem, arrays)
     if shard not in desk.local:
         desk.local[shard] = Local(desk, part, numbers["curvature"], shard)

@@ -260,7 +260,7 @@ def still_open(row: Mapping[str, Any]) -> str:
     unit = 10 ** max(math.floor(math.log10(ROOM * needed)) - 1, 0)
     enough = math.ceil(ROOM * needed / unit) * unit
     told = f"{enough:,}" if enough < MANY else f"{enough:.1e}"
-    return f"{row['name']} (about {told} passes, {enough / passes * seconds:.2g} s)"
+    return f"{row['name']} ({told} passes, a quarter more than its trend needs, take {enough / passes * seconds:.2g} s)"
 
 
 class Verdicts:

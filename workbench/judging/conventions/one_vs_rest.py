@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.contracts import Floats, Labelled
+from workbench.contracts import Floats, Labelled, SmoothForm
 from workbench.judging.conventions.layouts import balanced
 from workbench.judging.conventions.neighbours import SHARE, Fit, Neighbour, Suspect
 from workbench.judging.conventions.standardised import views
@@ -231,5 +231,7 @@ def described(loss: str, bias: str, changed: str, suspect: Suspect, mu: float) -
         said += ", with C = 1 whatever λ is"
     elif abs(np.log(mu / float(suspect.form.lam))) > SAME:
         said += f", with λ {mu / float(suspect.form.lam):.3g} times as large"
-    said += ' (the joint problem is multi_class="crammer_singer", with C = 1/(λn), in scikit-learn)'
+    smooth = isinstance(suspect.form, SmoothForm)
+    joint = "LogisticRegression without OneVsRestClassifier" if smooth else 'multi_class="crammer_singer"'
+    said += f" (the joint problem is {joint}, with C = 1/(λn), in scikit-learn)"
     return ", ".join(filter(None, ("one-vs-rest", loss, changed))), said
