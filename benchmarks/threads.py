@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import numpy as np
 
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
@@ -29,6 +32,7 @@ def threads(
     data : words, or text, generated documents of 20 topics;  n : words or documents;  lam : λ, 0 for 1/n
     counts : numbers of threads
     seconds : of `solve`, by the clock;  cpu_seconds : of all its threads;  ratio : seconds with the first count / these
+    ceiling : what the machine has to give: how much more N threads do than one, each with exponentials of its own
     """
     checked_whole(1, n=n, repeats=repeats)
     source, problem = named(data, n)
@@ -48,9 +52,27 @@ def threads(
         cpu = statistics.median(each["cpu_seconds"] for each in row)
         best = {"threads": count, "told": row[0]["told"], "seconds": seconds, "cpu_seconds": cpu}
         best |= {key: row[0][key] for key in ("gap", "upper", "lower")}
-        table.append(best | {"ratio": table[0]["seconds"] / seconds if table else 1.0})
+        ratio = table[0]["seconds"] / seconds if table else 1.0
+        table.append(best | {"ratio": ratio, "ceiling": ceiling(count, repeats)})
     crossed = max(each["lower"] for each in table) > min(each["upper"] for each in table)
     return {"words": source, "n": n, "lam": formulation.lam, "asked": gap, "crossed": crossed, "rows": table}
+
+
+def ceiling(count: int, repeats: int) -> float:
+    """`count` times the seconds in which one thread does its work, over those in which so many do it side by side."""
+
+    def work(_: int) -> None:
+        x, out = np.linspace(-1, 1, 4096), np.empty(4096)
+        for _ in range(8000):
+            np.exp(x, out=out)
+
+    def seconds(number: int) -> float:
+        with ThreadPoolExecutor(number) as pool:
+            began = time.perf_counter()
+            list(pool.map(work, range(number)))
+            return time.perf_counter() - began
+
+    return statistics.median(count * seconds(1) / seconds(count) for _ in range(repeats))
 
 
 def named(data: str, n: int) -> tuple[str, Any]:

@@ -200,6 +200,57 @@ def test_sixteen_times_the_passes_decide_else(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("ends", "budgets", "verdict"),
+    [  # excesses with 4, 16 and 64 times the passes, where 1.6 is that of those asked for
+        ((1.0, ("settled", 0.8), ("settled", 0.7)), [32, 128, 512], DISAGREES),
+        ((1.0, ("settled", 0.8), ("settled", 0.5)), [32, 128, 512], NOT_CONVERGED),
+        ((1.0, ("settled", 0.8), 0.7), [32, 128, 512], NOT_CONVERGED),
+        ((1.0, 0.8, ("settled", 0.7)), [32, 128, 512], DISAGREES),  # calm: within LITTLE
+        ((1.0, 0.8, ("settled", 0.69)), [32, 128, 512], NOT_CONVERGED),
+        ((1.0, ("settled", 0.9)), [32, 128], DISAGREES),  # calm before
+        (
+            (1.0, 0.6),
+            [32, 128],
+            NOT_CONVERGED,
+        ),  # who falls in the last doubling, and as far as FALL, is not asked again
+    ],
+)
+def test_what_four_and_sixteen_times_the_passes_leave_open_64_times_decide(ends, budgets, verdict, monkeypatch):
+    monkeypatch.setattr(module, "standing", lambda *told: said())
+
+    def heard(end, passes):
+        rule, excess = end if isinstance(end, tuple) else ("history", end)
+        found = said(DISAGREES if rule == "settled" else NOT_CONVERGED, rule, excess, passes)
+        found.evidence.update(doubling=2.0 if end == 0.6 else 1.0, roaming=0.01)
+        return found
+
+    hearing(monkeypatch, *[heard(end, 32.0 * 4**k) for k, end in enumerate(ends)])
+    stand, asked = Fitted(), []
+    stand.took = 1.0
+    monkeypatch.setattr(stand, "further", lambda reports, budget, *told: asked.append(budget) or at(8, budget))
+    first = said(excess=1.6)
+    first.evidence["doubling"] = 1.0
+    found = stand.waited(first, at(1, 2, 4, 8), 8, 3, 1e-4, 100.0)
+    assert (asked, found.verdict, found.excess) == (budgets, verdict, 1.6)
+
+
+@pytest.mark.parametrize(("each", "asked"), [(49.0, [32, 128, 512]), (51.0, [32, 128])])
+def test_64_times_the_passes_are_asked_for_if_half_of_them_come_in_time(each, asked, monkeypatch):
+    hearing(monkeypatch, *[said(excess=1.0, passes=8.0 * 4**k) for k in (1, 2, 3)])
+    stand, budgets = Fitted(), []
+    monkeypatch.setattr(module, "standing", lambda *told: said())
+
+    def further(reports, budget, *told):
+        budgets.append(budget)
+        stand.took = each
+        return at(8, budget)
+
+    monkeypatch.setattr(stand, "further", further)
+    found = stand.waited(said(excess=1.0), at(1, 2, 4, 8), 8, 3, 1e-4, 100.0)
+    assert (budgets, found.verdict) == (asked, NOT_CONVERGED)
+
+
+@pytest.mark.parametrize(
     ("seconds", "rules", "budgets", "verdict"),
     [
         ((1.0, 1.9), ("ended",), [32], DISAGREES),  # of the fits asked for and of 32: at rest, it takes no longer

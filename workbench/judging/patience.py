@@ -12,7 +12,8 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
                     falls, but no longer in the last doubling of the passes, is asked once more as well, and so is a
                     learner whose weights are the same while its time grows with the passes: one that returns the
-                    best weights it has seen may still be at work
+                    best weights it has seen may still be at work. What 4 and 16 times the passes leave open, 16
+                    and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.

@@ -33,6 +33,7 @@ from workbench.judging.patience import (
     exhausted,
     heard,
     late,
+    resumed,
     unmoved,
     waits,
     works_on,
@@ -156,7 +157,7 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began, spent, told, last = time.perf_counter(), self.took, None, None
+        began, spent, told = time.perf_counter(), self.took, None
         try:
             learned = self.further(reports, FURTHER * passes, seed, patience)
             self.longer = history(learned)
@@ -165,18 +166,22 @@ class Stand:
                 told = heard(first, second)
             if told and not works_on(first, second, spent, self.took):
                 return told
-            for power in (2, 3):  # the third where the weights stay the same, and the seconds grow
+            for power in (2, 3):
                 spent, left = self.took, patience - (time.perf_counter() - began)
+                if power == 3 and left < FURTHER * spent / 2:  # half of the passes would not come in time
+                    raise OutOfTime
                 learned = self.further(self.longer, FURTHER**power * passes, seed, left)
                 self.longer, last = history(learned), crosscheck(learned, self.reference, tolerance)
-                if not works_on(second, last, spent, self.took):
+                works = works_on(second, last, spent, self.took)
+                decided = enough(second, last) or resumed(first, second, last)
+                stays = unmoved(first, second, last)
+                told = late(first, second, standing(learned, self.reference, tolerance) if stays else last)
+                if not works and (decided or told.verdict == DISAGREES):
                     break
+                second = last
         except OutOfTime:
-            if last is None:
-                return told or exhausted(first, patience)
-        if unmoved(first, second, last):
-            last = standing(learned, self.reference, tolerance)
-        return late(first, second, last)
+            return told or exhausted(first, patience)
+        return told
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
         """The history with this budget; a fit with few checkpoints is joined to the earlier histories.
