@@ -166,9 +166,12 @@ def hired(workers: str) -> Iterator[str]:
         raise MissingCapability(
             "workers=dask needs distributed; pip install 'cutbench[cluster]', or set workers=local."
         )
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(
+    # a cluster gives up a worker that is dead at a look this long after an earlier death, whoever starts it again
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})
+    with patient, LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", protocol="tcp://",
         dashboard_address=None, silence_logs=logging.CRITICAL + 1,
     ) as cluster:  # fmt: skip
