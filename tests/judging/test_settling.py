@@ -69,7 +69,7 @@ def travelled(gains):
     return [np.array([place, 0.3]) for place in places], np.array([places[-1] + 1.0, 0.3])
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.85, 1.9])
+@pytest.mark.parametrize("ratio", [0.5, 0.85, 1.89])
 def test_the_doublings_to_come_must_cover_half_of_the_way(ratio):
     pace = float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1)))
     for share, expected in ((1.02 * AHEAD, True), (0.98 * AHEAD, False)):
@@ -84,6 +84,27 @@ def test_a_pace_is_believed_up_to_a_factor_of_two_a_doubling():
         last = share / pace
         thetas, best = travelled([last / 100, last / 10, last])
         assert on_its_way(np.array([1.0, 2.0, 4.0, 8.0]), thetas, best) == expected
+
+
+@pytest.mark.parametrize(
+    ("gains", "straight"),
+    [
+        ([1.0, 2.0, 4.0], True),
+        ([1.04, 2.0, 4.0], True),
+        ([1.0, 2.08, 4.0], True),
+        ([1.0, 2.0, 4.16], True),
+        ([1.06, 2.0, 4.0], False),
+        ([1.0, 2.12, 4.0], False),
+        ([1.0, 2.0, 4.24], False),
+        ([-1.0, -2.0, -4.0], False),
+    ],
+)
+def test_steps_of_equal_length_lead_there_however_small_they_are(gains, straight):
+    """As of a method with a step that is far too small, above rounding."""
+    passes = np.array([1.0, 2.0, 4.0, 8.0])
+    for scale in (1e-6, 2e-10):
+        assert on_its_way(passes, *travelled(scale * np.array(gains))) == straight
+    assert not on_its_way(passes, *travelled(0.9e-10 * np.array(gains)))
 
 
 @pytest.mark.parametrize(("change", "steady"), [(0.98, False), (1.02, True)])

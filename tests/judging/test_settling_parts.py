@@ -27,6 +27,7 @@ from workbench.judging.settling import (
     roaming,
     settling,
     stands,
+    went_on,
 )
 from workbench.judging.verdicts import Hearing
 from workbench.proofs.any_bounds import bounds_for
@@ -465,3 +466,22 @@ def test_three_steps_at_least_go_downhill_and_all_of_the_last_three_do():
     assert not downhill([reports[0]] * 4, bounds), "no step at all"
     hinge = bounds_for(wb.SoftMargin(), wb.Multiclass(np.eye(2), [0, 1]))
     assert not downhill(reports, hinge), "no gradient"
+
+
+@pytest.mark.parametrize(
+    ("longer", "passes", "moves"),
+    [
+        ([1.0, 2.0], [10.0, 20.0], True),
+        ([1.0, 1.0], [10.0, 20.0], False),
+        ([1.0 + 0.9e-10, 2.0], [10.0, 20.0], True),
+        ([1.0 + 1.1e-10, 2.0], [10.0, 20.0], False),
+        ([1.0, 1.0 + 0.9e-10], [10.0, 20.0], False),
+        ([1.0, 1.0 + 1.1e-10], [10.0, 20.0], True),
+        ([1.0, 3.0, 2.0], [9.0, 10.0, 20.0], False),  # where the shorter one ends, it is elsewhere
+        ([1.0, 2.0], [9.0, 10.1], True),
+        ([2.0, 3.0], [11.0, 20.0], False),  # nothing is known of the first ten passes
+    ],
+)
+def test_a_longer_history_that_goes_on_from_where_the_shorter_one_ends(longer, passes, moves):
+    shorter = told([[0.5], [1.0]], [5.0, 10.0])
+    assert went_on(shorter, told([[each] for each in longer], passes)) == moves

@@ -200,6 +200,33 @@ def test_sixteen_times_the_passes_decide_else(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("place", "moved", "verdict"), [(1.0, 2.0, NOT_CONVERGED), (3.0, 2.0, DISAGREES), (1.0, 1.0, DISAGREES)]
+)
+@pytest.mark.parametrize("late", [0, 1])
+def test_who_had_ended_and_moves_on_from_there_is_not_accused_by_a_rest(late, place, moved, verdict, monkeypatch):
+    """The weights are 1 up to 8 or 32 passes, `place` is where a longer fit is then, and `moved` where it ends."""
+
+    def reports(*weights):
+        return [Report(8.0 * 4**k, np.full(9, weight), {}, ()) for k, weight in enumerate(weights)]
+
+    fits = [reports(1.0, 1.0), reports(1.0, place, moved)] if late else [reports(place, moved)]
+    hearing(monkeypatch, *[said(DISAGREES, "ended", 0.5 if late or moved == 1.0 else 0.6, 32.0)] * 3)
+    stand, asked = Fitted(), []
+    stand.took = 1.0
+
+    def further(before, budget, *told):
+        asked.append(budget)
+        stand.took *= 4 if late else 1  # who works is asked again
+        return fits[min(len(asked), len(fits)) - 1]
+
+    monkeypatch.setattr(stand, "further", further)
+    found = stand.waited(said(DISAGREES, "ended"), reports(1.0), 8, 3, 1e-4, 100.0)
+    assert found.verdict == verdict
+    if verdict == NOT_CONVERGED:
+        assert len(asked) == len(fits)
+
+
+@pytest.mark.parametrize(
     ("ends", "budgets", "verdict"),
     [  # excesses with 4, 16 and 64 times the passes, where 1.6 is that of those asked for
         ((1.0, ("settled", 0.8), ("settled", 0.7)), [32, 128, 512], DISAGREES),

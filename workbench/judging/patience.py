@@ -14,7 +14,8 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     learner whose weights are the same while its time grows with the passes: one that returns the
                     best weights it has seen may still be at work. What 4 and 16 times the passes leave open, 16
                     and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size
-    not converged   otherwise: it still falls, or the further passes bring it within the tolerance
+    not converged   otherwise: it still falls, or the further passes bring it within the tolerance, or it had ended by
+                    one history and moved on from there in a longer one: it may do so again
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
 """
@@ -107,6 +108,11 @@ def calm(second: Verdict, last: Verdict) -> bool:
     return by_history(last) and steady and last.evidence.get("roaming", np.inf) < NEAR
 
 
+def opened(further: Verdict) -> Verdict:
+    """The verdict on a longer history of a learner that had ended and moved again: no rest of its accuses."""
+    return replace(further, verdict=NOT_CONVERGED) if by_history(further) else further
+
+
 def resumed(first: Verdict, second: Verdict, last: Verdict) -> bool:
     """Whether weights that had ended, by two histories, moved again."""
     return first.rule == second.rule == "ended" != last.rule
@@ -127,9 +133,9 @@ def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
     settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
     if resumed(first, second, last):
-        return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
+        return heard(first, opened(last))
     if not (settled or (by_history(last) and unmoved(first, second, last))):
-        return heard(first, replace(last, verdict=NOT_CONVERGED) if by_history(last) else last)
+        return heard(first, opened(last))
     evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
     after = last.reason.split(";")[0].rstrip(".")
     said = f"After {passes:g} passes {after[:1].lower()}{after[1:]}; "

@@ -1,11 +1,12 @@
 """What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Seven questions are asked of its last part:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Eight questions are asked of its last part:
 
     ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
                within the tolerance fit significantly worse; with six checkpoints or more, the same must hold when any
                one of them is left out
+    went on    of a history and a longer one: the longer one goes through the last weights of the other, and moves
     pauses     earlier on, the weights were the same while the passes doubled, too, and moved afterwards
     fading     the steps shrink faster and faster towards the end, as under a schedule of learning rates that ends at 0
     downhill   where F has a gradient: the last steps are those of steepest descent of F, up to their lengths
@@ -14,7 +15,8 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Seven q
     on its way the weights still move towards the optimum θ*: with s(t) = ⟨θ_t, θ* − θ_T⟩/‖θ* − θ_T‖² the last three
                doublings of the passes gained a₃, a₂, a₁ > 0, and DOUBLINGS further doublings would cover at least half
                of the way that is left, if each gains q = min(a₁/a₂, a₂/a₃, 2) times as much as the one before; or
-               the weights keep their pace, q ≥ STEADY and a₁ ≥ PACE
+               the weights keep their pace, q ≥ STEADY and a₁ ≥ PACE, or the three doublings
+               gained the same a pass, up to a factor of EQUAL: steps of equal length, however small they are
 
 A slow learner on badly scaled data has a flat excess, which any fit calls settled, but its weights still move:
 gradient steps along a direction of curvature κ ≪ 1/(ηt) have the same length in each pass, so every doubling of the
@@ -62,6 +64,7 @@ DOUBLINGS = 10  # to come: a thousand times the passes
 FADING, SHRINKS, STEPS = 1.5, 2.0, 3  # times the rate; a rate below which steps hardly shrink; steps of a window
 STRAIGHT = 0.99  # cosine of the angle to steepest descent
 FAINT = 1e-6  # relative change of weights in the last eighth of the passes, below which they have arrived somewhere
+EQUAL = 1.05  # times the least gain a pass: where steps shrink like t^−0.1, a doubling gains 1.07 times less a pass
 STEADY, PACE = 0.9, 3e-3  # 2^−0.15: no fit sees the limit of a slower fall; of the way left, by the last doubling
 
 
@@ -158,6 +161,15 @@ def pauses(reports: list[Report]) -> bool:
     return False
 
 
+def went_on(shorter: list[Report], longer: list[Report]) -> bool:
+    """Whether the longer history goes through the last weights of the shorter one, to rounding, and moves on."""
+    last = shorter[-1]
+    near = STILL * max(float(np.linalg.norm(last.theta)), LEAST)
+    passed = [each.theta for each in longer if each.passes <= last.passes * (1 + 1e-9)]
+    meets = bool(passed) and float(np.linalg.norm(passed[-1] - last.theta)) <= near
+    return meets and float(np.linalg.norm(longer[-1].theta - last.theta)) > near
+
+
 def moving(reports: list[Report]) -> bool:
     """Whether weights of the last half of the passes are farther than QUIET from the last ones."""
     last = reports[-1]
@@ -228,9 +240,11 @@ def on_its_way(passes: Floats, thetas: list[Floats], best: Floats) -> bool:
     gains = [later - earlier for later, earlier in itertools.pairwise(places)]
     if not (min(gains) > 0):  # of a history too short a place comes twice, with a gain of 0 or back from the end
         return False
+    speeds = [gain / (passes[b] - passes[a]) for gain, (b, a) in zip(gains, itertools.pairwise(at), strict=True)]
+    straight = max(speeds) <= EQUAL * min(speeds) and gains[-1] >= STILL
     ratio = min(gains[0] / gains[1], gains[1] / gains[2], 2.0)
     steady = ratio >= STEADY and gains[0] >= PACE
-    return steady or gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
+    return straight or steady or gains[0] * float(np.sum(ratio ** np.arange(1, DOUBLINGS + 1))) >= AHEAD
 
 
 def needed(passes: float, excess: float, threshold: float, curve: Settling) -> float:

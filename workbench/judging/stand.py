@@ -33,6 +33,7 @@ from workbench.judging.patience import (
     exhausted,
     heard,
     late,
+    opened,
     resumed,
     unmoved,
     waits,
@@ -40,6 +41,7 @@ from workbench.judging.patience import (
 )
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
+from workbench.judging.settling import went_on
 from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.warned import Tally
@@ -162,6 +164,8 @@ class Stand:
             learned = self.further(reports, FURTHER * passes, seed, patience)
             self.longer = history(learned)
             second = crosscheck(learned, self.reference, tolerance)
+            if first.rule == "ended" and went_on(reports, self.longer):
+                return heard(first, opened(second))
             if enough(first, second):
                 told = heard(first, second)
             if told and not works_on(first, second, spent, self.took):
@@ -171,7 +175,10 @@ class Stand:
                 if power == 3 and left < FURTHER * spent / 2:  # half of the passes would not come in time
                     raise OutOfTime
                 learned = self.further(self.longer, FURTHER**power * passes, seed, left)
-                self.longer, last = history(learned), crosscheck(learned, self.reference, tolerance)
+                shorter, self.longer = self.longer, history(learned)
+                last = crosscheck(learned, self.reference, tolerance)
+                if second.rule == "ended" and went_on(shorter, self.longer):
+                    return heard(first, opened(last))
                 works = works_on(second, last, spent, self.took)
                 decided = enough(second, last) or resumed(first, second, last)
                 stays = unmoved(first, second, last)
