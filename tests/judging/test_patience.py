@@ -14,10 +14,13 @@ from workbench.judging.patience import (
     alike,
     allowed,
     calm,
+    cheap,
     enough,
     exhausted,
     heard,
     late,
+    leaves,
+    opened,
     slackens,
     unmoved,
     waits,
@@ -119,6 +122,18 @@ def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_not
     assert calm(second, last) == (verdict == DISAGREES)
     assert late(first, second, last).verdict == verdict
     assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
+
+
+def test_what_is_cheap_and_who_has_left():
+    assert cheap(0.5)
+    assert not cheap(np.nextafter(0.5, 1))
+    second = said(absolute=1.5)
+    assert leaves(second, said(absolute=1.0))
+    assert not leaves(second, said(absolute=np.nextafter(1.0, 2)))
+    assert leaves(second, said(AGREES, "optimum", absolute=1.5))
+    moved = said(rule="settled")
+    assert opened(moved) == replace(moved, verdict=NOT_CONVERGED)
+    assert opened(said(rule="drift")) == said(rule="drift")
 
 
 def test_who_takes_twice_the_seconds_at_rest_is_at_work():
@@ -274,7 +289,7 @@ def test_a_learner_that_has_ended_is_asked_once_more_and_accused():
     learner = Counting(lambda budget: 0.8)
     found = wb.judge(learner, reference(), passes=40, audit=False)
     assert (found.verdict, found.rule) == (DISAGREES, "ended")
-    assert max(learner.asked) == FURTHER * 40
+    assert max(learner.asked) == FURTHER**2 * 40  # twice, for that is cheap
     assert "its weights are the same from pass 2 to pass 40; after 160 passes" in found.reason
     assert found.excess == pytest.approx(found.absolute / reference().upper, rel=1e-6)
     assert [passes for passes, _ in found.history] == sorted(passes for passes, _ in found.history)

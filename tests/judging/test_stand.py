@@ -178,11 +178,37 @@ def test_without_patience_the_first_verdict_stays(monkeypatch):
         found, stand, _ = waiting(monkeypatch, first, patience=patience)
         assert found is first
         assert not stand.asked
+    monkeypatch.setattr(module, "cheap", lambda took: False)
     _, stand, _ = waiting(monkeypatch, first, said(DISAGREES, "settled", passes=32.0), patience=0.5)
     assert stand.asked
 
 
+@pytest.mark.parametrize(
+    ("took", "excess", "asked", "verdict"),
+    [
+        (0.5, 0.34, [32, 128], DISAGREES),
+        (0.5, 0.33, [32, 128], NOT_CONVERGED),  # 1.5 times lower than with 32 passes
+        (0.51, 0.01, [32], DISAGREES),  # two seconds are no longer enough
+    ],
+)
+def test_before_anybody_is_accused_passes_that_cost_little_are_made(took, excess, asked, verdict, monkeypatch):
+    settled = said(DISAGREES, "settled", 0.5, 32.0)
+    hearing(monkeypatch, settled, said(DISAGREES, "settled", excess, 128.0))
+    stand, budgets = Fitted(), []
+
+    def further(reports, budget, *told):
+        budgets.append(budget)
+        stand.took = took
+        return at(8, budget)
+
+    monkeypatch.setattr(stand, "further", further)
+    found = stand.waited(said(DISAGREES, "settled", 0.5), at(1, 2, 4, 8), 8, 3, 1e-4, 100.0)
+    assert (budgets, found.verdict) == (asked, verdict)
+    assert found.evidence["further_passes"] == (32.0 if verdict == DISAGREES else 128.0)
+
+
 def test_four_times_the_passes_may_be_enough(monkeypatch):
+    monkeypatch.setattr(module, "cheap", lambda took: False)
     found, stand, heard = waiting(monkeypatch, said(DISAGREES, "settled"), said(DISAGREES, "settled", passes=32.0))
     assert [each[:2] for each in stand.asked] == [(FURTHER * 8, 3)]
     assert stand.asked[0][2] == 100.0

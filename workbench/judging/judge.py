@@ -42,7 +42,7 @@ from typing import Any, Literal
 import numpy as np
 
 from workbench.contracts import Factored, text_alone
-from workbench.errors import BadInput, NotSeparable
+from workbench.errors import BadInput, NotSeparable, checked_positive, checked_whole
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.conventions.neighbours import Explanation
 from workbench.judging.kin import judged_on_relations
@@ -53,6 +53,7 @@ from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
 from workbench.judging.share import LEAST, SEARCH, Allowance, allowed
 from workbench.judging.stand import OwnStand, Stand
+from workbench.judging.verdicts import checked_tolerance
 from workbench.judging.warned import Warned
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 from workbench.system.processes import OutOfTime
@@ -122,11 +123,19 @@ def judge(
         (judging/share.py), relations where that is cheap
     patience : seconds that further passes may take before a history accuses; None: a few times the learner's own, on
         large problems only for a learner that its history accuses
+
+    Raises `BadInput` for settings that are no such numbers.
     """
     reference, candidate = reference_of(reference), one_learner(learner)
+    checked_whole(1, passes=passes)
+    checked_tolerance(tolerance)
     seeds = [seeds] if isinstance(seeds, int) else list(seeds)
     if not seeds:
         raise BadInput("seeds is empty; give at least one whole number.")
+    for seed in seeds:
+        checked_whole(0, seed=seed)
+    if seconds is not None:
+        checked_positive(seconds=seconds)
     if patience is not None and not patience >= 0:
         raise BadInput(f"patience is {patience}; give seconds from 0 on, such as patience=60.")
     with bench(candidate, reference, seconds, patience) as stand:
@@ -199,7 +208,8 @@ def explained(
         found = detective.identity(history)
         if found is None:
             return verdict, []
-        verdict = replace(verdict, verdict=DISAGREES, rule="identity", needed=np.inf)
+        told = f"{verdict.reason.split(';')[0].rstrip('.')}."  # without what was open
+        verdict = replace(verdict, verdict=DISAGREES, rule="identity", reason=told, needed=np.inf)
     else:
         found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)
     if found is None:

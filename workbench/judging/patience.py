@@ -14,6 +14,7 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     learner whose weights are the same while its time grows with the passes: one that returns the
                     best weights it has seen may still be at work. What 4 and 16 times the passes leave open, 16
                     and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size
+                    Where sixteen times the passes take but LEAST seconds, they must not lead FALL times lower
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance, or it had ended by
                     one history and moved on from there in a longer one: it may do so again
 
@@ -34,6 +35,7 @@ ENOUGH = 4.0  # times the passes that a trend may need: then it is believed with
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
 WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
+SAME = 1.01  # times an excess, within which another one reads the same
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
 
@@ -69,11 +71,15 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
     if by_history(first) and by_history(further) and alike(first, further):
         said = f"{told}; after {longer:g} passes it is {further.excess:.1e} above."
         return replace(first, reason=said, evidence=evidence)
-    said, need = f"{told}; {longer:g} passes bring it ", further.needed
+    said, need = f"{told}; {longer:g} passes ", further.needed
     if further.verdict == AGREES:
-        said, need = f"{said}within {further.evidence['threshold']:.1e}, so run it longer.", longer
+        said, need = f"{said}bring it within {further.evidence['threshold']:.1e}, so run it longer.", longer
+    elif further.absolute > first.absolute / SAME:
+        rises = further.absolute > SAME * first.absolute
+        said += f"{'end' if rises else 'leave it'} {further.excess:.1e} above: "
+        said += "it may be on its way all the same; run it longer, or change its steps."
     else:
-        said += f"to {further.excess:.1e}, so it is not at its end: run it longer"
+        said += f"bring it to {further.excess:.1e}, so it is not at its end: run it longer"
         said += f", at that rate about {need:.2g} passes." if need < MOST * longer else "."
     return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need)
 
@@ -90,6 +96,28 @@ def enough(first: Verdict, further: Verdict) -> bool:
     if by_history(first) and by_history(further) and alike(first, further):
         return True
     return further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)
+
+
+def cheap(took: float) -> bool:
+    """Whether FURTHER times the passes that took so many seconds are made before anybody is accused."""
+    return FURTHER * took <= LEAST
+
+
+def leaves(second: Verdict, last: Verdict) -> bool:
+    """Whether a learner that two histories accuse has left that place with FURTHER times as many passes."""
+    return last.verdict == AGREES or last.absolute * FALL <= second.absolute
+
+
+def stops_short(first: Verdict, last: Verdict) -> Verdict:
+    """The verdict on a learner whose steps go down F and freeze (judging/settling.py, `frozen`)."""
+    passes, after = last.evidence["passes"], last.reason.split(";")[0].rstrip(".")
+    said = (
+        f"After {passes:g} passes {after[:1].lower()}{after[1:]}; four times the passes bring less of the way than the "
+    )
+    said += f"four times before, so it stops short of the optimum; the {first.evidence['passes']:g} asked for end "
+    said += f"{first.excess:.1e} above."
+    evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
+    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule="settled", needed=np.inf)
 
 
 def works_on(first: Verdict, further: Verdict, spent: float, more: float) -> bool:

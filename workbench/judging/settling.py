@@ -1,12 +1,13 @@
 """What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Eight questions are asked of its last part:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Nine questions are asked of its last part:
 
     ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
                within the tolerance fit significantly worse; with six checkpoints or more, the same must hold when any
                one of them is left out
     went on    of a history and a longer one: the longer one goes through the last weights of the other, and moves
+    frozen     with T, 4T and 16T passes the gains towards θ* shrink so fast that their sum stops short of it
     pauses     earlier on, the weights were the same while the passes doubled, too, and moved afterwards
     fading     the steps shrink faster and faster towards the end, as under a schedule of learning rates that ends at 0
     downhill   where F has a gradient: the last steps are those of steepest descent of F, up to their lengths
@@ -159,6 +160,24 @@ def pauses(reports: list[Report]) -> bool:
             return True
         start = each
     return False
+
+
+def frozen(ends: list[Floats], best: Floats) -> bool:
+    """Whether weights with T, 4T and 16T passes stop short of θ*, if they go on as they went.
+
+    Along the way from the last ones to θ* the two gains are d₁, d₂ > 0, g = d₂/d₁ < STEADY² (of two doublings), and
+    all gains to come, d₂ g/(1 − g), cover less than AHEAD of the way.
+    """
+    way = best - ends[-1]
+    length = float(way @ way)
+    if not length > 0:
+        return False
+    places = [float(theta @ way) / length for theta in ends]
+    before, last = places[1] - places[0], max(places[2] - places[1], 0.0)
+    if not before > STILL:
+        return False
+    share = last / before
+    return share < STEADY**2 and last * share / (1 - share) < AHEAD
 
 
 def went_on(shorter: list[Report], longer: list[Report]) -> bool:

@@ -29,19 +29,23 @@ from workbench.judging.learners import Learner
 from workbench.judging.patience import (
     FURTHER,
     allowed,
+    by_history,
+    cheap,
     enough,
     exhausted,
     heard,
     late,
+    leaves,
     opened,
     resumed,
+    stops_short,
     unmoved,
     waits,
     works_on,
 )
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
-from workbench.judging.settling import went_on
+from workbench.judging.settling import frozen, went_on
 from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history, standing
 from workbench.judging.warned import Tally
@@ -169,7 +173,12 @@ class Stand:
             if enough(first, second):
                 told = heard(first, second)
             if told and not works_on(first, second, spent, self.took):
-                return told
+                if told.verdict != DISAGREES or not by_history(told) or not cheap(self.took):
+                    return told
+                learned = self.further(self.longer, FURTHER**2 * passes, seed, patience)
+                last, self.longer = crosscheck(learned, self.reference, tolerance), history(learned)
+                return heard(first, opened(last)) if leaves(second, last) else told
+            ends = [reports[-1].theta, self.longer[-1].theta]
             for power in (2, 3):
                 spent, left = self.took, patience - (time.perf_counter() - began)
                 if power == 3 and left < FURTHER * spent / 2:  # half of the passes would not come in time
@@ -181,8 +190,12 @@ class Stand:
                     return heard(first, opened(last))
                 works = works_on(second, last, spent, self.took)
                 decided = enough(second, last) or resumed(first, second, last)
+                ends.append(self.longer[-1].theta)
                 stays = unmoved(first, second, last)
-                told = late(first, second, standing(learned, self.reference, tolerance) if stays else last)
+                judged = standing(learned, self.reference, tolerance) if stays else last
+                told = late(first, second, judged)
+                if judged.evidence.get("excused") and frozen(ends[-3:], self.reference.theta):
+                    told = stops_short(first, judged)
                 if not works and (decided or told.verdict == DISAGREES):
                     break
                 second = last

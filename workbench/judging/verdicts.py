@@ -90,6 +90,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
+RESTS, WATCHED = 16, 32  # steps at rest, and steps in all, of a loop that is watched, before its history accuses
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
@@ -110,8 +111,7 @@ def crosscheck(
     in its place, a user's own convex program, the values of its variables are judged (judging/programs.py).
     alone : whether nobody can ask the learner for more passes, as a training loop (`Hearing.excuse`)
     """
-    if not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
-        raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
+    checked_tolerance(tolerance)
     if hasattr(solution, "is_dcp"):  # a user's program in CVXPY, whose import takes a second
         from workbench.judging.programs import crosscheck_program
 
@@ -121,7 +121,7 @@ def crosscheck(
         return mistaken(learned, reference)
     if isinstance(learned, Exception):
         notes = getattr(learned, "__notes__", [])  # a user's own, and where it was raised (judging/stand.py)
-        said = [f"{type(learned).__name__}: {learned}", *notes]
+        said = [": ".join(filter(None, [type(learned).__name__, str(learned)])), *notes]
         told = " ".join(", ".join(said).split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
@@ -141,6 +141,12 @@ def crosscheck(
         if verdict := rule():
             return verdict
     return hearing.stays()
+
+
+def checked_tolerance(tolerance: float) -> None:
+    """Raise `BadInput` for a tolerance that is not a finite number from 0 on."""
+    if not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
+        raise BadInput(f"The tolerance is {tolerance!r}; give a number of at least 0, such as 1e-4.")
 
 
 def standing(learned: Answers, solution: Certified | Reference, tolerance: float) -> Verdict:
@@ -246,6 +252,8 @@ class Hearing:
         if not np.isfinite(self.uppers[-1]) or np.isnan(since := ended(self.reports)):
             return None
         told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
+        if self.alone and np.count_nonzero(self.passes >= since) < RESTS:
+            return self.verdict(NOT_CONVERGED, "history", f"{self.far}; {told}, too few steps to tell: run it longer")
         if pauses(self.reports):
             told += ", but so they were for as long before, and went on"
             return self.verdict(NOT_CONVERGED, "history", f"{self.far}; {told}: run it longer")
@@ -268,7 +276,7 @@ class Hearing:
         self.evidence["roaming"] = roaming(self.reports, self.reference.theta)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
-        still &= len(self.passes) >= FITTED or not moving(self.reports)
+        still &= len(self.passes) >= (WATCHED if self.alone else FITTED) or not (self.alone or moving(self.reports))
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
             self.settled = curve.settled
             self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
@@ -282,12 +290,13 @@ class Hearing:
         told = f"falls like passes^-{power:.2g}"
         if self.needed < MOST * self.passes[-1]:
             return f"{told}; run it longer, at that rate about {self.needed:.2g} passes reach {self.threshold:.1e}"
-        told += f", and at that rate no budget reaches {self.threshold:.1e}"
-        return f"{told}; look at its steps and at what it minimises"
+        told += f"; at that rate no budget reaches {self.threshold:.1e}"
+        return f"{told}, so look at its steps and at what it minimises"
 
     def stays(self) -> Verdict:
         """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
         if told := self.excuse():
+            self.evidence["excused"] = 1.0
             told = f"{self.far} and has settled for now, but its last steps {told}; run it longer"
             return self.verdict(NOT_CONVERGED, "settled", told)
         limit, size = self.evidence["limit"], self.reference.size
