@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import textwrap
 from dataclasses import dataclass
 from typing import Literal
@@ -333,6 +334,14 @@ def test_a_python_file_is_a_problem(folder):
 def test_a_faulty_problem_file_is_one_sentence(folder, text, message):
     with pytest.raises(BadInput, match=message):
         load_problem(folder(mine=text) / "mine.py")
+
+
+def test_a_users_file_imports_those_beside_it(folder, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = folder(besides="NUMBER = 7", mine="from besides import NUMBER\ndef fit(*asked): return NUMBER") / "mine.py"
+    assert load_user_file(path, "learner", "fit")["mine"]() == 7
+    assert load_user_file(path, "learner", "fit")
+    assert sys.path.count(str(path.parent.resolve())) == 1
 
 
 def test_a_learner_file_brings_its_fit(folder):

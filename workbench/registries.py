@@ -107,6 +107,8 @@ def present(kind: str) -> bool:
 def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     """Run the Python file at `path` as a module with a private name; `BadInput` names a faulty line."""
     name = f"{PRIVATE}{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
+    if kind.startswith("user_") and (folder := str(path.parent)) not in sys.path:
+        sys.path.append(folder)  # files of a user import those beside them
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # a .py path always has a spec,
     assert spec.loader is not None  # and the spec a loader

@@ -667,3 +667,31 @@ def test_an_interruption_keeps_what_is_judged(out, tmp_path, monkeypatch):
     assert [row["name"] for row in record["learners"]] == ["bcfw"]
     if out:
         assert json.loads(Path("kept/crosscheck.json").read_text())["learners"] == record["learners"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"passes": 0}, "passes is 0"),
+        ({"passes": 2.5}, "passes is 2.5"),
+        ({"passes": None}, "passes is None"),
+        ({"seeds": "a"}, "seed is 'a'"),
+        ({"seeds": [-1]}, "seed is -1"),
+        ({"seeds": ()}, "seeds is empty"),
+        ({"tolerance": -1.0}, "tolerance is -1.0"),
+        ({"tolerance": float("nan")}, "tolerance is nan"),
+        ({"seconds": 0}, "seconds is 0"),
+        ({"patience": -1.0}, "patience is -1.0"),
+    ],
+)
+def test_settings_that_are_none_are_refused_before_a_learner_runs(settings, told):
+    with pytest.raises(BadInput, match=told):
+        wb.judge(lambda *asked: pytest.fail("it ran"), reference(), **settings)
+
+
+def test_an_assertion_without_words_is_named():
+    def fit(problem, formulation, budget, rng):
+        raise AssertionError
+
+    found = wb.judge(fit, reference(), passes=4, audit=False)
+    assert found.reason.startswith("The learner crashed: AssertionError, test_judging.py line ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -374,7 +375,7 @@ ENDATA
 """
 
 
-def test_files_of_every_format(tmp_path):
+def test_files_of_every_format(tmp_path, monkeypatch):
     (tmp_path / "toy.mps").write_text(MPS)
     program, reading = program_in(tmp_path / "toy.mps")
     assert reading == "decimal"
@@ -395,6 +396,11 @@ def test_files_of_every_format(tmp_path):
     )
     (tmp_path / "toy.py").write_text(text)
     assert wb.prove(program_in(tmp_path / "toy.py")[0]).optimum == 3
+    (tmp_path / "from_toy.py").write_text("import toy\ndef program():\n    return toy.program()\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    proof = wb.prove(program_in(tmp_path / "from_toy.py")[0])
+    assert proof.optimum == 3
+    assert proof.rounded == proof.program.rounded
     for name, words in {"none.mps": "exist", "bad.npz": "no .npz", "bad.mat": "no .mat", "bad.txt": "ending"}.items():
         if name.startswith("bad"):
             (tmp_path / name).write_bytes(b"nothing")

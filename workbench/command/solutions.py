@@ -275,6 +275,8 @@ def learned_lines(learned: Mapping[str, Any]) -> dict[str, str]:
     known = [word for word in ("weights", "biases", "costs") if word in learned]
     told = {word: sorted(learned[word].items(), key=size) for word in known}
     lines = {word: listed([f"{name} {value:.4g}" for name, value in values]) for word, values in told.items()}
+    weights = [f"{name} {value:.4g}" for name, value in told["weights"] if value]
+    lines["weights"] = listed(weights, learned.get("nonzeros"))
     lines["weights"] += f"; {learned['zeros']} are 0" * bool(learned["zeros"])
     if "left_out" in learned:
         left = listed(list(map(str, learned["left_out"])))
@@ -289,9 +291,9 @@ def size(entry: tuple[str, float]) -> float:
     return -abs(entry[1])
 
 
-def listed(parts: list[str]) -> str:
-    """FEW of the parts, and how many more there are."""
-    more = [f"and {len(parts) - FEW} more"] * (len(parts) > FEW)
+def listed(parts: list[str], count: int | None = None) -> str:
+    """FEW of the parts, and how many more there are; `count` of all, where these are some of them."""
+    more = [f"and {(count or len(parts)) - FEW} more"] * (len(parts) > FEW)
     return ", ".join(parts[:FEW] + more)
 
 

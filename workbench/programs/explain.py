@@ -73,7 +73,7 @@ class Conflict:
         found = f"{', '.join(names)} {verb}{fewer}." if names else "The bounds of the variables contradict one another."
         if self.changes:
             told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
-            found += f" Least change of right-hand sides that makes these hold together: {', '.join(told)}."
+            found += f" Least change of right-hand sides that makes the whole program feasible: {', '.join(told)}."
             if self.proof.reading == "float" and max(map(abs, self.changes.values())) <= ROUNDING:
                 found += (
                     " A change so small may be the rounding of decimal numbers; --reading decimal reads 0.1 as 1/10."

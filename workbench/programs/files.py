@@ -11,6 +11,7 @@ Texts are read as decimals, numbers stored in binary as floats, unless `reading`
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,8 @@ def of_python(path: Path) -> Any:
 
     import cvxpy as cp
 
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)  # the file may import those beside it
     try:
         found = runpy.run_path(str(path)).get("program")
         problem = found() if callable(found) else None

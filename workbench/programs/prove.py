@@ -69,6 +69,11 @@ class Proof:
         return f"Proof({self.statement})"
 
     @property
+    def rounded(self) -> tuple[str, ...]:
+        """What was rounded or approximated before anything was proven, in sentences."""
+        return self.program.rounded
+
+    @property
     def optimum(self) -> Fraction | None:
         """The optimum as a fraction, where both ends meet."""
         return self.lower if self.lower is not None and self.lower == self.upper else None

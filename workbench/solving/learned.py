@@ -57,12 +57,13 @@ def of(solution: Solution) -> dict[str, NDArray]:
 
 
 def summary(found: dict[str, NDArray], problem: Problem) -> Numbers:
-    """Of what `of` found: the largest weights and the number of zeros; biases, costs and hidden states in full."""
+    """Of what `of` found: the largest weights, the numbers of zeros and of others; biases, costs and states in full."""
     blocks = [name for name in found if f"names_{name}" in found and name not in WORDS]
     w = np.concatenate([found[name] for name in blocks])
     names = np.concatenate([found[f"names_{name}"] for name in blocks])
     order = np.argsort(-np.abs(w), kind="stable")[:LARGEST]
-    told: Numbers = {"weights": paired(names[order], w[order]), "zeros": int((w == 0).sum())}
+    zeros = int((w == 0).sum())
+    told: Numbers = {"weights": paired(names[order], w[order]), "zeros": zeros, "nonzeros": len(w) - zeros}
     told |= {word: paired(found[f"names_{key}"], found[key]) for key, word in WORDS.items() if key in found}
     if "selected" in found:
         told["left_out"] = np.flatnonzero(found["selected"] == 0).tolist()

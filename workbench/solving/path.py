@@ -9,8 +9,8 @@ where outputs are labels and the gap is no finer than COARSE, a few passes of bl
 cut generation with the cuts of all solves so far.
 
 *Cross-validation* (`validated`): a fold is held out by weights of 0. One path a fold gives θ at every λ; the interval
-is Student's for the mean of the folds' losses, m ± t·s/√K with K − 1 degrees of freedom at 95 %. Folds share samples,
-so the interval is a convention and no proof.
+is Student's for the mean of the folds' losses, m ± t·s/√K with K − 1 degrees of freedom at 95 %, cut off at 0. Folds
+share samples, so the interval is a convention and no proof.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def validated(
     dealt = np.array_split(np.random.default_rng(rng).permutation(used), folds)
     table = np.array([held_out(formulation, problem, fold, lams, epsilon) for fold in dealt])
     mean, spread = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(folds) * student(folds - 1)
-    rows = zip(lams, mean, mean - spread, mean + spread, strict=True)
+    rows = zip(lams, mean, np.maximum(mean - spread, 0.0), mean + spread, strict=True)
     return [dict(zip(("lam", "loss", "low", "high"), map(float, row), strict=True)) for row in rows]
 
 

@@ -277,7 +277,10 @@ class Verdicts:
         title = f"{reference['problem']} {reference['formulation']}"
         unproven = reference.get("evidence", "no joint optimum")
         optimum = unproven if reference["upper"] is None else f"optimum in {terminal.interval(reference)}"
-        click.echo(f"{title}: {optimum.rstrip('.')}, {reference['status']}")
+        told = (
+            f"{reference['status']}: {optimum}" if reference["upper"] is None else f"{optimum}, {reference['status']}"
+        )
+        click.echo(f"{title}: {told}")
         self.line(["learner", *self.columns, "because"])
 
     def row(self, row: Mapping[str, Any]) -> None:
