@@ -105,7 +105,8 @@ class Shards:
 
     def greet(self) -> None:
         """Start the workers; raises `BadInput` if none of them answers."""
-        hello = {"do": "hello", "run": self.run}, {}
+        one = {"theta": self.bounds.start, "samples": self.bounds.samples[:1]}
+        hello = {"do": "hello", "run": self.run}, one
         for _ in range(2):  # who dies once is replaced
             if any(each is not None for each in self.workers.ask([hello] * len(self.parts), OPENING)):
                 return
@@ -165,9 +166,10 @@ class Shards:
         pairs = [np.concatenate([dealt[k], dealt[(k + 1) % count]]) for k in range(count)]
         asked = self.side.submit(self.ask, [({"do": "decode"}, {"theta": theta, "samples": each}) for each in pairs])
         yield
-        found, known = np.zeros((2, *self.bounds.problem.truth.shape), np.int64), np.zeros((2, len(everyone)), bool)
+        width = self.bounds.problem.truth.shape[-1]
+        found, known = np.zeros((2, len(everyone), width), np.int64), np.zeros((2, len(everyone)), bool)
         for samples, part, reply in zip(pairs, dealt, asked.result(), strict=True):
-            if reply is not None and (outputs := self.placed(samples, reply[1], found.shape[2])) is not None:
+            if reply is not None and (outputs := self.placed(samples, reply[1], width)) is not None:
                 for turn, some in enumerate((slice(None, len(part)), slice(len(part), None))):
                     found[turn, samples[some]], known[turn, samples[some]] = outputs[some], True
         doubtful = np.flatnonzero(~known.all(axis=0) | (found[0] != found[1]).any(axis=1))

@@ -2,7 +2,7 @@
 
     do        arrays in → arrays out
     open      the problem                                   → nothing; the words are the formulation and the versions
-    hello     nothing                                       → nothing
+    hello     θ, a sample                                   → nothing; whoever answers has loaded what a sweep needs
     argmax    θ, samples                                    → their highest cuts at θ
     decode    θ, samples                                    → what θ predicts for them
     ascend    θ, samples, cuts with β, Σ β_r a_r of them     → cuts with β after a pass over the shard
@@ -92,9 +92,10 @@ def answer(numbers: Numbers, arrays: Arrays) -> Message:
         return {}, {}
     if numbers["run"] not in DESKS:
         raise Unopened(numbers["run"])
-    if numbers["do"] == "hello":
-        return {}, {}
     desk, part = DESKS[numbers["run"]], arrays["samples"]
+    if numbers["do"] == "hello":
+        desk.oracle.argmax(arrays["theta"], part)
+        return {}, {}
     if numbers["do"] in ("argmax", "decode"):
         asked = desk.oracle.argmax if numbers["do"] == "argmax" else desk.oracle.decode
         return {}, packed(desk.problem, asked(arrays["theta"], part))
