@@ -22,6 +22,7 @@ from workbench.judging.patience import (
     leaves,
     opened,
     slackens,
+    stops_short,
     unmoved,
     waits,
     works_on,
@@ -200,6 +201,32 @@ def test_at_the_boundary_nobody_is_calm():
     assert not calm(said(absolute=1.0), last)
     last.evidence["roaming"] = np.nextafter(NEAR, 0)
     assert calm(said(absolute=1.0), last)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1 / 1.02, "400 passes bring it to 9.8e-01, so it is not at its end"),
+        (1 / 1.009, "400 passes leave it 9.9e-01 above: it may be on its way all the same; run it longer, or change"),
+        (1.009, "400 passes leave it 1.0e+00 above: it may be"),
+        (1.02, "400 passes end 1.0e+00 above: it may be"),
+    ],
+)
+def test_what_further_passes_did_is_told_as_it_is(factor, words):
+    assert words in heard(said(), said(NOT_CONVERGED, "history", absolute=factor, passes=400.0)).reason
+
+
+def test_who_freezes_is_told_where():
+    first = said(NOT_CONVERGED, "history", absolute=2.0)
+    last = replace(
+        said(NOT_CONVERGED, "settled", passes=1600.0), reason="It is far, but its last steps go down; run it."
+    )
+    found = stops_short(first, last)
+    assert (found.verdict, found.rule, found.excess, found.needed) == (DISAGREES, "settled", 2.0, np.inf)
+    assert found.reason.startswith(
+        "After 1600 passes it is far, but its last steps go down; four times the passes bring"
+    )
+    assert found.reason.endswith("stops short of the optimum; the 100 asked for end 2.0e+00 above.")
 
 
 def test_what_is_said_of_who_still_falls():

@@ -19,6 +19,7 @@ from workbench.judging.settling import (
     ended,
     fading,
     fitted,
+    frozen,
     least,
     moving,
     needed,
@@ -485,3 +486,28 @@ def test_three_steps_at_least_go_downhill_and_all_of_the_last_three_do():
 def test_a_longer_history_that_goes_on_from_where_the_shorter_one_ends(longer, passes, moves):
     shorter = told([[0.5], [1.0]], [5.0, 10.0])
     assert went_on(shorter, told([[each] for each in longer], passes)) == moves
+
+
+@pytest.mark.parametrize(
+    ("gains", "stops"),
+    [
+        ([1.0, 0.80], False),  # 0.8·0.8/0.2 = 3.2 times the way that is left
+        ([0.01, 0.0080], True),  # the same share, 0.032 of the way
+        ([0.01, 0.00809], True),  # 0.9² = 0.81 is the share from which nothing freezes
+        ([0.001, 0.000811], False),
+        ([1.0, 0.499], True),  # 0.499²/0.501 = 0.497 of the way
+        ([1.0, 0.501], False),
+        ([0.01, -0.5], True),  # at rest, or thrown back
+        ([0.9e-10, 0.0], False),  # rounding
+        ([1.1e-10, 0.0], True),
+        ([-0.1, 0.01], False),
+    ],
+)
+def test_gains_that_shrink_so_fast_stop_short_of_the_optimum(gains, stops):
+    """Of weights with T, 4T and 16T passes on a line, the optimum at distance 1 from the last ones."""
+    places = np.cumsum([0.0, *gains])
+    assert frozen([np.array([each]) for each in places], np.array([places[-1] + 1.0])) == stops
+
+
+def test_who_is_at_the_optimum_is_not_frozen():
+    assert not frozen([np.zeros(1), np.ones(1), np.ones(1)], np.ones(1))

@@ -243,3 +243,27 @@ def test_a_sound_loop_on_a_hinge_whose_rates_fall_to_0_is_not_accused(power, epo
     found = watch.verdict()
     assert found.verdict == "not converged", found.reason
     assert "its last steps shrink as under a schedule of learning rates" in found.reason
+
+
+@pytest.mark.parametrize(("steps", "rests", "verdict"), [(30, 16, "disagrees"), (28, 15, "not converged")])
+def test_a_watched_loop_has_stopped_after_sixteen_steps_at_rest(steps, rests, verdict):
+    """Its first steps differ, and half of its passes or more are at rest."""
+    problem = wb.load_problem("iris")()
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.1))
+    start = np.zeros(watch.blocks.dim)
+    for k in range(steps):
+        watch.step(start + 0.1 * max(steps - rests - k, 0))
+    found = watch.verdict()
+    assert found.verdict == verdict, found.reason
+    assert ("too few steps to tell" in found.reason) == (verdict == "not converged")
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(31, "not converged"), (32, "disagrees")])
+def test_a_watched_loop_settles_after_32_steps(steps, verdict):
+    """Weights that come ever nearer to a point that is no optimum."""
+    problem = wb.load_problem("iris")()
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.1))
+    away = watch.reference.theta_flat + 0.2
+    for k in range(steps):
+        watch.step(away + 0.1 * 0.3**k * np.ones_like(away) + 1e-6 * np.random.default_rng(k).normal(size=away.size))
+    assert watch.verdict().verdict == verdict
