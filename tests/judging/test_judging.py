@@ -695,3 +695,13 @@ def test_an_assertion_without_words_is_named():
 
     found = wb.judge(fit, reference(), passes=4, audit=False)
     assert found.reason.startswith("The learner crashed: AssertionError, test_judging.py line ")
+
+
+def test_a_fit_of_another_signature_is_told_the_wanted_one():
+    found = wb.judge(lambda X, y: None, reference(), passes=4, audit=False)
+    assert found.reason.rstrip(".").endswith("were given, define fit(problem, formulation, budget, rng)")
+
+    def fit(problem, formulation, budget, rng):
+        return sorted(1, 2, 3)
+
+    assert "define fit" not in wb.judge(fit, reference(), passes=4, audit=False).reason

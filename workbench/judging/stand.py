@@ -313,6 +313,8 @@ def ended(error: BaseException, learner: Learner, reference: Reference) -> Verdi
     told = exception_of(error)
     if where := line_in(learner, error):
         told.add_note(where)
+    elif type(told).__name__ == "TypeError" and "argument" in str(told):  # raised at the call, by its signature
+        told.add_note("define fit(problem, formulation, budget, rng)")
     return crosscheck(told, reference)
 
 

@@ -146,7 +146,8 @@ def check_problem(problem: Any) -> None:
     mixed = [v for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
     if mixed:
         raise MissingCapability(
-            f"The variable {mixed[0].name()} is integer or boolean, and only continuous programs are proven; relax it."
+            f"The variable {mixed[0].name()} is integer or boolean, and only continuous programs are proven; relax it, "
+            "or take a backend's own bound by wb.LazyProblem (docs/lazy.md)."
         )
     if not problem.is_dcp():
         raise BadInput("The problem is not convex by CVXPY's rules; see problem.is_dcp() and rewrite what breaks them.")

@@ -76,6 +76,8 @@ def show(record: dict[str, Any], problem: Any) -> None:
             for line in lines(output_picture(problem, sample, cut["witness"])):
                 click.echo(f"      {line}".rstrip())
         click.echo(f"    without it: {leaving(each['left'])}")
+    if (more := held - len(record["samples"])) > 0:
+        click.echo(f"\n  and {more} more; --most {held} shows all")
 
 
 def tidy(value: float) -> str:
