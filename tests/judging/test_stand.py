@@ -207,6 +207,21 @@ def test_before_anybody_is_accused_passes_that_cost_little_are_made(took, excess
     assert found.evidence["further_passes"] == (32.0 if verdict == DISAGREES else 128.0)
 
 
+def test_who_moves_on_with_passes_that_cost_little_is_not_accused(monkeypatch):
+    hearing(monkeypatch, *[said(DISAGREES, "ended", 0.5, 8.0 * 4**k) for k in (1, 2)])
+    stand, budgets = Fitted(), []
+
+    def further(reports, budget, *told):
+        budgets.append(budget)
+        stand.took = 0.1
+        moved = [Report(128.0, np.ones(9), {}, ())] if budget == 128 else []
+        return [Report(8.0, np.zeros(9), {}, ()), Report(32.0, np.zeros(9), {}, ()), *moved]
+
+    monkeypatch.setattr(stand, "further", further)
+    found = stand.waited(said(DISAGREES, "ended", 0.5), at(8), 8, 3, 1e-4, 100.0)
+    assert (budgets, found.verdict) == ([32, 128], NOT_CONVERGED)
+
+
 def test_four_times_the_passes_may_be_enough(monkeypatch):
     monkeypatch.setattr(module, "cheap", lambda took: False)
     found, stand, heard = waiting(monkeypatch, said(DISAGREES, "settled"), said(DISAGREES, "settled", passes=32.0))

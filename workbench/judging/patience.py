@@ -13,8 +13,11 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
                     falls, but no longer in the last doubling of the passes, is asked once more as well, and so is a
                     learner whose weights are the same while its time grows with the passes: one that returns the
                     best weights it has seen may still be at work. What 4 and 16 times the passes leave open, 16
-                    and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size
-                    Where sixteen times the passes take but LEAST seconds, they must not lead FALL times lower
+                    and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size.
+                    Or the steps go down F, and their gains with 4 and 16 times the passes, or with 16 and 64,
+                    shrink so fast that they stop short (judging/settling.py, `frozen`). Where 16 times the passes
+                    take at most LEAST seconds, they are made before two histories accuse, and must not lead FALL
+                    times lower
     not converged   otherwise: it still falls, or the further passes bring it within the tolerance, or it had ended by
                     one history and moved on from there in a longer one: it may do so again
 

@@ -176,8 +176,10 @@ class Stand:
                 if told.verdict != DISAGREES or not by_history(told) or not cheap(self.took):
                     return told
                 learned = self.further(self.longer, FURTHER**2 * passes, seed, patience)
-                last, self.longer = crosscheck(learned, self.reference, tolerance), history(learned)
-                return heard(first, opened(last)) if leaves(second, last) else told
+                shorter, self.longer = self.longer, history(learned)
+                last = crosscheck(learned, self.reference, tolerance)
+                moved = second.rule == "ended" and went_on(shorter, self.longer)
+                return heard(first, opened(last)) if moved or leaves(second, last) else told
             ends = [reports[-1].theta, self.longer[-1].theta]
             for power in (2, 3):
                 spent, left = self.took, patience - (time.perf_counter() - began)
