@@ -107,8 +107,8 @@ def present(kind: str) -> bool:
 def load_file(path: Path, kind: str = "file") -> types.ModuleType:
     """Run the Python file at `path` as a module with a private name; `BadInput` names a faulty line."""
     name = f"{PRIVATE}{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', path.stem)}"
-    if kind.startswith("user_") and (folder := str(path.parent)) not in sys.path:
-        sys.path.append(folder)  # files of a user import those beside them
+    if kind.startswith("user_"):
+        see_beside(path)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # a .py path always has a spec,
     assert spec.loader is not None  # and the spec a loader
@@ -122,6 +122,12 @@ def load_file(path: Path, kind: str = "file") -> types.ModuleType:
         fault = f"{type(error).__name__}: {error}".splitlines()[0]
         raise BadInput(f"{path} stops in line {line} with {fault}; repair the file.") from error
     return module
+
+
+def see_beside(path: Path) -> None:
+    """Let a user's file import those beside it; installed packages of the same name come first."""
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
 
 
 def line_within(path: Path, error: BaseException) -> int | None:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import Future
 from importlib.util import find_spec
 
 import numpy as np
@@ -106,8 +107,24 @@ def test_workers_that_rightly_find_no_new_row_are_asked_again(words, optimum, de
     assert "dw" in "".join(who[0] for who in sweeps)
 
 
+class AtOnce:
+    """In place of a thread at the driver's side: what it is given is done before it goes on."""
+
+    def __init__(self, count):
+        assert count == 1
+
+    def submit(self, work, *given):
+        done = Future()
+        done.set_result(work(*given))
+        return done
+
+    def shutdown(self):
+        pass
+
+
 def test_workers_that_deny_a_row_are_not_asked_again(words, optimum, dear, monkeypatch):
     lying(monkeypatch, "argmax", truths)
+    monkeypatch.setattr(many, "ThreadPoolExecutor", AtOnce)  # the workers have started, and make the opening sweep
     sweeps = askers(monkeypatch)
     same(wb.solve(wb.SoftMargin(lam=0.05), words, gap=GAP, parallel="here:2"), optimum)
     assert sweeps.index("driver") == 2
@@ -326,9 +343,13 @@ OWN = """
 """
 
 
-def test_functions_of_a_user_work_in_processes(tmp_path, dear):
+def test_functions_of_a_user_work_in_processes(tmp_path, dear, monkeypatch):
+    """Also those that import a file beside theirs."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "own.py"
-    path.write_text(textwrap.dedent(OWN))
+    (tmp_path / "beside_own.py").write_text("LOSS = 1.0\n")
+    own = textwrap.dedent(OWN).replace("float(y != z)", "beside_own.LOSS * (y != z)")
+    path.write_text(f"import beside_own\n{own}")
     from click.testing import CliRunner
 
     from workbench.command.cli import cli

@@ -274,9 +274,11 @@ def learned_lines(learned: Mapping[str, Any]) -> dict[str, str]:
     """What was learned, FEW entries of each kind; learned.npz has all."""
     known = [word for word in ("weights", "biases", "costs") if word in learned]
     told = {word: sorted(learned[word].items(), key=size) for word in known}
-    lines = {word: listed([f"{name} {value:.4g}" for name, value in values]) for word, values in told.items()}
-    weights = [f"{name} {value:.4g}" for name, value in told["weights"] if value]
-    lines["weights"] = listed(weights, learned.get("nonzeros"))
+    told["weights"], counts = [each for each in told["weights"] if each[1]], {"weights": learned.get("nonzeros")}
+    lines = {
+        word: listed([f"{name} {value:.4g}" for name, value in values], counts.get(word))
+        for word, values in told.items()
+    }
     lines["weights"] += f"; {learned['zeros']} are 0" * bool(learned["zeros"])
     if "left_out" in learned:
         left = listed(list(map(str, learned["left_out"])))

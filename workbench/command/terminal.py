@@ -231,11 +231,6 @@ def cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def exact_cell(key: str, value: Any) -> str:
-    """A `value` of an objective to twelve digits, any other like `cell`."""
-    return f"{value:.12g}" if key == "value" and isinstance(value, float) else cell(value)
-
-
 # ── numbers as text ───────────────────────────────────────────────────────────────────────────────
 
 

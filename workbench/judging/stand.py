@@ -165,9 +165,7 @@ class Stand:
             return first
         began, spent, told = time.perf_counter(), self.took, None
         try:
-            learned = self.further(reports, FURTHER * passes, seed, patience)
-            self.longer = history(learned)
-            second = crosscheck(learned, self.reference, tolerance)
+            _, second = self.heard_after(reports, FURTHER * passes, seed, tolerance, patience)
             if first.rule == "ended" and went_on(reports, self.longer):
                 return heard(first, opened(second))
             if enough(first, second):
@@ -175,9 +173,8 @@ class Stand:
             if told and not works_on(first, second, spent, self.took):
                 if told.verdict != DISAGREES or not by_history(told) or not cheap(self.took):
                     return told
-                learned = self.further(self.longer, FURTHER**2 * passes, seed, patience)
-                shorter, self.longer = self.longer, history(learned)
-                last = crosscheck(learned, self.reference, tolerance)
+                shorter, left = self.longer, patience - (time.perf_counter() - began)
+                _, last = self.heard_after(shorter, FURTHER**2 * passes, seed, tolerance, left)
                 moved = second.rule == "ended" and went_on(shorter, self.longer)
                 return heard(first, opened(last)) if moved or leaves(second, last) else told
             ends = [reports[-1].theta, self.longer[-1].theta]
@@ -185,9 +182,8 @@ class Stand:
                 spent, left = self.took, patience - (time.perf_counter() - began)
                 if power == 3 and left < FURTHER * spent / 2:  # half of the passes would not come in time
                     raise OutOfTime
-                learned = self.further(self.longer, FURTHER**power * passes, seed, left)
-                shorter, self.longer = self.longer, history(learned)
-                last = crosscheck(learned, self.reference, tolerance)
+                shorter = self.longer
+                learned, last = self.heard_after(shorter, FURTHER**power * passes, seed, tolerance, left)
                 if second.rule == "ended" and went_on(shorter, self.longer):
                     return heard(first, opened(last))
                 works = works_on(second, last, spent, self.took)
@@ -204,6 +200,14 @@ class Stand:
         except OutOfTime:
             return told or exhausted(first, patience)
         return told
+
+    def heard_after(
+        self, reports: list[Report], budget: int, seed: int, tolerance: float, within: float
+    ) -> tuple[list[Report] | Trace, Verdict]:
+        """The history with this budget, which `longer` keeps, and the verdict on it."""
+        learned = self.further(reports, budget, seed, within)
+        self.longer = history(learned)
+        return learned, crosscheck(learned, self.reference, tolerance)
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
         """The history with this budget; a fit with few checkpoints is joined to the earlier histories.

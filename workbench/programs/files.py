@@ -11,7 +11,6 @@ Texts are read as decimals, numbers stored in binary as floats, unless `reading`
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from workbench.backends.second_reading import without_end
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.programs.program import Program, program_of
+from workbench.registries import see_beside
 from workbench.system.archive import arrays_in
 
 NONE = 1e20  # what the Maros–Mészáros files write for ∞
@@ -166,8 +166,7 @@ def of_python(path: Path) -> Any:
 
     import cvxpy as cp
 
-    if (folder := str(path.resolve().parent)) not in sys.path:
-        sys.path.append(folder)  # the file may import those beside it
+    see_beside(path)
     try:
         found = runpy.run_path(str(path)).get("program")
         problem = found() if callable(found) else None

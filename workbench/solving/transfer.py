@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workbench.contracts import Formulation, Numbers, Problem, Recording
 from workbench.errors import MissingCapability
 from workbench.proofs.certificate import written
-from workbench.registries import load_file, load_user_file
+from workbench.registries import load_file, load_user_file, see_beside
 
 Arrays = dict[str, NDArray]
 
@@ -44,6 +44,8 @@ def address(thing: Any) -> list[str]:  # a user's class or function, or one of o
 
 def found_at(how: str, place: str, name: str) -> Any:  # a user's class or function, or one of ours
     """What `address` is about."""
+    if how == "path":
+        see_beside(Path(place))
     found: object = load_file(Path(place), "sent") if how == "path" else import_module(place)
     for part in name.split("."):
         found = getattr(found, part)  # by its qualified name

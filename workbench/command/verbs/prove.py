@@ -123,4 +123,5 @@ def show(fields: dict[str, Any]) -> None:
         click.echo("  proof    nothing was written; --out DIR writes the certificate")
     click.echo(f"  program  sha256 {fields['program_sha256']}")
     if rows := fields.get("rows"):
-        terminal.table(list(rows[0]), [[terminal.exact_cell(*pair) for pair in row.items()] for row in rows])
+        precise = [row | {"value": f"{row['value']:.12g}"} if isinstance(row["value"], float) else row for row in rows]
+        terminal.table(list(rows[0]), [[terminal.cell(value) for value in row.values()] for row in precise])
