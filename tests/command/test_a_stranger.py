@@ -52,8 +52,8 @@ def test_a_comma_that_may_part_thousands_is_no_decimal_comma(here, pulse):
 def test_all_columns_of_words_are_told_at_once_and_names_are_to_be_dropped(here):
     (here / "p.csv").write_text(PATIENTS.format("70,1"))
     refusal = done("solve", "p.csv", "soft-margin", "--set", "label=outcome", code=2).stderr
-    assert "drop column id, whose words all differ" in refusal
-    assert "columns=['ward']" in refusal
+    assert "--set drop=id (its words all differ)" in refusal
+    assert "--set one_hot=ward (a column" in refusal
     (here / "p.csv").write_text(PATIENTS.format("70,1").replace("P2;south", "P2;"))  # an empty cell among words
     assert "--set label=ward" in done("solve", "p.csv", "soft-margin", code=2).stderr
 
@@ -62,7 +62,7 @@ def test_labels_are_never_offered_as_inputs(here):
     """A 0/1 column for each label would tell the answer to whoever learns."""
     (here / "n.csv").write_text("name,ward,a,label\nAnn,x,1,yes\nBob,y,2,no\nCid,x,3,yes\n")
     refusal = done("solve", "n.csv", "soft-margin", code=2).stderr
-    assert "columns=['ward']" in refusal
+    assert "--set one_hot=ward (a column" in refusal
     assert "--set drop=name" in refusal
 
 

@@ -620,3 +620,18 @@ def test_a_farkas_ray_is_a_reference_for_learners_from_mistakes_only(cutbench):
 def test_a_mean_loss_is_a_share_only_where_no_loss_exceeds_one():
     assert train_loss(0.0133, 1.0) == {"train error": "1.33 %"}
     assert train_loss(1.0, 4.0) == {"train loss": "1 a sample"}
+
+
+def test_a_status_line_shows_the_seconds_since(monkeypatch):
+    """The seconds come first, so that a long text is cut and they are not."""
+    import workbench.command.terminal as terminal
+
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    shown = terminal.Timed("reference …")
+    now[0] = 112.4
+    assert shown.__rich__().plain == "12 s  reference …"
+    shown.say("learner …")
+    assert shown.__rich__().plain == "12 s  learner …"
+    with terminal.status("piped") as tell:
+        assert tell is None

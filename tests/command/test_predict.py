@@ -161,3 +161,13 @@ def test_a_spoilt_vocabulary_is_one_sentence(cutbench):
 
 def write(name, text):
     Path(name).write_text(text, encoding="utf-8")
+
+
+def test_sequences_are_compared_by_positions_and_as_a_mean_over_sequences(cutbench):
+    """The second share is what `solve` calls the train error."""
+    Path("a.conll").write_text("the D\ncat N\nsees V\n\na D\n\ncat N\nsees N\n")
+    told = cutbench("solve", "a.conll", "crf", "--set", "lam=1", "--out", "c").stdout
+    error = next(line for line in told.splitlines() if "train error" in line).split()[2]
+    said = cutbench("predict", "c", "a.conll").stderr
+    assert "of 6 positions (" in said
+    assert f"({error} % as the mean over sequences) differ" in said

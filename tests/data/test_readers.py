@@ -219,12 +219,12 @@ FAULTY = {
     (
         "a.csv",
         "a,b,label\n1,?,x\n3,4,y\n",
-    ): "line 2: column b is '?', a missing value, and no method here guesses one; fill",
+    ): "line 2: column b is '?', a missing value, and inputs are numbers; say --set fill=mean.",
     ("a.csv", "a,b,label\n1,inf,x\n3,4,y\n"): "line 2: column b is 'inf'",
     (
         "a.csv",
         "a,hue,label\n1,red,x\n3,blue,y\n",
-    ): "line 2: column hue is 'red', and inputs are numbers; write one 0/1 col",
+    ): "line 2: column hue is 'red', and inputs are numbers; say --set one_hot=hue (a column of 0 and 1 a word), or",
     (
         "a.csv",
         "a,hue,kind\n1,red,x\n3,blue,y\n",
@@ -319,3 +319,100 @@ def test_a_column_called_label_wins_over_one_called_y(tmp_path):
     problem = data_problem(path)()
     assert list(problem.classes) == ["a", "b"]
     assert problem.n_inputs == 2
+
+
+# ── words and cells without a value ───────────────────────────────────────────────────────────────
+
+WARDS = "name,ward,age,weight,kind\nann,east,30,,x\nbob,west,NA,70,y\ncas,,50,80,x\ndan,east,40,90,y\n"
+
+
+def test_words_become_columns_and_empty_cells_means(file):
+    problem = data_problem(file("wards.csv", WARDS))(drop="name", one_hot="ward", fill="mean")
+    assert problem.columns == ["ward=east", "ward=west", "age", "weight"]
+    np.testing.assert_array_equal(dense(problem.X), [[1, 0, 30, 80], [0, 1, 40, 70], [0, 0, 50, 80], [1, 0, 40, 90]])
+    assert problem.classes.tolist() == ["x", "y"]
+    assert "column ward as 2 columns of 0 and 1; 2 cells without a value filled" in problem.reading
+
+
+def test_columns_of_words_come_in_the_order_of_their_numbers(file):
+    text = "floor,label\n10,a\n9,b\nroof,a\n9,b\n"
+    assert data_problem(file("floors.csv", text))(one_hot="floor").columns == ["floor=9", "floor=10", "floor=roof"]
+    bare = "".join(line.replace(",", ",1,") + "\n" for line in text.splitlines()[1:])
+    assert data_problem(file("bare.csv", bare))(one_hot="1", label="3").columns[0] == "column 1=9"
+
+
+def test_all_that_a_file_needs_is_said_at_once(file):
+    with pytest.raises(BadInput) as caught:
+        data_problem(file("wards.csv", WARDS))()
+    assert str(caught.value).endswith(
+        "column name and column ward and column kind hold words, so each may be the labels, and line 2: column weight "
+        "is empty, one of 2 such cells; say --set label=ward or --set label=kind, --set one_hot=NAME for the others (a "
+        "column of 0 and 1 a word), --set drop=name (its words all differ), --set fill=mean."
+    )
+    with pytest.raises(BadInput) as caught:
+        data_problem(file("wards.csv", WARDS))(label="kind")
+    assert str(caught.value).endswith(
+        "line 2: column name is 'ann' and line 2: column ward is 'east' and line 2: column weight is empty, one of 2 "
+        "such cells, and inputs are numbers; say --set drop=name (its words all differ), --set one_hot=ward (a column "
+        "of 0 and 1 a word), --set fill=mean."
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"one_hot": "kind", "label": "kind", "drop": "name"}, "holds the labels; leave it out of one_hot"),
+        ({"one_hot": "name", "label": "kind"}, "the words of column name all differ; use drop=name instead"),
+        ({"one_hot": "wards"}, "called 'wards'; did you mean 'ward'"),
+        ({"one_hot": "ward", "drop": "ward"}, "called 'ward'"),
+    ],
+)
+def test_one_hot_refuses(settings, says, file):
+    with pytest.raises((BadInput, UnknownName), match=says):
+        data_problem(file("wards.csv", WARDS))(**settings, fill="mean")
+
+
+def test_a_column_without_any_value_has_no_mean(file):
+    with pytest.raises(BadInput, match="column b holds no value to take a mean of; leave it out, drop=b"):
+        data_problem(file("a.csv", "a,b,label\n1,,x\n2,?,y\n"))(fill="mean")
+    with pytest.raises(BadInput, match="one_hot gives a second column b=u; rename one"):
+        data_problem(file("a.csv", "b=u,b,label\n1,u,x\n2,v,y\n3,u,y\n"))(one_hot="b")
+
+
+def test_predict_knows_the_words_and_the_means_learned(file, tmp_path):
+    """A word that was not learned counts 0 in each column; a cell without a value has the mean of those learned."""
+    source, out = file("wards.csv", WARDS), tmp_path / "m"
+    made = ["--set", "drop=name", "--set", "one_hot=ward", "--set", "fill=mean"]
+    done = CliRunner().invoke(cli, ["solve", str(source), "soft-margin", *made, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(cli, ["verify", str(out), "--data", str(source)]).exit_code == 0
+
+    new = file("new.csv", "weight,ward,age\n,north,20\n100,east,\n")
+    plain = file("plain.csv", "ward=west,ward=east,age,weight\n0,0,20,80\n0,1,40,100\n")
+    found = [CliRunner().invoke(cli, ["predict", str(out), str(each), "--json"]) for each in (new, plain)]
+    labels = [json.loads(each.stdout)["predictions"] for each in found]
+    assert labels[0] == labels[1]
+    told = CliRunner().invoke(cli, ["predict", str(out), str(new)]).stderr
+    assert "north not learned, 0 in each of them" in told
+    assert "2 cells without a value filled with the mean" in told
+
+    names = ["ward=east", "ward=west", "age", "weight"]
+    X = read(new, 4, names, one_hot=("ward",), fill="mean", means=np.array([0.5, 0.25, 40.0, 80.0])).X
+    np.testing.assert_array_equal(X, [[0, 0, 20, 80], [1, 0, 40, 100]])
+
+
+def test_predict_fills_where_the_weights_were_learned_on_whole_rows(file, tmp_path):
+    done = CliRunner().invoke(
+        cli, ["solve", str(file("a.csv", "a,b,label\n1,2,x\n3,4,y\n")), "soft-margin", "--out", str(tmp_path / "m")]
+    )
+    assert done.exit_code == 0
+    words = ["predict", str(tmp_path / "m"), str(file("new.csv", "a,b\n1,\n"))]
+    refused = CliRunner().invoke(cli, words)
+    assert refused.exit_code == 2
+    assert "line 2: column b is empty, and inputs are numbers; say --set fill=mean." in refused.stderr
+    assert CliRunner().invoke(cli, [*words, "--set", "fill=mean"]).exit_code == 0
+
+
+def test_weights_of_columns_made_elsewhere_say_which_column_holds_words(file):
+    with pytest.raises(BadInput, match=r"has no column ward_east, .*; make columns of 0 and 1 of column ward as there"):
+        read(file("new.csv", "ward,age\neast,3\n"), 2, ["ward_east", "age"])

@@ -117,6 +117,13 @@ def test_what_follows_a_verdict(verdict, rule, wanted, monkeypatch):
     assert (found.verdict, found.rule, found.causes) == (verdict, rule, [])
 
 
+def test_whoever_watches_hears_what_the_judge_does_next(monkeypatch):
+    heard: list[str] = []
+    judged(monkeypatch, [said(NOT_CONVERGED)] * 2, seeds=(3, 5), watch=heard.append)
+    last = ["its single steps", "the objective that it minimises", "relations between its runs"]
+    assert heard == ["its runs, seed 3", "its runs, seed 5", *last]
+
+
 def test_a_step_that_is_wrong_is_a_certain_cause(monkeypatch):
     finding = Finding("oracle", 1.0, 0.1, "Its oracle errs.")
     found, asked = judged(monkeypatch, [said(AGREES, "optimum")], [finding])

@@ -12,6 +12,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import second_checker
+from click.testing import CliRunner
 from scipy import sparse
 from scipy.io import savemat
 
@@ -19,6 +20,7 @@ import workbench as wb
 from workbench.arithmetic import matrices
 from workbench.arithmetic.matrices import completed, equal, lifted, solved
 from workbench.arithmetic.rationals import ratios
+from workbench.command.cli import cli
 from workbench.errors import BadInput, MissingCapability
 from workbench.programs.certificate import ends
 from workbench.programs.compiled import compiled
@@ -132,11 +134,69 @@ def test_infeasible_and_unbounded(tmp_path):
     assert certified(bent, tmp_path).kind == "unbounded"
 
 
+def test_the_direction_without_end_is_told_by_the_variables_names():
+    x, t = cp.Variable(2, name="x"), cp.Variable(name="t")
+    proof = wb.prove(cp.Problem(cp.Minimize(cp.sum(x) - t), [x >= 0, t <= 4 * x[0], t >= 0]))
+    assert proof.direction == {"t": 1.0, "x[0]": 0.25}
+    assert proof.statement.endswith("along a ray of feasible points (t +1, x[0] +0.25).")
+    bent = program_of(np.diag([1.0, -1.0]), [0.0, 0.0], sparse.csr_array((0, 2)), np.zeros(0), 0, 0, columns=["u", "v"])
+    assert set(prove_program(bent).direction or {}) == {"v"}
+    wide = cp.Variable(9, name="w")
+    told = wb.prove(cp.Problem(cp.Maximize(cp.sum(wide)), [wide == wide[0], wide >= 0])).statement
+    assert "w[7] +1, 1 more)" in told
+    assert wb.prove(cp.Problem(cp.Minimize(t), [t >= 1])).direction is None
+
+
+def test_verify_tells_names_that_the_certificate_gives_and_the_data_it_was_held_against(tmp_path):
+    x = cp.Variable(2)
+    budget = cp.sum(x) <= 1
+    budget.set_label("budget\x1b[31m")
+    wb.prove(cp.Problem(cp.Minimize(0), [budget, x >= 1])).save(tmp_path / "c")
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "c")]).stdout
+    assert "  names    budget�[31m, 1.0 <= var" in told
+    (tmp_path / "a.lp").write_text("Minimize\n x\nSubject To\n low: x >= 2\n high: x <= 1\nEnd\n")
+    program, reading = program_in(str(tmp_path / "a.lp"))
+    prove_program(program, reading).save(tmp_path / "d")
+    words = ["verify", str(tmp_path / "d"), "--data", str(tmp_path / "a.lp")]
+    told = CliRunner().invoke(cli, words).stdout.splitlines()
+    assert told[-1].endswith(f", as in {tmp_path / 'a.lp'}")
+    assert not any(line.startswith("  open") for line in told)
+    named = next(line for line in told if line.startswith("  names"))
+    assert "low" in named
+    assert named.endswith("(those rows by the certificate, which does not prove names)")
+    (tmp_path / "a.lp").write_text("Minimize\n x\nSubject To\n low: x >= 3\n high: x <= 1\nEnd\n")
+    refuted = CliRunner().invoke(cli, words)
+    assert refuted.exit_code == 1
+    assert "as in" not in refuted.stdout
+    assert "  open" not in refuted.stdout
+
+
+REFUSED = {
+    "the objective minimises sqrt(x[0]), which is concave": lambda x: (cp.sqrt(x[0]), [x >= 1]),
+    "in sqrt(x[0]) <= 1.0, sqrt(x[0]) is concave and 1.0 is constant": lambda x: (x[0], [cp.sqrt(x[0]) <= 1]),
+    "exp(sqrt(x[0])) is neither convex nor concave": lambda x: (x[1] + cp.exp(cp.sqrt(x[0])), [x <= 1]),
+    "x[0] * x[1] is neither convex nor concave": lambda x: (x[0], [x[0] * x[1] <= 1]),
+    "semidefinite cones (by the constraint X >> 0)": lambda x: (
+        (X := cp.Variable((2, 2), name="X"))[0, 0],
+        [X >> 0, X[0, 1] == 1],
+    ),
+    "semidefinite cones (by lambda_max(": lambda x: (cp.lambda_max(cp.bmat([[x[0], x[1]], [x[1], x[0]]])), [x >= 1]),
+    "semidefinite cones (by the variable S)": lambda x: (cp.Variable((2, 2), PSD=True, name="S")[0, 0], []),
+    "The objective's coefficient of x[0] is not finite": lambda x: (np.array([np.nan, 1]) @ x, [x >= 1]),
+    "A coefficient of x[1] in 1.0 <= [ 1. inf] @ x is not finite": lambda x: (x[0], [np.array([1, np.inf]) @ x >= 1]),
+}
+
+
+@pytest.mark.parametrize("says", REFUSED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")  # NumPy's and CVXPY's on such numbers
+def test_a_refusal_names_the_part_of_the_program(says):
+    objective, constraints = REFUSED[says](cp.Variable(2, name="x"))
+    with pytest.raises((wb.BadInput, wb.MissingCapability)) as caught:
+        wb.prove(cp.Problem(cp.Minimize(objective), constraints))
+    assert says in str(caught.value)
+
+
 def test_verify_says_that_there_is_no_optimum(tmp_path):
-    from click.testing import CliRunner
-
-    from workbench.command.cli import cli
-
     x = cp.Variable(2)
     for constraint, told in ((x[0] + x[1] >= 3, "no x satisfies the constraints"), (x[0] == 1, "without end along")):
         path = wb.prove(cp.Problem(cp.Minimize(x[1]), [constraint, x <= 1])).save(tmp_path / "c")

@@ -12,15 +12,19 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from workbench.errors import BadInput, counted, printed
 from workbench.system.streams import stdout_to
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
 ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
@@ -92,7 +96,7 @@ def line(row: Sequence[str], widths: Sequence[int]) -> None:
 
 @contextlib.contextmanager
 def status(text: str) -> Iterator[Callable[[str], None] | None]:
-    """A line on stderr while the block runs, if stderr is a terminal; else nothing.
+    """A line on stderr with the seconds since, while the block runs, if stderr is a terminal; else nothing.
 
     Yields a function that replaces the text, or None.
     """
@@ -100,10 +104,26 @@ def status(text: str) -> Iterator[Callable[[str], None] | None]:
         yield None
         return
     from rich.console import Console
-    from rich.markup import escape
 
-    with Console(stderr=True).status(escape(text)) as shown:
-        yield lambda other: shown.update(escape(other))
+    shown = Timed(text)
+    with Console(stderr=True).status(shown):
+        yield shown.say
+
+
+class Timed:
+    """A text and the seconds since its line appeared, which rich draws anew several times a second."""
+
+    def __init__(self, text: str):
+        self.text, self.began = text, time.monotonic()
+
+    def say(self, text: str) -> None:
+        self.text = text
+
+    def __rich__(self) -> Text:
+        from rich.text import Text
+
+        seconds = f"{time.monotonic() - self.began:.0f} s"
+        return Text(f"{seconds}  {self.text}", overflow="ellipsis", no_wrap=True)  # a long text is cut at its end
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import as_number
 from workbench.data.readers import NAMED, SHEETS
-from workbench.data.tables.separated import Sheet, sheet_of
+from workbench.data.tables.sheet import Sheet, sheet_of
 from workbench.data.tables.table import Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.dyads.pairs import Dyads

@@ -1,7 +1,8 @@
 """A user's data files as problems: svmlight, CSV, npz, Vowpal Wabbit's text. Every error names the file and the line.
 
     .svm .svmlight .libsvm .txt   `label index:value …` a line (tables/svmlight.py)
-    .csv .tsv                     a sample a line, separated by commas, semicolons or tabs (tables/separated.py)
+    .csv .tsv                     a sample a line, separated by commas, semicolons or tabs (tables/separated.py);
+                                  words as columns of 0 and 1, and cells without a value (tables/prepared.py)
     .npz                          arrays X (n, p), dense or sparse, and y (n,) (tables/archived.py)
     .vw                           `label importance |namespace name:value …` a line (dyads/vowpal.py)
     .conll, .npz with `offsets`   sequences (sequences.py)
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
@@ -49,11 +51,14 @@ NAMED = ".vw"
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
-APART = 1e3  # ratio of two columns' largest entries, above which a note says so
+APART = 1e2  # ratio of two columns' largest entries, above which a note says so
 
 
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
-    """The function that builds the problem of a data file; an npz has the setting `label`, a CSV also `drop`."""
+    """The function that builds the problem of a data file.
+
+    An npz has the setting `label`; a CSV has also `drop`, `one_hot` and `fill`.
+    """
     path = Path(path)
 
     def named() -> Multiclass | Linear:
@@ -66,9 +71,13 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
         return table_problem(path, label, class_weight)
 
     def separated(
-        label: str | None = None, drop: str | None = None, class_weight: Literal["balanced"] | None = None
+        label: str | None = None,
+        drop: str | None = None,
+        one_hot: str | None = None,
+        fill: Literal["mean"] | None = None,
+        class_weight: Literal["balanced"] | None = None,
     ) -> Multiclass:
-        return table_problem(path, label, class_weight, drop)
+        return table_problem(path, label, class_weight, drop, one_hot, fill)
 
     suffix = path.suffix.lower()
     if holds_sequences(path):
@@ -80,14 +89,21 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
 
 
 def table_problem(
-    path: Path, label: str | None, class_weight: str | None = None, drop: str | None = None
+    path: Path,
+    label: str | None,
+    class_weight: str | None = None,
+    drop: str | None = None,
+    one_hot: str | None = None,
+    fill: Literal["mean"] | None = None,
 ) -> Multiclass:
     """The `Multiclass` problem of a table.
 
     label : the column or the array of labels
     drop : columns of a CSV that are not read, separated by commas
+    one_hot : columns of a CSV that become a column of 0 and 1 for each of their words, separated by commas
+    fill : `mean` to fill cells of a CSV without a value with the mean of their column
     """
-    table = read(path, label=label, drop=tuple(filter(None, map(str.strip, (drop or "").split(",")))))
+    table = read(path, label=label, drop=words_in(drop), one_hot=words_in(one_hot), fill=fill)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
@@ -95,10 +111,16 @@ def table_problem(
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
-    other = classed(found) if label is None else None
+    made = tuple(f"{name}=" for name in words_in(one_hot))
+    other = classed(found, made) if label is None else None
     said = f"{path}: {sizes(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
     found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found, other) + scales(found)
     return found
+
+
+def words_in(setting: str | None) -> tuple[str, ...]:
+    """The words of a setting such as `site,name`."""
+    return tuple(filter(None, map(str.strip, (setting or "").split(","))))
 
 
 def read(
@@ -109,6 +131,9 @@ def read(
     drop: tuple[str, ...] = (),
     classes: tuple[str, ...] = (),
     learned_label: str | None = None,
+    one_hot: tuple[str, ...] = (),
+    fill: Literal["mean"] | None = None,
+    means: NDArray[np.float64] | None = None,
 ) -> Table:
     """The samples and labels of a data file.
 
@@ -117,6 +142,8 @@ def read(
     label : the column of a CSV, or the array of an npz, that holds the labels
     drop : columns of a CSV that are neither labels nor inputs
     classes : the labels that the weights know, as words;  learned_label : their column when these were learned
+    one_hot : columns of a CSV that become a column of 0 and 1 a word
+    fill : `mean` to fill cells of a CSV without a value;  means (n_inputs,) : with which, instead of the file's own
 
     Raises
     ------
@@ -138,7 +165,8 @@ def read(
             raise BadInput(f"{path} holds no samples by its name; `cutbench prove {path}` proves a convex program.")
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
-        return checked_names(path, FORMATS[suffix](path, Asked(n_inputs, columns, label, drop, classes, learned_label)))
+        asked = Asked(n_inputs, columns, label, drop, classes, learned_label, one_hot, fill, means)
+        return checked_names(path, FORMATS[suffix](path, asked))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
 
@@ -157,15 +185,19 @@ def listed(problem: Multiclass) -> str:
     return ", ".join(classes) + more
 
 
-def classed(problem: Multiclass) -> tuple[str, int] | None:
-    """The named input that looks most like labels, the one of fewest whole numbers, at least two; and how many."""
+def classed(problem: Multiclass, made: tuple[str, ...]) -> tuple[str, int] | None:
+    """The named input that looks most like labels, the one of fewest whole numbers, at least two; and how many.
+
+    made : how the names of columns of 0 and 1 begin, which the file does not have
+    """
     if not isinstance(problem.columns, list):
         return None
     columns = problem.X.tocsc()
     parts = np.split(columns.data, columns.indptr[1:-1])
     kinds = [np.unique(np.append(each, [0.0] * (len(each) < problem.n_samples))) for each in parts]
     whole = [(name, len(each)) for name, each in zip(problem.columns, kinds, strict=True) if (each % 1 == 0).all()]
-    return min((each for each in whole if each[1] > 1), key=lambda each: each[1], default=None)
+    likely = [each for each in whole if each[1] > 1 and not each[0].startswith(made)]
+    return min(likely, key=lambda each: each[1], default=None)
 
 
 def advice(path: Path, table: Table, label: str | None, other: tuple[str, int] | None) -> str:

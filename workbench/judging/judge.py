@@ -35,7 +35,7 @@ learner that uses them wrongly is accused.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -108,6 +108,7 @@ def judge(
     seconds: float | None = None,
     audit: bool | None = None,
     patience: float | None = None,
+    watch: Callable[[str], object] | None = None,
 ) -> Judgement:
     """Runs a learner and judges it.
 
@@ -123,6 +124,7 @@ def judge(
         (judging/share.py), relations where that is cheap
     patience : seconds that further passes may take before a history accuses; None: a few times the learner's own, on
         large problems only for a learner that its history accuses
+    watch : called with what the judge does next, in a few words
 
     Raises `BadInput` for settings that are no such numbers.
     """
@@ -138,9 +140,12 @@ def judge(
         checked_positive(seconds=seconds)
     if patience is not None and not patience >= 0:
         raise BadInput(f"patience is {patience}; give seconds from 0 on, such as patience=60.")
+    watch = watch or str
     with bench(candidate, reference, seconds, patience) as stand:
-        began = stand.clock()
-        trials = [stand.tried(passes, seed, tolerance) for seed in seeds]
+        began, trials = stand.clock(), []
+        for seed in seeds:
+            watch(f"its runs, seed {seed}")
+            trials.append(stand.tried(passes, seed, tolerance))
         spent, within = stand.clock() - began, None if seconds is None else seconds * len(seeds)
         size = 0 if audit else reference.problem.n_samples * len(reference.theta)
         fits = min(sum(took for _, took in trials), spent)
@@ -151,12 +156,15 @@ def judge(
         decided, causes = together([verdict for verdict, _ in trials]), []
         unexplained = decided.verdict == DISAGREES and decided.rule in (*CHANCE, "feasibility")
         if (unexplained and decided.rule in CHANCE) or decided.verdict in (AGREES, NOT_CONVERGED):
+            watch("its single steps")
             decided, against = stand.audited(decided, tolerance, share.left)
             causes = [Cause("audit", each.name, each.sentence, True) for each in against]
         if unexplained or decided.verdict == NOT_CONVERGED:
+            watch("the objective that it minimises")
             decided, found = searched(decided, stand, reference, search if unexplained else share)
             causes += found
         if decided.verdict in (AGREES, NOT_CONVERGED):
+            watch("relations between its runs")
             decided = judged_on_relations(stand, decided, audit, passes, runs, tolerance, rest)
     mean = float(np.mean([each.seconds for each in runs]))
     remarks = list(dict.fromkeys(filter(None, [*stand.remarks, stand.tally.sentence])))

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.backends import BACKENDS, Answer, supports
 from workbench.errors import BackendFailed
-from workbench.programs.prove import Proof
+from workbench.programs.proof import Proof
 from workbench.proofs.exact import nearest
 
 SOLVED = {"solved", "optimal", "optimal solution found", "piqp_solved", "exit flag 1"}  # in the backends' own words

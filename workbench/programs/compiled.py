@@ -19,7 +19,8 @@ from scipy import sparse
 
 from workbench.errors import BadInput, MissingCapability, printed
 from workbench.programs.program import AUXILIARY, Program, program_of
-from workbench.programs.roundings import Canonical, atoms, roots, roundings
+from workbench.programs.refusals import check_problem, other_cones, without_words
+from workbench.programs.roundings import Canonical, roundings
 from workbench.programs.words import worded
 
 
@@ -61,11 +62,7 @@ def compiled(problem: Any, reading: str = "float") -> Compiled:
         )
     dims = data["dims"]
     if dims.psd or dims.p3d or dims.pnd:
-        kind = "semidefinite" if dims.psd else "power"
-        raise MissingCapability(
-            f"The problem compiles to {kind} cones, which have no exact test here; write it with linear, quadratic, "
-            "second-order or exponential ones."
-        )
+        raise MissingCapability(other_cones(problem, "semidefinite" if dims.psd else "power"))
     q, b, n = np.asarray(data["c"], float), np.asarray(data["b"], float), len(data["c"])
     P = sparse.csc_array((n, n)) if data.get("P") is None else data["P"]
     sign, columns = -1 if isinstance(problem.objective, cp.Maximize) else 1, places_of(problem, chain, data)
@@ -98,12 +95,6 @@ def by_cvxpy(problem: Any, cp: Any) -> Any:
             raise BadInput(f"CVXPY cannot compile the problem: {words}; rewrite that part.") from error
 
 
-def without_words(problem: Any, error: Exception) -> str:
-    """What an error that says nothing is likely to be about."""
-    split = [atom for root in roots(problem) for atom in atoms(root) if type(atom).__name__ in ("real", "imag", "conj")]
-    return f"{split[0]} stands among real variables only" if split else type(error).__name__
-
-
 def affine_form(problem: Any, chain: Any, stuffed: Any) -> Canonical | None:
     """The problem as CVXPY has it before its numbers are computed; None if its variables are not those compiled."""
     with warnings.catch_warnings():
@@ -125,41 +116,6 @@ def apart(reduction: Any) -> Any:
 
 
 WORDS = 200  # characters of an error of CVXPY's
-REBUILT = (
-    "symmetric",
-    "diag",
-    "hermitian",
-    "complex",
-    "imag",
-    "sparsity",
-)  # attributes whose variables CVXPY replaces by others
-
-
-def check_problem(problem: Any) -> None:
-    """One sentence for problems that cannot be proven."""
-    import cvxpy as cp
-
-    if not isinstance(problem, cp.Problem):
-        raise BadInput(
-            f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."
-        )
-    mixed = [v for v in problem.variables() if v.attributes["integer"] or v.attributes["boolean"]]
-    if mixed:
-        raise MissingCapability(
-            f"The variable {mixed[0].name()} is integer or boolean, and only continuous programs are proven; relax it, "
-            "or take a backend's own bound by wb.LazyProblem (docs/lazy.md)."
-        )
-    if not problem.is_dcp():
-        raise BadInput("The problem is not convex by CVXPY's rules; see problem.is_dcp() and rewrite what breaks them.")
-    missing = [parameter.name() for parameter in problem.parameters() if parameter.value is None]
-    for variable in problem.variables():
-        if kinds := [kind for kind in REBUILT if variable.attributes.get(kind)]:
-            raise MissingCapability(
-                f"The variable {variable.name()} has the attribute {kinds[0]}, so that CVXPY replaces it by others; "
-                "write it as a real variable with constraints."
-            )
-    if missing:
-        raise BadInput(f"The parameter {missing[0]} has no value; give it one before proving.")
 
 
 def labels(problem: Any) -> list[str]:

@@ -23,7 +23,8 @@ from workbench.errors import Undecided
 from workbench.programs.compiled import Compiled, compiled, labels
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
-from workbench.programs.prove import FEW, Proof, prove_program, rounded_before
+from workbench.programs.proof import FEW, Proof, rounded_before
+from workbench.programs.prove import prove_program
 from workbench.programs.rays import relaxed
 from workbench.programs.roundings import atoms, curved, parts
 from workbench.programs.words import worded

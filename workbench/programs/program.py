@@ -11,7 +11,7 @@ Two readings of a float: the rational number that is stored (`float`), or the sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -94,9 +94,7 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     rows = list(map(printed, told.pop("rows", ()) or [f"row {k + 1}" for k in range(m)]))
     columns = tuple(map(printed, told.pop("columns", ()) or [f"x{k + 1}" for k in range(n)]))
     constant = float(told.pop("constant", 0.0))
-    for what, values in (("P", P.data), ("q", q), ("A", A.data), ("the objective's constant", np.array([constant]))):
-        if not np.isfinite(values).all():
-            raise BadInput(f"An entry of {what} is not a finite number; correct the program's data.")
+    check_finite(P, q, A, constant, rows, columns)
     free = np.flatnonzero(np.isposinf(b) & (np.arange(m) >= zero) & (np.arange(m) < zero + nonneg))
     finite = np.isfinite(b)
     finite[free] = True
@@ -113,6 +111,22 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
         matrix.sort_indices()
     cone = ConeProgram(P, q, A, b, zero, nonneg, tuple(soc), exp)
     return Program(cone, constant, rows=tuple(rows), columns=columns, **told)
+
+
+def check_finite(P, q, A, constant: float, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise `BadInput` that names the row and the variable of an entry that is not finite."""
+    if not np.isfinite(constant):
+        raise BadInput(f"The objective's constant is {constant}; give a finite number.")
+    if not np.isfinite(q).all():
+        at = int(np.argmin(np.isfinite(q)))
+        raise BadInput(f"The objective's coefficient of {columns[at]} is not finite; correct it.")
+    for matrix in (P, A):
+        entries = sparse.coo_array(matrix)
+        if not np.isfinite(entries.data).all():
+            at = int(np.argmin(np.isfinite(entries.data)))
+            row, column = int(entries.coords[0][at]), columns[int(entries.coords[1][at])]
+            where = "the objective" if matrix is P else rows[row] or f"row {row + 1}"
+            raise BadInput(f"A coefficient of {column} in {where} is not finite; correct it.")
 
 
 def canonical(matrix, shape: tuple[int, int], what: str) -> sparse.csr_array:

@@ -8,12 +8,13 @@ from typing import Any
 LENGTH = 60  # characters of an expression in a sentence
 POWERS = {"0.5": "sqrt", "2.0": "square", "-1.0": "inv_pos"}
 CALLS = re.compile(r"\b(Power|PowerApprox|Pnorm|PnormApprox|GeoMean|GeoMeanApprox|quad_over_lin|QuadForm|Sum)\(")
+ZERO = re.compile(r" \+ (Promote\()?-0\.0(, \([\d, ]+\)\))?")  # what CVXPY adds to X where a user writes X >> 0
 DEFAULTS = re.compile(r", None, False(?=\))")  # axis and keepdims
 
 
 def worded(one: Any) -> str:
     """The text of a CVXPY expression or constraint, on one line, shortened to what fits into a sentence."""
-    return shortened(called(DEFAULTS.sub("", " ".join(str(one).split()))))
+    return shortened(called(ZERO.sub("", DEFAULTS.sub("", " ".join(str(one).split())))))
 
 
 def shortened(words: str) -> str:

@@ -155,8 +155,7 @@ def judged(
         result["data_matches"] = False
         faults = [*faults, f"{given} differ: sha256 {other} instead of {result['data_sha256']}"]
     faults = [*faults, *unexpected(result, expect or {})]
-    compared = data is not None and result["data_matches"]
-    if compared:
+    if data is not None:
         result["not_proven"] = [each for each in result["not_proven"] if "--data" not in each]
     result["proven"] = not faults and not result["conditional_on"]
     result["reason"] = "; ".join([*faults, *result["conditional_on"]]) or None

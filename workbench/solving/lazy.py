@@ -45,7 +45,7 @@ from workbench.backends import backend as find_backend
 from workbench.backends.trees import tree_backend, versioned_tree
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import BackendFailed, BadInput
-from workbench.programs.prove import Proof
+from workbench.programs.proof import Proof
 from workbench.solving.cutting_planes import generate
 from workbench.solving.lazy_proof import lower_end, proven_master
 from workbench.solving.lazy_rows import LazyRow, LazyRows

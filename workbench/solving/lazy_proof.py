@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from workbench.contracts import Numbers, Rows
 from workbench.programs.program import program_of
-from workbench.programs.prove import Proof, prove_program
+from workbench.programs.proof import Proof
+from workbench.programs.prove import prove_program
 from workbench.proofs.exact import below
 from workbench.solving.masters.declared import CompiledBase
 

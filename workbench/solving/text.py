@@ -27,7 +27,8 @@ from workbench.arithmetic.intervals import Interval, matvec
 from workbench.contracts import Floats, Ints, Rows
 from workbench.errors import MissingCapability
 from workbench.programs.program import Program, program_of
-from workbench.programs.prove import Proof, joined, prove_program
+from workbench.programs.proof import Proof
+from workbench.programs.prove import joined, prove_program
 from workbench.proofs.certificate import Certificate
 from workbench.proofs.exact import above, below
 from workbench.proofs.text import TextBounds

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -215,9 +216,16 @@ def judged(learners: Sequence[Any], reference: Any, options: dict[str, Any], don
 
     shared = judging.reference_of(reference)  # once, so that all learners share the clean runs
     for number, each in list(enumerate(learners, 1))[done:]:
-        with terminal.stdout_kept(), terminal.status(f"{each.name} ({number} of {len(learners)}) …"):
-            row = terminal.plain(asdict(judge(each, shared, **options)))
+        which = f"{each.name} ({number} of {len(learners)})"
+        with terminal.stdout_kept(), terminal.status(f"{which} …") as show:
+            watch = None if show is None else partial(told, show, which)
+            row = terminal.plain(asdict(judge(each, shared, **options, watch=watch)))
         yield row
+
+
+def told(show: Callable[[str], None], which: str, stage: str) -> None:
+    """Put what the judge does now on the line of a terminal."""
+    show(f"{which}: {stage} …")
 
 
 def verdicts_code(record: Mapping[str, Any], asked: int, run: Path | None) -> int:

@@ -54,30 +54,39 @@ def show(record: dict[str, Any], problem: Any) -> None:
         click.echo(f"  of the last convex program of {record['about']['formulation']}, which is not proven as a whole")
     held, full = record["support"], record["full"]
     smooth = any(cut["output"].startswith(DISTRIBUTION) for each in record["samples"] for cut in each["cuts"])
-    which = f"{held} of {record['n_samples']} samples {'hold the optimum' if smooth else 'are support vectors'}"
-    click.echo(f"  {which}, with {record['cuts']} cuts: {full} with all of their weight, {held - full} with a part")
+    which = f"{held} of {record['n_samples']} samples"
+    parts = f"{full} with all of their weight, {held - full} with a part"
+    if smooth:
+        click.echo(f"  {which} hold the optimum: in a likelihood each has all of its weight on {DISTRIBUTION}")
+    else:
+        click.echo(f"  {which} are support vectors, with {record['cuts']} cuts: {parts}")
     if record["samples"]:
-        click.echo("  pull: how strongly a sample's cuts move θ; h: the sample's term of the objective")
-        click.echo("  at θ: the height of a cut; samples count from 0")
+        click.echo("  pull: how strongly a sample moves θ; h: the sample's term of the objective; samples count from 0")
+        click.echo("  " + ("h = −log p(truth)" if smooth else "at θ: the height of a cut"))
     for each in record["samples"]:
-        share, numbers = f"{100 * each['share']:.3g} %", f"pull {each['pull']:.2e}, h = {tidy(each['hinge'])}"
-        where = DISTRIBUTION if smooth else "other outputs"
-        truth = shortened(each["truth"], SHOWN)
-        click.echo(f"\n  sample {each['sample']}: {truth}; {share} of its weight on {where}, {numbers}")
+        share = "" if smooth else f"{100 * each['share']:.3g} % of its weight on other outputs, "
+        truth, numbers = shortened(each["truth"], SHOWN), f"pull {each['pull']:.2e}, h = {tidy(each['hinge'])}"
+        click.echo(f"\n  sample {each['sample']}: {truth}; {share}{numbers}")
         sample = each["sample"]
         if text := words(problem, sample):
             click.echo(f"      {shortened(text, SHOWN)}")
         for line in lines(pictures(problem, sample) or output_picture(problem, sample, problem.truth[sample])):
             click.echo(f"      {line}".rstrip())
         for cut in each["cuts"]:
-            output, shared = shortened(cut["output"], SHOWN), f"share {cut['share']:.3f}"
-            against = output if smooth else f"against {output}"
-            click.echo(f"    {against}: {shared}, loss {cut['loss']:g}, at θ {tidy(cut['height'])}")
+            click.echo(f"    {cut_line(cut, smooth)}")
             for line in lines(output_picture(problem, sample, cut["witness"])):
                 click.echo(f"      {line}".rstrip())
         click.echo(f"    without it: {leaving(each['left'])}")
     if (more := held - len(record["samples"])) > 0:
         click.echo(f"\n  and {more} more; --most {held} shows all")
+
+
+def cut_line(cut: dict[str, Any], smooth: bool) -> str:
+    """An output that has weight, or the likeliest one of a likelihood."""
+    output, loss = cut["output"].removeprefix(f"{DISTRIBUTION}, "), f"loss {cut['loss']:.4g}"
+    if smooth:
+        return f"{shortened(output, SHOWN)}: {loss}"
+    return f"against {shortened(output, SHOWN)}: share {cut['share']:.3f}, {loss}, at θ {tidy(cut['height'])}"
 
 
 def tidy(value: float) -> str:

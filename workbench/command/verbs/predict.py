@@ -2,8 +2,9 @@
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
 indices count from 0 or 1 as in the file that the weights were learned from; --set label=NAME names the column of labels
-to compare with. Sequences are CoNLL text (.conll: a position a line, an empty line after each sequence) or an npz with
-X, a row for each position, and offsets. Weights learned on texts read new texts, in the words and frequencies of those
+to compare with, and --set fill=mean fills cells of a CSV without a value with the means of the data learned from.
+Sequences are CoNLL text (.conll: a position a line, an empty line after each sequence) or an npz with X, a row for each
+position, and offsets. Weights learned on texts read new texts, in the words and frequencies of those
 learned from: a folder of files, or of a folder a label; or lines text or label<TAB>text. For any structure DATA may
 also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Pairs
 (.csv, .tsv, .vw) are matched by the names of their sides, with --set left=, right=, label= for other columns; a name
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -81,7 +82,9 @@ def none_given(settings: tuple[str, ...], data: str) -> None:
 
 def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Predict and print the labels of the rows of a data file, compared with its labels if there are some."""
-    from workbench.data.readers import SHEETS, read
+    import numpy as np
+
+    from workbench.data.readers import SHEETS, read, words_in
     from workbench.data.sequences import holds_sequences
 
     if holds_sequences(Path(data)):
@@ -93,13 +96,22 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     if Path(data).suffix.lower() not in (*SHEETS, ".npz"):
         none_given(settings, data)
 
-    def table_in(label: str | None = None) -> Any:
-        classes = tuple(map(str, problem.classes.tolist()))
-        return read(data, problem.n_inputs, problem.columns, label, classes=classes, learned_label=learned_label)
+    def table_in(label: str | None = None, fill: Literal["mean"] | None = None) -> Any:
+        return read(
+            data,
+            problem.n_inputs,
+            problem.columns,
+            label,
+            classes=tuple(map(str, problem.classes.tolist())),
+            learned_label=settled.get("label"),
+            one_hot=words_in(settled.get("one_hot")),
+            fill=fill or settled.get("fill"),
+            means=np.asarray(problem.X.mean(axis=0)).ravel(),
+        )
 
     problem = certificate.problem
-    settled = header["problem"].get("settings")  # of the problem when the weights were learned
-    learned_label = settled.get("label") if isinstance(settled, dict) else None
+    told = header["problem"].get("settings")  # of the problem when the weights were learned
+    settled = told if isinstance(told, dict) else {}
     table = build(table_in, parse_settings(settings, table_in)[0])
     code = of_rows(certificate, table.X, table.y, data, as_json)
     if table.remark and not as_json:
@@ -180,7 +192,11 @@ def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
     lines = (" ".join(map(str, row)) for row in found)
     tell({"n_samples": len(found), "predictions": found, "error": error}, lines, as_json)
     if not as_json:
-        compare(error, sum(map(len, found)), flat, problem.classes, data)
+        mean = ""
+        if labels is not None and error is not None:
+            each = [np.mean(np.asarray(row) != np.asarray(truth)) for row, truth in zip(found, labels, strict=True)]
+            mean = f" ({100 * np.mean(each):.2f} % as the mean over sequences)"
+        compare(error, sum(map(len, found)), flat, problem.classes, data, f"positions{mean}")
     return 0
 
 
@@ -241,10 +257,14 @@ def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
     return float((predictions != labels).mean())
 
 
-def compare(error: float | None, count: int, labels: Any, classes: Any, data: str) -> None:
-    """One line on stderr: the share of labels in the file that differ, or why the labels were not compared."""
+def compare(error: float | None, count: int, labels: Any, classes: Any, data: str, what: str = "") -> None:
+    """One line on stderr: the share of labels in the file that differ, or why the labels were not compared.
+
+    what : of what there are `count`
+    """
     if error is not None:
-        click.echo(f"{100 * error:.2f} % of {count} differ from the labels in {data}", err=True)
+        share = f"{100 * error:.2f} % of {count}{what and ' '}{what}"
+        click.echo(f"{share} differ from the labels in {data}", err=True)
     elif labels is not None and len(given := set(labels.tolist())) > 1:  # one label for all stands for none
         strange = sorted(map(str, given - set(classes.tolist())))
         click.echo(f"not compared with the labels in {data}: the weights do not know {', '.join(strange)}", err=True)

@@ -99,7 +99,7 @@ def sized(sizes: dict[str, int]) -> str:
 
 
 def show(fields: dict[str, Any]) -> None:
-    from workbench.programs.prove import FEW, LONG
+    from workbench.programs.proof import FEW, LONG
 
     click.echo(fields["statement"])
     click.echo(f"  sizes    {sized(fields['sizes'])}")

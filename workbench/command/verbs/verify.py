@@ -23,9 +23,10 @@ import workbench.command.terminal as terminal
 from workbench.command.terminal import interval, shortened, small
 from workbench.command.words import certificate_path, json_option, problem_of, verb
 from workbench.data.loading import load_problem
-from workbench.errors import BadInput
+from workbench.errors import BadInput, printed
 from workbench.registries import build, is_path, parse_settings, settings_of
 
+LONGEST = 200  # characters of names
 SECONDS, MEMORY = 600, "4GiB"  # so that no file from elsewhere stops this machine
 
 
@@ -61,7 +62,7 @@ def command(
     place = options["problem"]
     code = None if place is None else coded(place, path)
     result = verify(path, own, f"the data in {data}", wanted, code)
-    terminal.emit(result) if options["as_json"] else print_proof(result)
+    terminal.emit(result) if options["as_json"] else print_proof(result, data, row_names(path))
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
 
@@ -113,8 +114,22 @@ def problem_in(place: str, settings: tuple[str, ...], certificate: Path) -> Any:
     return problem_of(build(source, words), place)
 
 
-def print_proof(result: dict[str, Any]) -> None:
-    """Print what was proven, about which program, on which assumptions, and what was not proven."""
+def row_names(certificate: Path) -> str:
+    """How the certificate calls the rows that contradict one another; "" where it calls none."""
+    from workbench.proofs.checker.archive import read_json
+
+    told = read_json(certificate).get("problem")  # `verify` has read the file, so it is one
+    names = told.get("because", []) if isinstance(told, dict) else []
+    names = list(dict.fromkeys(map(str, names))) if isinstance(names, list) else []
+    return printed(shortened(", ".join(filter(None, names)), LONGEST))
+
+
+def print_proof(result: dict[str, Any], data: str | None, named: str) -> None:
+    """Print what was proven, about which program, on which assumptions, and what was not proven.
+
+    data : with what the certificate's data were compared
+    named : what the certificate calls the rows that the proof names by their numbers
+    """
     conditional = result["conditional_on"] and not result["refuted"]
     verdict = "proven" if result["proven"] else "CONDITIONAL, not proven," if conditional else "NOT PROVEN"
     click.echo(f"{verdict} in {result['arithmetic']} arithmetic")
@@ -125,6 +140,8 @@ def print_proof(result: dict[str, Any]) -> None:
     click.echo(f"           {(result['formula'] or '').partition(chr(10))[0]}")
     if general:
         click.echo(f"  sizes    {result['n_samples']} rows; {result['structure']}")
+        if named:
+            click.echo(f"  names    {named} (those rows by the certificate, which does not prove names)")
     else:
         click.echo(f"  outputs  {result['structure']}")
         click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
@@ -137,7 +154,8 @@ def print_proof(result: dict[str, Any]) -> None:
             click.echo(f"  {title:8} {sentence}")
     if result["refuted"]:
         click.echo(f"  because  {result['reason']}")
-    click.echo(f"  data     sha256 {result['data_sha256']}")
+    same = f", as in {data}" if data is not None and result["data_matches"] else ""
+    click.echo(f"  data     sha256 {result['data_sha256']}{same}")
 
 
 def print_ends(result: dict[str, Any]) -> None:

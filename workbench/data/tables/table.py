@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,9 @@ class Asked(NamedTuple):
     drop : the user's words for the columns that are neither labels nor inputs
     classes : the labels that the weights know, as words; a column of others is none of labels
     learned_label : the name of the column of labels from which the weights were learned, if it is known
+    one_hot : the user's words for the columns of a CSV that become a column of 0 and 1 a word
+    fill : `mean` to fill cells of a CSV without a value, None to refuse them
+    means : (n_inputs,) with which to fill; None for the means of the file itself
     """
 
     n_inputs: int | None = None
@@ -51,6 +54,9 @@ class Asked(NamedTuple):
     drop: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     learned_label: str | None = None
+    one_hot: tuple[str, ...] = ()
+    fill: Literal["mean"] | None = None
+    means: NDArray[np.float64] | None = None
 
 
 def tidied(labels: NDArray) -> NDArray:
