@@ -169,5 +169,5 @@ def test_sequences_are_compared_by_positions_and_as_a_mean_over_sequences(cutben
     told = cutbench("solve", "a.conll", "crf", "--set", "lam=1", "--out", "c").stdout
     error = next(line for line in told.splitlines() if "train error" in line).split()[2]
     said = cutbench("predict", "c", "a.conll").stderr
-    assert "of 6 positions (" in said
-    assert f"({error} % as the mean over sequences) differ" in said
+    assert "% of 6 differ from the labels in a.conll; " in said
+    assert said.endswith(f"as the mean over sequences, like a train error, {error} %\n")

@@ -416,3 +416,72 @@ def test_predict_fills_where_the_weights_were_learned_on_whole_rows(file, tmp_pa
 def test_weights_of_columns_made_elsewhere_say_which_column_holds_words(file):
     with pytest.raises(BadInput, match=r"has no column ward_east, .*; make columns of 0 and 1 of column ward as there"):
         read(file("new.csv", "ward,age\neast,3\n"), 2, ["ward_east", "age"])
+
+
+# ── scales ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.svm", "a.npz"])
+def test_inputs_are_divided_by_their_largest_entries_and_so_are_those_to_predict(name, tmp_path, monkeypatch):
+    """Predictions are those of W x/s by hand; the third input is 0 in all samples, so its scale is 1."""
+    monkeypatch.chdir(tmp_path)
+    X = np.array([[-400.0, 0.5, 0.0], [100.0, 0.25, 0.0], [200.0, -0.125, 0.0], [50.0, 0.5, 0.0]])
+    new = np.array([[-30.0, 0.4, 7.0], [60.0, -0.9, 1.0], [-500.0, 0.1, 0.0]])
+
+    def written(path, rows, labels):
+        if path.endswith("csv"):
+            lines = [[*row, *label] for row, label in zip(rows.tolist(), labels or [[]] * len(rows), strict=True)]
+            head = "a,b,c,label" if labels else "a,b,c"
+            (tmp_path / path).write_text("\n".join([head, *(",".join(map(str, line)) for line in lines)]) + "\n")
+        elif path.endswith("svm"):
+            sparse_rows = [" ".join(f"{j + 1}:{v}" for j, v in enumerate(row)) for row in rows.tolist()]
+            labels = [each[0] for each in labels or [[0]] * len(rows)]
+            text = "\n".join(f"{y} {row}" for y, row in zip(labels, sparse_rows, strict=True))
+            (tmp_path / path).write_text(text + "\n")
+        else:
+            np.savez(tmp_path / path, X=rows, **({"y": [each[0] for each in labels]} if labels else {}))
+
+    written(name, X, [[1], [2], [2], [1]])
+    written(f"new{name[1:]}", new, [])
+    problem = data_problem(name)(scale="largest")
+    assert problem.scales == [400.0, 0.5, 1.0]
+    np.testing.assert_array_equal(dense(problem.X), X / [400.0, 0.5, 1.0])
+    assert "each input divided by its largest absolute entry" in problem.reading
+    assert "penalised alike" not in problem.reading
+    assert "--set scale=largest divides each column" in data_problem(name)().reading
+
+    done = CliRunner().invoke(cli, ["solve", name, "soft-margin", "--set", "scale=largest", "--out", "m"])
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(cli, ["verify", "m", "--data", name]).exit_code == 0
+    plain = ["verify", "m", "--data", name, "--set", "class_weight=balanced"]
+    assert CliRunner().invoke(cli, plain).exit_code == 1  # a setting is given, so the certificate's do not count
+    W = np.load("m/learned.npz")["w"].reshape(2, 3)
+    told = CliRunner().invoke(cli, ["predict", "m", f"new{name[1:]}", "--json"])
+    wanted = [[1, 2][k] for k in (new / [400.0, 0.5, 1.0] @ W.T).argmax(axis=1)]
+    assert json.loads(told.stdout)["predictions"] == wanted
+
+
+def test_means_to_fill_with_are_those_before_scaling(file, tmp_path):
+    source = file("a.csv", "a,b,label\n10,1,x\n,3,y\n30,5,x\n-40,7,y\n")
+    out = str(tmp_path / "m")
+    words = ["--set", "scale=largest", "--set", "fill=mean", "--out", out]
+    assert CliRunner().invoke(cli, ["solve", str(source), "soft-margin", *words]).exit_code == 0
+    W = np.load(tmp_path / "m" / "learned.npz")["w"].reshape(2, 2)
+    new = file("new.csv", "b,a\n2,\n,-3\n")
+    seen = json.loads(CliRunner().invoke(cli, ["predict", out, str(new), "--json"]).stdout)["predictions"]
+    scores = np.array([[0.0, 2.0], [-3.0, 4.0]]) / [40.0, 7.0] @ W.T
+    assert seen == [["x", "y"][k] for k in scores.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("spoilt", [[1.0], [1.0, 0.0], [1.0, -2.0], "word", ["x", "y"]])
+def test_spoilt_scales_are_one_sentence(spoilt, file, tmp_path):
+    source = file("a.csv", "a,b,label\n1,2,x\n3,4,y\n")
+    words = ["solve", str(source), "soft-margin", "--set", "scale=largest", "--out", str(tmp_path / "m")]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    header = json.loads((tmp_path / "m" / "certificate.json").read_text())
+    assert header["problem"]["scales"] == [3.0, 4.0]
+    header["problem"]["scales"] = spoilt
+    (tmp_path / "m" / "certificate.json").write_text(json.dumps(header))
+    done = CliRunner().invoke(cli, ["predict", str(tmp_path / "m"), str(source)])
+    assert done.exit_code == 2
+    assert "do not keep one positive scale for each of their inputs; learn them again" in done.stderr

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE, NARROW = 140, 50  # columns of a table in a pipe, and of its last column at least
+ROUNDING = 1e-12  # up to which a number near 1 is shown as 0
 ShowRound = Callable[[dict[str, Any]], None]  # called with the record of each round
 
 
@@ -280,6 +281,11 @@ def digits(value: float | None, rounding: str) -> str:
     if value is None or not math.isfinite(value):
         return "unknown"
     return f"{float(Context(prec=12, rounding=rounding).create_decimal_from_float(value)):.12g}"
+
+
+def tidy(value: float) -> str:
+    """A number of four digits; rounding as 0."""
+    return f"{0.0 if abs(value) < ROUNDING else value:.4g}"
 
 
 def small(value: float | None) -> str:

@@ -18,16 +18,18 @@ class Sourced(Shown):
 
     columns : the names of the inputs, or how many numbers a row of the file has
     idf : the inverse document frequency of each word, where the inputs were made of texts
+    scales : the number by which each input was divided, where the inputs were scaled
     pixels : [rows, columns], where the inputs of a sample, or of a place, are a picture
     reading : how the file was read, one line for the user; not kept
     """
 
     columns: int | list[str] | None = None
     idf: list[float] | None = None
+    scales: list[float] | None = None
     pixels: list[int] | None = None
     reading: str = ""
 
-    KEPT = ("columns", "idf", "pixels")
+    KEPT = ("columns", "idf", "scales", "pixels")
 
     @property
     def names(self) -> list[str] | None:

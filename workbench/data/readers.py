@@ -34,6 +34,7 @@ from scipy import sparse
 from workbench.arithmetic.arrays import as_number
 from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
+from workbench.data.tables.scaled import divided, largest
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.errors import BadInput, counted
@@ -48,6 +49,9 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     ".npz": archived.read,
 }
 NAMED = ".vw"
+Scale = Literal["largest"] | None
+Weighted = Literal["balanced"] | None
+SCALED = "each input divided by its largest absolute entry"
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
@@ -57,27 +61,28 @@ APART = 1e2  # ratio of two columns' largest entries, above which a note says so
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
     """The function that builds the problem of a data file.
 
-    An npz has the setting `label`; a CSV has also `drop`, `one_hot` and `fill`.
+    A table has the setting `scale`, an npz also `label`; a CSV has also `drop`, `one_hot` and `fill`.
     """
     path = Path(path)
 
     def named() -> Multiclass | Linear:
         return named_problem(path)
 
-    def plain(class_weight: Literal["balanced"] | None = None) -> Multiclass:
-        return table_problem(path, None, class_weight)
+    def plain(scale: Scale = None, class_weight: Weighted = None) -> Multiclass:
+        return table_problem(path, class_weight=class_weight, scale=scale)
 
-    def labelled(label: str | None = None, class_weight: Literal["balanced"] | None = None) -> Multiclass:
-        return table_problem(path, label, class_weight)
+    def labelled(label: str | None = None, scale: Scale = None, class_weight: Weighted = None) -> Multiclass:
+        return table_problem(path, label, class_weight, scale=scale)
 
     def separated(
         label: str | None = None,
         drop: str | None = None,
         one_hot: str | None = None,
         fill: Literal["mean"] | None = None,
-        class_weight: Literal["balanced"] | None = None,
+        scale: Scale = None,
+        class_weight: Weighted = None,
     ) -> Multiclass:
-        return table_problem(path, label, class_weight, drop, one_hot, fill)
+        return table_problem(path, label, class_weight, drop, one_hot, fill, scale)
 
     suffix = path.suffix.lower()
     if holds_sequences(path):
@@ -90,11 +95,12 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
 
 def table_problem(
     path: Path,
-    label: str | None,
-    class_weight: str | None = None,
+    label: str | None = None,
+    class_weight: Weighted = None,
     drop: str | None = None,
     one_hot: str | None = None,
     fill: Literal["mean"] | None = None,
+    scale: Scale = None,
 ) -> Multiclass:
     """The `Multiclass` problem of a table.
 
@@ -102,19 +108,25 @@ def table_problem(
     drop : columns of a CSV that are not read, separated by commas
     one_hot : columns of a CSV that become a column of 0 and 1 for each of their words, separated by commas
     fill : `mean` to fill cells of a CSV without a value with the mean of their column
+    scale : `largest` to divide each input by its largest absolute entry
     """
     table = read(path, label=label, drop=words_in(drop), one_hot=words_in(one_hot), fill=fill)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
         found = Multiclass(table.X, table.y, class_weight=class_weight)
+        if scale is not None:
+            scales = largest(found.X)
+            found = Multiclass(divided(found.X, scales), table.y, class_weight=class_weight)
+            found.scales = scales
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
     made = tuple(f"{name}=" for name in words_in(one_hot))
     other = classed(found, made) if label is None else None
     said = f"{path}: {sizes(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
-    found.reading = "; ".join(filter(None, (said, table.remark))) + "." + warning(found, other) + scales(found)
+    told = filter(None, (said, table.remark, SCALED if scale else ""))
+    found.reading = f"{'; '.join(told)}.{warning(found, other)}{uneven(found)}"
     return found
 
 
@@ -223,7 +235,7 @@ def warning(problem: Multiclass, other: tuple[str, int] | None) -> str:
     return f" Almost every sample is a class of its own ({classes} of {problem.n_samples}): is this the label column?"
 
 
-def scales(problem: Multiclass) -> str:
+def uneven(problem: Multiclass) -> str:
     """A sentence if the largest entries of two columns differ by more than a factor of APART."""
     largest = abs(problem.X).max(axis=0).toarray().ravel()
     used = np.flatnonzero(largest)
@@ -233,7 +245,7 @@ def scales(problem: Multiclass) -> str:
     names = problem.columns if isinstance(problem.columns, list) else [f"number {j + 1}" for j in range(len(largest))]
     return (
         f" Column {names[least]} reaches {largest[least]:.3g} and {names[most]} {largest[most]:.3g}, and their weights "
-        "are penalised alike: divide each column by its largest entry, or standardise the columns."
+        "are penalised alike: --set scale=largest divides each column by its largest entry."
     )
 
 

@@ -66,7 +66,7 @@ def judged_on_relatives(
             stand.remarks.append(
                 f"The judge also ran the learner on a copy of this problem with {what} (relation {name}), and the "
                 f"learner {ends}; the verdict does not count this run. If `fit` does not support {what}, let `fit` "
-                "raise MissingCapability."
+                "raise workbench.MissingCapability."
             )
         elif other.verdict in (DISAGREES, FAILED):
             reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"

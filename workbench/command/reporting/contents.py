@@ -109,7 +109,8 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     if endless := run.kind == "prove" and proof["proven"] and all(map(math.isinf, (proof["lower"], proof["upper"]))):
         rows = [("optimum", f"none: {str(proof['formula']).rpartition(': ')[2]}")]
         rows += [("constraints", ", ".join(names))] if (names := run.record.get("because")) else []
-    rows += [("arithmetic", proof["arithmetic"]), ("kind of proof", proof["proof"]), ("program", proof["program"])]
+    about = "the whole program" if proof["program"] == "whole" else proof["program"]
+    rows += [("arithmetic", proof["arithmetic"]), ("certificate of kind", proof["proof"]), ("it is about", about)]
     titles = {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}
     sentences = [f"{title}: {each}" for title, key in titles.items() for each in proof[key]]
     parts: list[Part | None] = [Part("facts", rows=rows), Part("list", items_=sentences)]

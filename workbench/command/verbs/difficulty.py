@@ -126,4 +126,4 @@ def measured(problem: Any, w: Any, k: float, held: Any, name: str) -> dict[str, 
 def show(record: dict[str, Any]) -> None:
     columns = [name for name in ("slack", "uncertainty", "novelty", "h-min") if name in record]
     rows = zip(*(record[name] for name in columns), strict=True)
-    terminal.table(["sample", *columns], [[i, *(f"{value:.4g}" for value in row)] for i, row in enumerate(rows)])
+    terminal.table(["sample", *columns], [[i, *map(terminal.tidy, row)] for i, row in enumerate(rows)])

@@ -17,12 +17,11 @@ from typing import Any
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.terminal import interval, small
+from workbench.command.terminal import interval, small, tidy
 from workbench.command.words import certificate_path, json_option, positive, verb
 from workbench.errors import shortened
 
 SHOWN = 120  # characters of an output
-ROUNDING = 1e-12  # up to which a height is shown as 0
 DISTRIBUTION = "the model's distribution"  # what stands for the outputs of a likelihood (proofs/support.py)
 
 
@@ -87,11 +86,6 @@ def cut_line(cut: dict[str, Any], smooth: bool) -> str:
     if smooth:
         return f"{shortened(output, SHOWN)}: {loss}"
     return f"against {shortened(output, SHOWN)}: share {cut['share']:.3f}, {loss}, at θ {tidy(cut['height'])}"
-
-
-def tidy(value: float) -> str:
-    """A number of a few digits; rounding as 0."""
-    return f"{0.0 if abs(value) < ROUNDING else value:.4g}"
 
 
 def leaving(left: dict[str, Any] | None) -> str:

@@ -84,8 +84,10 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     """Predict and print the labels of the rows of a data file, compared with its labels if there are some."""
     import numpy as np
 
+    from workbench.arithmetic.arrays import checked_inputs
     from workbench.data.readers import SHEETS, read, words_in
     from workbench.data.sequences import holds_sequences
+    from workbench.data.tables.scaled import divided, learned_scales
 
     if holds_sequences(Path(data)):
         raise BadInput(
@@ -106,14 +108,17 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
             learned_label=settled.get("label"),
             one_hot=words_in(settled.get("one_hot")),
             fill=fill or settled.get("fill"),
-            means=np.asarray(problem.X.mean(axis=0)).ravel(),
+            means=np.asarray(problem.X.mean(axis=0)).ravel() * scales,
         )
 
     problem = certificate.problem
     told = header["problem"].get("settings")  # of the problem when the weights were learned
     settled = told if isinstance(told, dict) else {}
+    scales = learned_scales(problem, problem.n_inputs)
     table = build(table_in, parse_settings(settings, table_in)[0])
-    code = of_rows(certificate, table.X, table.y, data, as_json)
+    X = checked_inputs(table.X)
+    fits = X.shape[1] == problem.n_inputs  # `predict` refuses others
+    code = of_rows(certificate, divided(X, scales) if fits else X, table.y, data, as_json)
     if table.remark and not as_json:
         click.echo(f"{data}: {table.remark}", err=True)
     return code
@@ -195,8 +200,8 @@ def of_sequences(certificate: Any, data: str, as_json: bool) -> int:
         mean = ""
         if labels is not None and error is not None:
             each = [np.mean(np.asarray(row) != np.asarray(truth)) for row, truth in zip(found, labels, strict=True)]
-            mean = f" ({100 * np.mean(each):.2f} % as the mean over sequences)"
-        compare(error, sum(map(len, found)), flat, problem.classes, data, f"positions{mean}")
+            mean = f"; as the mean over sequences, like a train error, {100 * np.mean(each):.2f} %"
+        compare(error, sum(map(len, found)), flat, problem.classes, data, mean)
     return 0
 
 
@@ -257,14 +262,10 @@ def error_rate(predictions: Any, labels: Any, classes: Any) -> float | None:
     return float((predictions != labels).mean())
 
 
-def compare(error: float | None, count: int, labels: Any, classes: Any, data: str, what: str = "") -> None:
-    """One line on stderr: the share of labels in the file that differ, or why the labels were not compared.
-
-    what : of what there are `count`
-    """
+def compare(error: float | None, count: int, labels: Any, classes: Any, data: str, more: str = "") -> None:
+    """One line on stderr: the share of labels in the file that differ and `more`, or why they were not compared."""
     if error is not None:
-        share = f"{100 * error:.2f} % of {count}{what and ' '}{what}"
-        click.echo(f"{share} differ from the labels in {data}", err=True)
+        click.echo(f"{100 * error:.2f} % of {count} differ from the labels in {data}{more}", err=True)
     elif labels is not None and len(given := set(labels.tolist())) > 1:  # one label for all stands for none
         strange = sorted(map(str, given - set(classes.tolist())))
         click.echo(f"not compared with the labels in {data}: the weights do not know {', '.join(strange)}", err=True)
