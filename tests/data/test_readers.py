@@ -453,8 +453,6 @@ def test_inputs_are_divided_by_their_largest_entries_and_so_are_those_to_predict
     done = CliRunner().invoke(cli, ["solve", name, "soft-margin", "--set", "scale=largest", "--out", "m"])
     assert done.exit_code == 0, done.output
     assert CliRunner().invoke(cli, ["verify", "m", "--data", name]).exit_code == 0
-    plain = ["verify", "m", "--data", name, "--set", "class_weight=balanced"]
-    assert CliRunner().invoke(cli, plain).exit_code == 1  # a setting is given, so the certificate's do not count
     W = np.load("m/learned.npz")["w"].reshape(2, 3)
     told = CliRunner().invoke(cli, ["predict", "m", f"new{name[1:]}", "--json"])
     wanted = [[1, 2][k] for k in (new / [400.0, 0.5, 1.0] @ W.T).argmax(axis=1)]
@@ -485,3 +483,35 @@ def test_spoilt_scales_are_one_sentence(spoilt, file, tmp_path):
     done = CliRunner().invoke(cli, ["predict", str(tmp_path / "m"), str(source)])
     assert done.exit_code == 2
     assert "do not keep one positive scale for each of their inputs; learn them again" in done.stderr
+
+
+# ── predict and verify where the settings of learning count ───────────────────────────────────────
+
+
+def test_a_new_file_may_write_names_otherwise_and_have_columns_of_0_and_1_already(file):
+    text = "id,ward,a,a=b,age,label\n1,east,x,c,3,0\n2,west,y,d,4,1\n3,east,y,c,5,0\n"
+    problem = data_problem(file("old.csv", text))(one_hot="WARD,a,a=b", drop="id")
+    names = ["ward=east", "ward=west", "a=x", "a=y", "a=b=c", "a=b=d", "age"]
+    assert problem.columns == names
+    known = {"n_inputs": 7, "columns": names, "classes": ("0", "1"), "one_hot": ("ward", "a", "a=b")}
+    wanted = [[0, 1, 0, 1, 1, 0, 9]]
+    for text in (
+        "Ward,A,a=b,age\nwest,y,c,9\n",
+        "age,a,ward=west,a=b,ward=east\n9,y,1,c,0\n",
+        "age,a=b=d,a=b=c,a,ward=west,ward=east,ward\n9,0,1,y,1,0,east\n",
+    ):
+        found = read(file("new.csv", text), **known)
+        np.testing.assert_array_equal(found.X, wanted)
+        assert found.y is None
+        assert "labels" not in found.remark
+    with pytest.raises(BadInput, match=r"has no column age, which .*; it has Age, so rename that"):
+        read(file("new.csv", "Ward,A,a=b,Age\nwest,y,c,9\n"), **known)
+
+
+def test_verify_takes_the_settings_that_are_not_given_from_the_certificate(file, tmp_path):
+    source, out = str(file("a.csv", WARDS)), str(tmp_path / "m")
+    made = ["--set", "drop=name", "--set", "one_hot=ward", "--set", "fill=mean"]
+    assert CliRunner().invoke(cli, ["solve", source, "soft-margin", *made, "--out", out]).exit_code == 0
+    for given, code in (([], 0), (["fill=mean"], 0), (["label=kind"], 0), (["scale=largest"], 1)):
+        words = ["verify", out, "--data", source, *(part for each in given for part in ("--set", each))]
+        assert CliRunner().invoke(cli, words).exit_code == code, given

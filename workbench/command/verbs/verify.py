@@ -102,15 +102,15 @@ def expected(words: str) -> tuple[str, str]:
 def problem_in(place: str, settings: tuple[str, ...], certificate: Path) -> Any:
     """The problem of a data file, or of a name or Python file, with these settings.
 
-    A data file without settings has its labels where the certificate's problem had them.
+    Settings of a data file that are not given are those of the certificate's problem.
     """
     from workbench.proofs.certificate import load
 
     source = load_problem(place)
     words = dict(*parse_settings(settings, source))
-    if not words and not place.endswith(".py") and is_path(place):
+    if not place.endswith(".py") and is_path(place):
         kept, known = load(certificate)[1]["problem"].get("settings", {}), settings_of(source)
-        words = {key: kept[key] for key in known if key in kept}
+        words = {key: kept[key] for key in known if key in kept} | words
     return problem_of(build(source, words), place)
 
 

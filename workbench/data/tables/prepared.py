@@ -33,9 +33,11 @@ def spread(sheet: Sheet, asked: Asked, learned: list[str]) -> tuple[Sheet, list[
     ------
     BadInput : no such column, one whose words all differ or of the labels, or a name that another column has
     """
-    if not asked.one_hot or (learned and set(learned) <= set(sheet.names)):
+    known = learned_words(asked.one_hot, learned)
+    there = [word for word in known if known[word] and known[word].keys() <= set(sheet.names)]  # made by the user
+    chosen = {chosen_column(sheet, word): word for word in asked.one_hot if word not in there}
+    if not chosen:
         return sheet, []
-    chosen = {chosen_column(sheet, word): word for word in asked.one_hot}
     if asked.label is not None and chosen_column(sheet, asked.label) in chosen:
         raise BadInput(f"{sheet.path}: column {asked.label} holds the labels; leave it out of one_hot.")
     header: list[str] = []
@@ -48,11 +50,11 @@ def spread(sheet: Sheet, asked: Asked, learned: list[str]) -> tuple[Sheet, list[
             continue
         if sheet.of_names(j) and not learned:
             raise BadInput(f"{sheet.path}: the words of {sheet.called(j)} all differ; use drop={chosen[j]} instead.")
-        words = words_of(sheet, j, learned)
-        header += [f"{name}={word}" for word in words]
-        added += [["1" if cell == word else "0" for cell in cells] for word in words]
-        remarks.append(f"{sheet.called(j)} as {counted(len(words), 'column')} of 0 and 1")
-        if strange := sorted(set(sheet.filled(j)) - set(words)):
+        made = known[chosen[j]] if learned else {f"{name}={word}": word for word in words_of(sheet, j)}
+        header += made
+        added += [["1" if cell == word else "0" for cell in cells] for word in made.values()]
+        remarks.append(f"{sheet.called(j)} as {counted(len(made), 'column')} of 0 and 1")
+        if strange := sorted(set(sheet.filled(j)) - set(made.values())):
             remarks.append(f"{sheet.called(j)}: {', '.join(strange)[:60]} not learned, 0 in each of them")
     if twice := [name for name, count in Counter(header).items() if count > 1]:
         raise BadInput(f"{sheet.path}: one_hot gives a second column {twice[0]}; rename one.")
@@ -60,11 +62,23 @@ def spread(sheet: Sheet, asked: Asked, learned: list[str]) -> tuple[Sheet, list[
     return Sheet(sheet.path, header, rows, sheet.commas), remarks
 
 
-def words_of(sheet: Sheet, column: int, learned: list[str]) -> list[str]:
-    """The words that get a column: those of the weights, else those of the file, numbers by size and before words."""
-    mark = f"{sheet.names[column]}="
-    if learned:
-        return [name.removeprefix(mark) for name in learned if name.startswith(mark)]
+def learned_words(columns: tuple[str, ...], learned: list[str]) -> dict[str, dict[str, str]]:
+    """For each of the user's words for columns: {input of the weights: the word of the file that it stands for}.
+
+    Where `a=b=c` may belong to a column `a` or `a=b`, it belongs to the longer one.
+    """
+    found: dict[str, dict[str, str]] = {word: {} for word in columns}
+    for name in learned:
+        marks = [(mark, word) for word in columns for mark in (f"{word}=", f"column {word}=")]
+        owners = [(len(mark), word) for mark, word in marks if name.lower().startswith(mark.lower())]
+        if owners:
+            length, word = max(owners)
+            found[word][name] = name[length:]
+    return found
+
+
+def words_of(sheet: Sheet, column: int) -> list[str]:
+    """The different words of a column, numbers by size and before words."""
     numbers = {word: as_number(word) for word in sheet.filled(column)}
     return sorted(numbers, key=lambda word: (numbers[word] is None, numbers[word] or 0.0, word))
 

@@ -64,7 +64,8 @@ def columns_of(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | No
 
 def unlabelled(sheet: Sheet, inputs: list[int], asked: Asked) -> str:
     """Why no column is taken for the labels, if there is any beside the inputs."""
-    if not (others := [j for j in range(sheet.width) if j not in inputs]):
+    unread = {word.lower() for word in asked.one_hot}  # of which the file has the columns of 0 and 1
+    if not (others := [j for j in range(sheet.width) if j not in inputs and sheet.word(j).lower() not in unread]):
         return ""
     if likely := likely_labels(sheet, others, asked):
         return f"{' and '.join(map(sheet.called, likely))} may hold the labels; name them by --set label=NAME"
@@ -217,6 +218,8 @@ def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None,
         called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
         words = [name for j, name in enumerate(sheet.names) if sheet.of_words(j) and missing[0].startswith(name)]
         fix = f"make columns of 0 and 1 of column {words[0]} as there" if words else "name columns as there"
+        if alike := [name for name in sheet.names if name.lower() == missing[0].lower()]:
+            fix = f"it has {alike[0]}, so rename that"
         raise BadInput(f"{sheet.path} has no {called}, which the weights were learned on; {fix}.")
     inputs = [sheet.names.index(name) for name in learned]
     if asked.label is not None:
