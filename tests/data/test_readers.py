@@ -68,7 +68,7 @@ def test_a_column_that_numbers_the_samples_is_named_and_can_be_left_out(text, to
     assert "number the samples" not in part.reading
     assert whole.n_inputs == part.n_inputs + 1 == 2
     np.testing.assert_array_equal(dense(part.X), dense(whole.X)[:, 1:])
-    again = read(path, n_inputs=1, columns=part.columns)
+    again = read(path, n_inputs=1, columns=part.columns, drop=(word,))
     np.testing.assert_array_equal(again.X, dense(part.X))
     other = problem(drop=word, label="3" if word == "1" else "kind")
     np.testing.assert_array_equal(dense(other.X), dense(part.X))
@@ -331,7 +331,10 @@ def test_words_become_columns_and_empty_cells_means(file):
     assert problem.columns == ["ward=east", "ward=west", "age", "weight"]
     np.testing.assert_array_equal(dense(problem.X), [[1, 0, 30, 80], [0, 1, 40, 70], [0, 0, 50, 80], [1, 0, 40, 90]])
     assert problem.classes.tolist() == ["x", "y"]
-    assert "column ward as 2 columns of 0 and 1; 2 cells without a value filled" in problem.reading
+    assert (
+        "ward as 2 columns of 0 and 1, 0 in each for 1 cell without a word; 2 cells without a value filled"
+        in problem.reading
+    )
 
 
 def test_columns_of_words_come_in_the_order_of_their_numbers(file):
@@ -375,7 +378,7 @@ def test_one_hot_refuses(settings, says, file):
 def test_a_column_without_any_value_has_no_mean(file):
     with pytest.raises(BadInput, match="column b holds no value to take a mean of; leave it out, drop=b"):
         data_problem(file("a.csv", "a,b,label\n1,,x\n2,?,y\n"))(fill="mean")
-    with pytest.raises(BadInput, match="one_hot gives a second column b=u; rename one"):
+    with pytest.raises(BadInput, match="one_hot makes columns b=… and there is b=u; rename one"):
         data_problem(file("a.csv", "b=u,b,label\n1,u,x\n2,v,y\n3,u,y\n"))(one_hot="b")
 
 
@@ -489,23 +492,99 @@ def test_spoilt_scales_are_one_sentence(spoilt, file, tmp_path):
 
 
 def test_a_new_file_may_write_names_otherwise_and_have_columns_of_0_and_1_already(file):
-    text = "id,ward,a,a=b,age,label\n1,east,x,c,3,0\n2,west,y,d,4,1\n3,east,y,c,5,0\n"
-    problem = data_problem(file("old.csv", text))(one_hot="WARD,a,a=b", drop="id")
-    names = ["ward=east", "ward=west", "a=x", "a=y", "a=b=c", "a=b=d", "age"]
+    text = "id,ward,a,age,label\n1,east,x,3,0\n2,west,y,4,1\n3,east,y,5,0\n"
+    problem = data_problem(file("old.csv", text))(one_hot="WARD,a", drop="id")
+    names = ["ward=east", "ward=west", "a=x", "a=y", "age"]
     assert problem.columns == names
-    known = {"n_inputs": 7, "columns": names, "classes": ("0", "1"), "one_hot": ("ward", "a", "a=b")}
-    wanted = [[0, 1, 0, 1, 1, 0, 9]]
+    known = {"n_inputs": 5, "columns": names, "classes": ("0", "1"), "one_hot": ("WARD", "a"), "drop": ("id",)}
     for text in (
-        "Ward,A,a=b,age\nwest,y,c,9\n",
-        "age,a,ward=west,a=b,ward=east\n9,y,1,c,0\n",
-        "age,a=b=d,a=b=c,a,ward=west,ward=east,ward\n9,0,1,y,1,0,east\n",
+        "Ward,A,age\nwest,y,9\n",
+        "age,a,ward=west,ward=east,ID\n9,y,1,0,0\n",
+        "age,a,ward=west,ward=east,ward\n9,y,1,0,east\n",
     ):
         found = read(file("new.csv", text), **known)
-        np.testing.assert_array_equal(found.X, wanted)
+        np.testing.assert_array_equal(found.X, [[0, 1, 0, 1, 9]])
         assert found.y is None
         assert "labels" not in found.remark
     with pytest.raises(BadInput, match=r"has no column age, which .*; it has Age, so rename that"):
-        read(file("new.csv", "Ward,A,a=b,Age\nwest,y,c,9\n"), **known)
+        read(file("new.csv", "Ward,A,Age\nwest,y,9\n"), **known)
+    with pytest.raises(BadInput, match="line 2: column age is 'old'; give a finite number"):
+        read(file("new.csv", "ward,a,age\nwest,y,old\n"), **known)
+    both = {"columns": ["A=x", "a=x", "a=y"], "one_hot": ("A", "a"), "n_inputs": 3}
+    np.testing.assert_array_equal(read(file("new.csv", "a,A\nx,x\ny,x\n"), **both).X, [[1, 1, 0], [1, 0, 1]])
+
+
+def test_numbers_are_one_word_however_they_are_written(file):
+    problem = data_problem(file("a.csv", "size,label\n1,a\n2.5,b\n01,a\n1.0,b\n1e1,b\n"))(one_hot="size")
+    assert problem.columns == ["size=1", "size=2.5", "size=10"]
+    np.testing.assert_array_equal(dense(problem.X)[:, 0], [1, 0, 1, 1, 0])
+
+
+def test_names_with_commas_stand_in_quotes(file):
+    path = file("a.csv", '"site, plot",q,label\nx,1,a\ny,2,b\nx,3,a\n')
+    with pytest.raises(BadInput, match='say --set one_hot="site, plot" '):
+        data_problem(path)()
+    assert data_problem(path)(one_hot='"site, plot"').columns == ["site, plot=x", "site, plot=y", "q"]
+    assert data_problem(path)(drop='"site, plot"').columns == ["q"]
+
+
+def test_what_learning_left_out_is_no_label_and_places_do_not_shift(file, tmp_path):
+    """Columns dropped in learning are never compared with; a file without names has all columns or the inputs."""
+    source, out = str(file("a.csv", "sex,z,sick\n1,5,0\n0,7,1\n1,8,1\n0,2,0\n")), str(tmp_path / "m")
+    assert CliRunner().invoke(cli, ["solve", source, "soft-margin", "--set", "drop=sex", "--out", out]).exit_code == 0
+    said = CliRunner().invoke(cli, ["predict", out, str(file("new.csv", "z,sex\n5,1\n7,0\n"))])
+    assert (said.exit_code, said.stderr) == (0, "")
+    assert "of 4 differ" in CliRunner().invoke(cli, ["predict", out, source]).stderr
+
+    bare, out = str(file("b.csv", "0,1.5,3,9\n1,2.5,4,8\n2,0.5,3,8\n")), str(tmp_path / "n")
+    words = ["solve", bare, "soft-margin", "--set", "label=1", "--set", "drop=4", "--out", out]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    every, inputs = (
+        CliRunner().invoke(cli, ["predict", out, name, "--json"])
+        for name in (bare, str(file("c.csv", "1.5,3\n2.5,4\n0.5,3\n")))
+    )
+    assert json.loads(every.stdout)["predictions"] == json.loads(inputs.stdout)["predictions"]
+    refused = CliRunner().invoke(cli, ["predict", out, str(file("d.csv", "1.5,3,9\n2.5,4,8\n"))])
+    assert refused.exit_code == 2
+    assert "has 3 columns and no header, and the file learned from had 4; write all columns, or the 2 inputs" in (
+        refused.stderr
+    )
+
+
+def test_labels_of_signs_and_of_mixed_words_are_found_again(file, tmp_path):
+    for number, (old, new) in enumerate(
+        [(("+", "-"), ("-", "+")), (("1", "unk"), ("1", "1")), (("1", "2"), ("2.0", "1.0"))]
+    ):
+        out = str(tmp_path / f"m{number}")
+        source = file("a.csv", f"grp,z,x\n{old[0]},5,1\n{old[1]},7,2\n{old[0]},8,0\n")
+        words = ["solve", str(source), "soft-margin", "--set", "label=grp", "--out", out]
+        assert CliRunner().invoke(cli, words).exit_code == 0
+        told = CliRunner().invoke(cli, ["predict", out, str(file("b.csv", f"what,z,x\n{new[0]},5,1\n{new[1]},7,2\n"))])
+        assert "% of 2 differ" in told.stderr, (old, told.stderr)
+
+
+def test_columns_of_words_that_hold_the_labels_are_refused(file):
+    path = file("a.csv", "size,treat,outcome\n1,p,well\n2,q,ill\n3,p,ill\n")
+    with pytest.raises(BadInput, match="no column is left that holds labels; name one by --set label=NAME"):
+        data_problem(path)(one_hot="treat,outcome")
+    path = file("a.csv", "class,treat,z\nx,p,1\ny,q,2\nx,q,3\n")
+    with pytest.raises(BadInput, match="column class holds the labels; leave it out of one_hot, or name other labels"):
+        data_problem(path)(one_hot="class,treat")
+    assert data_problem(path)(one_hot="class", label="treat").columns == ["class=x", "class=y", "z"]
+
+
+def test_strange_settings_of_a_certificate_are_none(file, tmp_path):
+    source, out = str(file("a.csv", WARDS)), tmp_path / "m"
+    made = ["--set", "drop=name", "--set", "one_hot=ward", "--set", "fill=mean"]
+    assert CliRunner().invoke(cli, ["solve", source, "soft-margin", *made, "--out", str(out)]).exit_code == 0
+    header = json.loads((out / "certificate.json").read_text())
+    header["problem"]["settings"] |= {"one_hot": 5, "fill": "max", "drop": ["x"]}
+    (out / "certificate.json").write_text(json.dumps(header))
+    assert CliRunner().invoke(cli, ["predict", str(out), source]).exit_code == 2
+    npz = tmp_path / "n.npz"
+    np.savez(npz, X=[[1.0, np.nan]])
+    told = CliRunner().invoke(cli, ["predict", str(out), str(npz), "--set", "fill=mean"])
+    assert (told.exit_code, "no CSV file, of which alone cells are filled" in told.stderr) == (2, True)
 
 
 def test_verify_takes_the_settings_that_are_not_given_from_the_certificate(file, tmp_path):

@@ -145,6 +145,27 @@ def test_the_direction_without_end_is_told_by_the_variables_names():
     told = wb.prove(cp.Problem(cp.Maximize(cp.sum(wide)), [wide == wide[0], wide >= 0])).statement
     assert "w[7] +1, 1 more)" in told
     assert wb.prove(cp.Problem(cp.Minimize(t), [t >= 1])).direction is None
+    one, two, M = cp.Variable(name="a"), cp.Variable(name="a"), cp.Variable((2, 2), name="M")
+    same = wb.prove(cp.Problem(cp.Minimize(one - two), [one == -2 * two]))
+    assert same.direction == {"a (variable 1)": -1.0, "a (variable 2)": 0.5}
+    matrix = wb.prove(cp.Problem(cp.Maximize(M[0, 1]), [M[1, 0] == 0, M[0, 0] == 1, M[1, 1] == 0]))
+    assert matrix.direction == {"M[0,1]": 1.0}
+
+
+def test_a_maximum_needs_a_concave_objective_and_a_contradiction_no_objective(tmp_path):
+    text = "Maximize\n obj: [ a^2 + b^2 ] / 2\nSubject To\n c: a + b <= {}\nBounds\n a <= 3\nEnd\n"
+    for side, words in (("2", "have a solution"), ("-1", "c, the bound of a (lower), the bound of b contradict")):
+        (tmp_path / "a.lp").write_text(text.format(side))
+        program, reading = program_in(str(tmp_path / "a.lp"))
+        proof = prove_program(program, reading)
+        assert proof.kind == "nonconvex"
+        assert "is not concave: it bends the wrong way" in proof.statement
+        told = CliRunner().invoke(cli, ["infeasible", str(tmp_path / "a.lp")]).stdout
+        assert words in told
+    proof.save(tmp_path / "c")
+    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "c")])
+    assert told.exit_code == 0
+    assert "  optimum  nothing is proven about its value: the objective is not concave" in told.stdout
 
 
 def test_verify_tells_names_that_the_certificate_gives_and_the_data_it_was_held_against(tmp_path):

@@ -35,6 +35,7 @@ from workbench.arithmetic.arrays import as_number
 from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
 from workbench.data.tables.scaled import divided, largest
+from workbench.data.tables.sheet import words_in
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.errors import BadInput, counted
@@ -122,17 +123,12 @@ def table_problem(
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns = table.columns
-    made = tuple(f"{name}=" for name in words_in(one_hot))
+    made = tuple(mark.lower() for name in words_in(one_hot) for mark in (f"{name}=", f"column {name}="))
     other = classed(found, made) if label is None else None
     said = f"{path}: {sizes(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
     told = filter(None, (said, table.remark, SCALED if scale else ""))
     found.reading = f"{'; '.join(told)}.{warning(found, other)}{uneven(found)}"
     return found
-
-
-def words_in(setting: str | None) -> tuple[str, ...]:
-    """The words of a setting such as `site,name`."""
-    return tuple(filter(None, map(str.strip, (setting or "").split(","))))
 
 
 def read(
@@ -152,7 +148,8 @@ def read(
     n_inputs : the number of inputs of the weights, from which a file without labels is recognised
     columns : the columns of the file from which the weights were learned
     label : the column of a CSV, or the array of an npz, that holds the labels
-    drop : columns of a CSV that are neither labels nor inputs
+    drop : columns of a CSV that are neither labels nor inputs; to predict, those left out in learning, where there are
+        such
     classes : the labels that the weights know, as words;  learned_label : their column when these were learned
     one_hot : columns of a CSV that become a column of 0 and 1 a word
     fill : `mean` to fill cells of a CSV without a value;  means (n_inputs,) : with which, instead of the file's own
@@ -208,7 +205,7 @@ def classed(problem: Multiclass, made: tuple[str, ...]) -> tuple[str, int] | Non
     parts = np.split(columns.data, columns.indptr[1:-1])
     kinds = [np.unique(np.append(each, [0.0] * (len(each) < problem.n_samples))) for each in parts]
     whole = [(name, len(each)) for name, each in zip(problem.columns, kinds, strict=True) if (each % 1 == 0).all()]
-    likely = [each for each in whole if each[1] > 1 and not each[0].startswith(made)]
+    likely = [each for each in whole if each[1] > 1 and not each[0].lower().startswith(made)]
     return min(likely, key=lambda each: each[1], default=None)
 
 

@@ -174,6 +174,8 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
     if any(theta.shape != (dim,) for theta in thetas):
         shape = thetas[-1].shape
         sentence = f"The weights have shape {shape}, not ({dim},), one for each entry of the features φ(x, y)."
+        if (2 * thetas[-1].size,) == (dim,):
+            sentence += " If they are one vector c for two labels, give −c/2 and c/2, one behind the other."
         return Verdict(FAILED, np.inf, sentence, rule="weights")
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))

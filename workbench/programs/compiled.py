@@ -190,11 +190,23 @@ def places_of(problem: Any, chain: Any, data: Any) -> dict[int, slice]:
 
 
 def columns_of(places: dict[int, slice], problem: Any, n: int) -> list[str]:
-    """Names of the compiled variables: the user's, with the entry's number where there are several."""
-    names = [""] * n
-    for variable in problem.variables():
+    """Names of the compiled variables: the user's, with the entry's place; where two have one name, with a number."""
+    names, variables = [""] * n, problem.variables()
+    given = [variable.name() for variable in variables]
+    for number, variable in enumerate(variables, 1):
         if variable.id not in places:
             continue
-        for k in range(variable.size):
-            names[places[variable.id].start + k] = variable.name() if variable.size == 1 else f"{variable.name()}[{k}]"
+        alike = given.count(variable.name()) > 1
+        for k, place in enumerate(entries_of(variable.shape)):
+            name = f"{variable.name()}{place}" + (f" (variable {number})" if alike else "")
+            names[places[variable.id].start + k] = name
     return [name or f"{AUXILIARY} {k + 1}" for k, name in enumerate(names)]
+
+
+def entries_of(shape: tuple[int, ...]) -> list[str]:
+    """`[0,1]` and so on for each entry, by columns as CVXPY compiles them; "" for the only one."""
+    size = int(np.prod(shape))
+    if size == 1:
+        return [""]
+    places = np.unravel_index(np.arange(size), shape, order="F")
+    return [f"[{','.join(map(str, place))}]" for place in zip(*places, strict=True)]

@@ -12,7 +12,7 @@ right-hand sides, an exact linear program.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -249,6 +249,10 @@ def least_changes(program: Program, names: list[str], reading: str) -> dict[str,
 def of_rows(program: Program, reading: str, backend: str | None) -> Conflict | None:
     """The same for the rows of a file."""
     proof = prove_program(program, reading, backend)
+    if proof.kind == "nonconvex":
+        n = len(program.cone.q)
+        free = replace(program.cone, P=sparse.csc_array((n, n)), q=np.zeros(n))
+        proof = prove_program(replace(program, cone=free), reading, backend)
     if proof.kind != INFEASIBLE:
         return settled(proof)
     whole, unit = contradiction(proof)

@@ -100,7 +100,7 @@ def program_of(P, q, A, b, zero: int, nonneg: int, soc: tuple[int, ...] = (), ex
     finite[free] = True
     if not finite.all():
         at = int(np.argmin(finite))
-        raise BadInput(f"The right-hand side of {rows[at] or f'row {at + 1}'} is {b[at]}; give a finite number.")
+        raise BadInput(f"The right-hand side of {rows[at] or f'row {at + 1}'} is not finite; give a finite number.")
     if abs(P - P.T).sum() != 0:
         raise BadInput("P is not symmetric; give (P + Pᵀ)/2.")
     if len(free):

@@ -131,7 +131,8 @@ class Proof:
         if self.kind == UNBOUNDED:
             return f"The objective of {about} improves without end along a ray of feasible points{self.along}."
         if self.kind == "nonconvex":
-            return f"The objective of {about} is not convex: it bends the wrong way along a direction{self.along}."
+            shape = "convex" if self.program.sign > 0 else "concave"
+            return f"The objective of {about} is not {shape}: it bends the wrong way along a direction{self.along}."
         return f"Nothing is proven about {about}: {self.remark}."
 
     def save(self, stem: Any) -> Any:

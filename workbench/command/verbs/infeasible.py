@@ -47,6 +47,6 @@ def command(file: str, reading: str | None, backend: str | None, as_json: bool) 
     if as_json:
         terminal.emit(fields)
     else:
-        click.echo("The program has a solution; nothing contradicts anything." if conflict is None else str(conflict))
+        click.echo("The constraints have a solution, so none contradict." if conflict is None else str(conflict))
         click.echo(f"  sizes    {sized(sizes)}")
     return 1 if conflict is None else 0

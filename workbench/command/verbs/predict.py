@@ -85,9 +85,10 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     import numpy as np
 
     from workbench.arithmetic.arrays import checked_inputs
-    from workbench.data.readers import SHEETS, read, words_in
+    from workbench.data.readers import SHEETS, read
     from workbench.data.sequences import holds_sequences
     from workbench.data.tables.scaled import divided, learned_scales
+    from workbench.data.tables.sheet import words_in
 
     if holds_sequences(Path(data)):
         raise BadInput(
@@ -105,9 +106,10 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
             problem.columns,
             label,
             classes=tuple(map(str, problem.classes.tolist())),
+            drop=words_in(settled.get("drop")),
             learned_label=settled.get("label"),
             one_hot=words_in(settled.get("one_hot")),
-            fill=fill or settled.get("fill"),
+            fill=fill or ("mean" if settled.get("fill") == "mean" else None),
             means=np.asarray(problem.X.mean(axis=0)).ravel() * scales,
         )
 
@@ -115,13 +117,18 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     told = header["problem"].get("settings")  # of the problem when the weights were learned
     settled = told if isinstance(told, dict) else {}
     scales = learned_scales(problem, problem.n_inputs)
-    table = build(table_in, parse_settings(settings, table_in)[0])
-    X = checked_inputs(table.X)
+    given = parse_settings(settings, table_in)[0]
+    if "fill" in given and Path(data).suffix.lower() not in SHEETS:
+        raise BadInput(f"{data} is no CSV file, of which alone cells are filled; leave fill out.")
+    table = build(table_in, given)
+    try:
+        X = checked_inputs(table.X)
+    except BadInput as error:
+        raise BadInput(f"{data}: {error}") from None
     fits = X.shape[1] == problem.n_inputs  # `predict` refuses others
-    code = of_rows(certificate, divided(X, scales) if fits else X, table.y, data, as_json)
-    if table.remark and not as_json:
-        click.echo(f"{data}: {table.remark}", err=True)
-    return code
+    y = table.y if table.y is None or problem.classes.dtype.kind != "U" else table.y.astype(str)
+    place = f", {table.label}" if table.label else ""
+    return of_rows(certificate, divided(X, scales) if fits else X, y, data, as_json, table.remark, place)
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
@@ -167,8 +174,11 @@ def of_named(certificate: Any, data: str, as_json: bool) -> int:
     return of_rows(certificate, table.X, table.y, data, as_json)
 
 
-def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool) -> int:
-    """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels."""
+def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool, remark: str = "", place: str = "") -> int:
+    """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels.
+
+    remark : what else the user should know of the reading;  place : where the labels stand
+    """
     import numpy as np
 
     problem = certificate.problem
@@ -176,9 +186,12 @@ def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool) -> int:
     predictions = problem.predict(parts["w"], X, *([parts["b"]] if "b" in parts else []))
     classes = getattr(problem, "classes", np.array([-1, 1]))  # linear scores predict a sign
     error = error_rate(predictions, y, classes)
-    tell({"n_samples": len(predictions), "predictions": predictions, "error": error}, map(str, predictions), as_json)
+    told = {"n_samples": len(predictions), "predictions": predictions, "error": error}
+    tell(told | ({"remark": remark} if remark else {}), map(str, predictions), as_json)
     if not as_json:
-        compare(error, len(predictions), y, classes, data)
+        compare(error, len(predictions), y, classes, data, place)
+        if remark:
+            click.echo(f"{data}: {remark}", err=True)
     return 0
 
 

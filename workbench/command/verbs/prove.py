@@ -84,7 +84,7 @@ def compiled_of(problem: Any, reading: str) -> Any:
 
 def code_of(fields: dict[str, Any]) -> int:
     if fields["kind"] == "unknown":
-        return complain(f"{fields['remark']}; try another --backend or --reading.", 3)
+        return complain(f"{fields['remark']}; try another --backend or --reading, or `cutbench infeasible`.", 3)
     if fields["kind"] == "bounded" and (fields["gap"] is None or fields["gap"] > UNSURE):
         why = f" ({fields['remark']})" if fields["remark"] else ""
         return complain(f"the interval is wide{why}; bound all variables, or try another --backend.", 3)

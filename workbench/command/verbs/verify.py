@@ -146,7 +146,9 @@ def print_proof(result: dict[str, Any], data: str | None, named: str) -> None:
         click.echo(f"  outputs  {result['structure']}")
         click.echo(f"  sizes    n = {result['n_samples']}, d = {result['dim']}")
     if general and result["proven"] and math.isinf(result["lower"]) and math.isinf(result["upper"]):
-        click.echo(f"  optimum  none: {result['formula'].rpartition(': ')[2]}")
+        why = result["formula"].partition(" in K: ")[2]
+        none = "nothing is proven about its value" if result["settings"]["conclusion"] == "nonconvex" else "none"
+        click.echo(f"  optimum  {none}: {why.rpartition(': ')[2] if none == 'none' else why}")
     else:
         print_ends(result)
     for title, sentences in {"assumes": "assumptions", "rests on": "conditional_on", "open": "not_proven"}.items():

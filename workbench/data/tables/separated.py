@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
-from workbench.data.tables.prepared import filled, gaps_in, spread, without_value
-from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, sheet_of, without
+from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread, without_value
+from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, joined, sheet_of, without
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
 from workbench.errors import BadInput
 
@@ -27,11 +27,13 @@ GROUPED = re.compile(r"[+-]?\d{1,3}([ ,'’]\d{3})+(\.\d+)?", re.ASCII)  # 1,234
 
 def read(path: Path, asked: Asked) -> Table:
     """The inputs as floats; labels as whole numbers or texts."""
-    learned = asked.columns if isinstance(asked.columns, list) else []
-    sheet, remarks = spread(without(sheet_of(path), asked.drop), asked, learned)
+    learned, whole = asked.columns if isinstance(asked.columns, list) else [], sheet_of(path)
+    sheet, made, remarks = spread(whole if learned else without(whole, asked.drop), asked, learned)
     if sheet.commas:
         remarks.append("decimal commas read as points")
-    labels, inputs = columns_of(sheet, learned, asked)
+    labels, inputs = columns_of(sheet, learned, asked, made)
+    if learned and whole.header is None:
+        remarks.append(in_places(whole, learned, asked))
     numbers_only(sheet, inputs, labels, asked)
     X = np.empty((len(sheet.rows), len(inputs)))
     for i, (line, cells) in enumerate(sheet.rows):
@@ -48,24 +50,41 @@ def read(path: Path, asked: Asked) -> Table:
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
-    return Table(X, y, own, place, "; ".join([*remarks, *(numbering(sheet, j) for j in numbered)]))
+    return Table(X, y, own, place, "; ".join(filter(None, (*remarks, *(numbering(sheet, j) for j in numbered)))))
 
 
-def columns_of(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None, list[int]]:
-    """The column of labels, if there is one, and those of the inputs; `learned`: the names that the weights know."""
+def columns_of(sheet: Sheet, learned: list[str], asked: Asked, made: list[str]) -> tuple[int | None, list[int]]:
+    """The column of labels, if there is one, and those of the inputs.
+
+    learned : the names that the weights know;  made : the names of columns of 0 and 1 that the file does not have
+    """
     known = asked.n_inputs
     if learned and (sheet.header or set(learned) <= set(sheet.names)):
         return matched(sheet, learned, asked)
     if known is not None and sheet.width not in (known, known + 1):
         raise BadInput(f"{sheet.path} has {sheet.width} columns but the weights were learned on {known}; match them.")
-    labels = label_column(sheet, asked)
+    labels = label_column(sheet, asked, made)
     return labels, [j for j in range(sheet.width) if j != labels]
 
 
+def in_places(sheet: Sheet, learned: list[str], asked: Asked) -> str:
+    """A remark on columns known by their places; `BadInput` unless the file has all columns or the inputs alone."""
+    if any(not name.startswith("column ") for name in learned):
+        return "no header, so columns are taken in the order of those learned from"
+    spread_out = sum(len(each) - 1 for each in learned_words(asked.one_hot, learned).values())
+    alone = len(learned) - spread_out
+    before = alone + 1 + len(asked.drop)
+    if sheet.width not in (before, alone):
+        raise BadInput(
+            f"{sheet.path} has {sheet.width} columns and no header, and the file learned from had {before}; write all "
+            f"columns, or the {alone} inputs alone, in the same order."
+        )
+    return ""
+
+
 def unlabelled(sheet: Sheet, inputs: list[int], asked: Asked) -> str:
-    """Why no column is taken for the labels, if there is any beside the inputs."""
-    unread = {word.lower() for word in asked.one_hot}  # of which the file has the columns of 0 and 1
-    if not (others := [j for j in range(sheet.width) if j not in inputs and sheet.word(j).lower() not in unread]):
+    """Why no column is taken for the labels, if there is any beside the inputs and those that learning left out."""
+    if not (others := beside(sheet, inputs, asked)):
         return ""
     if likely := likely_labels(sheet, others, asked):
         return f"{' and '.join(map(sheet.called, likely))} may hold the labels; name them by --set label=NAME"
@@ -73,12 +92,21 @@ def unlabelled(sheet: Sheet, inputs: list[int], asked: Asked) -> str:
     return f"{holds} no labels that the weights know; name the labels by --set label=NAME"
 
 
+def beside(sheet: Sheet, inputs: list[int], asked: Asked) -> list[int]:
+    """The columns that may hold labels: neither inputs, nor dropped in learning, nor words of columns of 0 and 1."""
+    unread = {word.lower() for word in (*asked.drop, *asked.one_hot)}
+    return [j for j in range(sheet.width) if j not in inputs and sheet.word(j).lower() not in unread]
+
+
 # ── what is no number ─────────────────────────────────────────────────────────────────────────────
 
 
 def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Asked) -> None:
     """Refuse inputs of words, and inputs without a value that the user does not have filled, all in one sentence."""
-    words = [j for j in inputs if sheet.of_words(j) and not any(map(ill_written, sheet.filled(j)))]
+    if asked.n_inputs is not None:
+        words = []  # weights know the columns: a word among them is a fault of its cell
+    else:
+        words = [j for j in inputs if sheet.of_words(j) and not any(map(ill_written, sheet.filled(j)))]
     holes = [] if asked.fill else [(line, j) for line, j in gaps_in(sheet, inputs) if j not in words]
     if not (words or holes):
         return
@@ -118,18 +146,13 @@ def as_numbers(sheet: Sheet, columns: list[int]) -> list[str]:
     """The settings by which columns of words become numbers, or are dropped where they only name the samples."""
     names = [j for j in columns if sheet.of_names(j)]
     kinds = [j for j in columns if j not in names]
-    fixes = [f"--set drop={joined(sheet, names)} (its words all differ)"] if names else []
-    return fixes + ([f"--set one_hot={joined(sheet, kinds)} (a column of 0 and 1 a word)"] if kinds else [])
+    fixes = [f"--set drop={joined(map(sheet.word, names))} (its words all differ)"] if names else []
+    return fixes + ([f"--set one_hot={joined(map(sheet.word, kinds))} (a column of 0 and 1 a word)"] if kinds else [])
 
 
 def listed(sheet: Sheet, columns: list[int]) -> str:
     """`column site and column name`."""
     return " and ".join(map(sheet.called, columns))
-
-
-def joined(sheet: Sheet, columns: list[int]) -> str:
-    """The columns' names, as the settings `drop` and `one_hot` take them."""
-    return ",".join(map(sheet.word, columns))
 
 
 def finite_cell(sheet: Sheet, line: int, column: int, cell: str) -> float:
@@ -166,7 +189,7 @@ def numbering(sheet: Sheet, column: int) -> str:
 # ── which column is which ─────────────────────────────────────────────────────────────────────────
 
 
-def label_column(sheet: Sheet, asked: Asked) -> int | None:
+def label_column(sheet: Sheet, asked: Asked, made: list[str]) -> int | None:
     """The column of the labels; None if the file has as many columns as inputs."""
     if asked.label is not None:
         return chosen_column(sheet, asked.label)
@@ -180,6 +203,8 @@ def label_column(sheet: Sheet, asked: Asked) -> int | None:
         raise BadInput(undecided(sheet, words, asked))
     if words:
         return words[0]
+    if sheet.names[-1] in made:
+        raise BadInput(f"{sheet.path}: no column is left that holds labels; name one by --set label=NAME.")
     for line, cells in sheet.rows:
         value = as_number(cells[-1])
         if value is None or value != value // 1:
@@ -204,15 +229,16 @@ def undecided(sheet: Sheet, words: list[int], asked: Asked) -> str:
 
 def likely_labels(sheet: Sheet, columns: list[int], asked: Asked) -> list[int]:
     """Those of the columns of which more than half of the cells are labels that the weights know."""
-    return [j for j in columns if 2 * sum(cell in asked.classes for cell in sheet.filled(j)) > len(sheet.rows)]
+    known = {one_word(each) for each in asked.classes}
+    return [j for j in columns if 2 * sum(one_word(cells[j]) in known for _, cells in sheet.rows) > len(sheet.rows)]
 
 
 def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None, list[int]]:
     """The column of labels, if there is one, and those of the inputs, in the order in which the weights know them.
 
-    Of the columns that are no inputs the labels are the one that the user names; else the one with the name that the
-    labels had when the weights were learned; else the one called label, target, class or y; else the only one of which
-    more than half of the cells are labels that the weights know.
+    Of the columns that are no inputs the labels are the one that the user names; else, of those that learning did not
+    leave out, the one with the name that the labels had when the weights were learned; else the one called label,
+    target, class or y; else the only one of which more than half of the cells are labels that the weights know.
     """
     if missing := [name for name in learned if name not in sheet.names]:
         called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
@@ -227,7 +253,7 @@ def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None,
         if chosen in inputs:
             raise BadInput(f"{sheet.path}: {sheet.called(chosen)} is an input of the weights; name the labels' column.")
         return chosen, inputs
-    others = [j for j in range(sheet.width) if j not in inputs]
+    others = beside(sheet, inputs, asked)
     named = [j for j in others if sheet.names[j] == asked.learned_label]
     named += [j for word in LABEL_NAMES for j in others if sheet.names[j].lower() == word]
     likely = likely_labels(sheet, others, asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +79,8 @@ def sheet_of(path: Path) -> Sheet:
     header = header and [name or f"column {j}" for j, name in enumerate(header, 1)]
     if header and len(set(header)) < len(header):
         twice = next(name for j, name in enumerate(header) if name in header[:j])
-        raise BadInput(f"{path}: two columns are called {twice}; rename one.")
+        line = ", or write a header above the samples" if all(map(header.__contains__, rows[0][1])) else ""
+        raise BadInput(f"{path}: two columns are called {twice}; rename one{line}.")
     return Sheet(path, header, rows, commas)
 
 
@@ -126,6 +128,17 @@ def with_points(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list
 def is_header(cells: list[str]) -> bool:
     """Whether no cell is a number, or one is the name of a label."""
     return all(as_number(cell) is None for cell in cells) or any(cell.lower() in LABEL_NAMES for cell in cells)
+
+
+def words_in(setting: object) -> tuple[str, ...]:
+    """The words of a setting such as `site,name`, or `site,"plot, north"` where a name has a comma."""
+    words = next(csv.reader([setting], skipinitialspace=True), []) if isinstance(setting, str) else []
+    return tuple(filter(None, map(str.strip, words)))
+
+
+def joined(words: Iterable[str]) -> str:
+    """Words as a setting that `words_in` reads."""
+    return ",".join(f'"{word}"' if "," in word else word for word in words)
 
 
 def without(sheet: Sheet, words: tuple[str, ...]) -> Sheet:

@@ -72,7 +72,10 @@ class ProgramProof(Proof):
         words += f", {len(cones.soc)} second-order and {cones.exp} exponential cones" if cones.soc or cones.exp else ""
         rows = ", ".join(map(str, found.rows))
         words += f"; rows {rows} (from 0 on) contradict one another, and no fewer of them do" if rows else ""
-        formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {WORDS[given['conclusion']]}"
+        concluded = WORDS[given["conclusion"]]
+        if given["sense"] == "maximise":
+            concluded = concluded.replace("not convex", "not concave")
+        formula = f"{given['sense']} ½xᵀPx + qᵀx + constant subject to b − Ax in K: {concluded}"
         open_ends = GENERATED if "generated" in header["problem"] else ()
         statement = Statement("program", given, formula, words, cones.size, n, "exact", False, open_ends)
         return statement, (given, found)
