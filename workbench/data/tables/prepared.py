@@ -127,13 +127,12 @@ def filled(
     holes = np.isnan(X)
     if not holes.any():
         return X, []
-    if means is None:
-        if (empty := holes.all(axis=0)).any():
-            name = sheet.word(inputs[int(empty.argmax())])
-            raise BadInput(f"{sheet.path}: column {name} holds no value to take a mean of; leave it out, drop={name}.")
-        means = np.nanmean(X, axis=0)
+    if means is None and (empty := holes.all(axis=0)).any():
+        name = sheet.word(inputs[int(empty.argmax())])
+        raise BadInput(f"{sheet.path}: column {name} holds no value to take a mean of; leave it out, drop={name}.")
+    taken = np.nanmean(X, axis=0) if means is None else means
     cells = f"{counted(int(holes.sum()), 'cell')} without a value filled with the mean of the column"
-    return np.where(holes, means, X), [cells]
+    return np.where(holes, taken, X), [cells]
 
 
 def gaps_in(sheet: Sheet, inputs: list[int]) -> list[tuple[int, int]]:
