@@ -15,8 +15,11 @@ MODULES = [path for path in modules() if path.parent != STARTERS]
 LEVEL = {wing: level for level, wings in enumerate(FLOORS) for wing in wings}
 
 
-def imports(path: Path) -> list[tuple[str, bool]]:
-    """(module, whether the import stands at the top level of the file) of every import that runs."""
+def imports(path: Path, typing: bool = False) -> list[tuple[str, bool]]:
+    """(module, whether the import stands at the top level of the file) of every import that runs.
+
+    typing : of those for types alone, too
+    """
     tree = ast.parse(path.read_text())
     typing_only = {
         id(node)
@@ -26,7 +29,7 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     }
     found = []
     for node in ast.walk(tree):
-        if id(node) in typing_only:
+        if id(node) in typing_only and not typing:
             continue
         if isinstance(node, ast.Import):
             found += [(alias.name, node in tree.body) for alias in node.names]
@@ -62,14 +65,14 @@ def test_every_wing_stands_on_one_floor():
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_run_downwards(path):
     wing = wing_of(path)
-    for module, _ in imports(path):
+    for module, _ in imports(path, typing=True):
         other = file_of(module)
         if other is not None and wing_of(other) != wing:
             assert LEVEL[wing_of(other)] < LEVEL[wing], f"{path.name} imports {module}, which is not below {wing}"
 
 
 def test_no_file_imports_itself_through_others():
-    graph = {path: {file_of(module) for module, _ in imports(path)} - {None, path} for path in MODULES}
+    graph = {path: {file_of(module) for module, _ in imports(path, typing=True)} - {None, path} for path in MODULES}
     done: set[Path] = set()
 
     def visit(path: Path, above: list[Path]) -> None:

@@ -18,7 +18,8 @@ from workbench.contracts import CutForm, Cuts, SlackArgmax
 from workbench.proofs import exact
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.checker.whole import pieces
-from workbench.proofs.exact import ExactBounds, above, below, text
+from workbench.proofs.ends import above, below, text
+from workbench.proofs.exact import ExactBounds
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry, settings_of
 

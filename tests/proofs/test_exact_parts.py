@@ -15,8 +15,9 @@ import workbench as wb
 from workbench.arithmetic.rationals import Ratios, ratios
 from workbench.errors import BadInput
 from workbench.formulations.hard_margin import HardMargin
-from workbench.proofs import exact
-from workbench.proofs.exact import ExactBounds, above, below, exact_bounds, exact_optimum, optimum, parsed
+from workbench.proofs.checker.check import MOST_DIGITS
+from workbench.proofs.ends import above, below, parsed
+from workbench.proofs.exact import ExactBounds, exact_bounds, exact_optimum, optimum
 
 X, LABELS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), ["a", "b", "b"]
 
@@ -206,7 +207,7 @@ def test_fractions_that_are_no_multipliers_prove_nothing():
 def test_an_optimum_is_read_as_it_is_written_and_nothing_else_is_read():
     assert parsed("3/4") == Fraction(3, 4)
     assert (parsed("-7"), parsed("0/12"), parsed("5/010")) == (-7, 0, Fraction(1, 2))
-    assert parsed("1" + "0" * (exact.MOST_DIGITS - 1)) == 10 ** (exact.MOST_DIGITS - 1)
-    for words in ("1" + "0" * exact.MOST_DIGITS, "5/0", "1/2/3", "0.5", " 1", "1_0", "٣", "", "+1", "1e3", 3, None):
+    assert parsed("1" + "0" * (MOST_DIGITS - 1)) == 10 ** (MOST_DIGITS - 1)
+    for words in ("1" + "0" * MOST_DIGITS, "5/0", "1/2/3", "0.5", " 1", "1_0", "٣", "", "+1", "1e3", 3, None):
         with pytest.raises(BadInput, match=f"the optimum {str(words)[:30]!r} is no fraction p/q".replace("+", "[+]")):
             parsed(words)

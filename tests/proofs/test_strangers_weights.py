@@ -24,7 +24,7 @@ from forging.truth import truth
 import workbench as wb
 from workbench.errors import BadInput
 from workbench.proofs.certificate import load
-from workbench.proofs.exact import text
+from workbench.proofs.ends import text
 from workbench.registries import registry
 
 SECONDS, INFINITE = 20, float("inf")

@@ -23,7 +23,7 @@ from workbench.contracts import Blocks, Kernel, Prices, SmoothForm
 from workbench.objectives.regularizers import SquaredNorm
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.certificate import load
-from workbench.proofs.exact import parsed
+from workbench.proofs.ends import parsed
 from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.verify import verify
 from workbench.registries import misfit, registry

@@ -196,7 +196,7 @@ def inner_record(history: list[dict[str, Any]]) -> dict[str, Any]:
 
 def optimum_record(certificate: Any) -> dict[str, Any]:
     """The field `optimum`: a fraction, or None together with a remark on stderr."""
-    from workbench.proofs.exact import text
+    from workbench.proofs.ends import text
 
     if certificate.optimum is None:
         complain(certificate.remark, 0)

@@ -36,7 +36,7 @@ from workbench.judging.settling import settling, stands
 from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.programs.compiled import compiled
 from workbench.programs.prove import prove
-from workbench.proofs.exact import nearest
+from workbench.proofs.ends import nearest
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -6,19 +6,37 @@ For 36,000 words of 4 inputs each, 23 labels and 29,822 inputs, a search over al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic.arrays import compiled_rows
 from workbench.contracts import Floats, Ints, Kernel
 from workbench.outputs import _rival_chain, _slack_chain, _viterbi
-
-if TYPE_CHECKING:
-    from workbench.outputs.chain import Chain
+from workbench.outputs.tree import Tree
 
 
-def margin(chain: Chain, augment: bool | Floats, arranged: bool) -> Kernel:
+class Letters(Protocol):
+    """What the kernels read of a chain (outputs/chain.py)."""
+
+    letters: sparse.csr_array
+    labels: Ints
+    offsets: Ints
+    lengths: Ints
+    gaps: Floats
+    cost: Floats
+    divisors: Floats
+    n_samples: int
+    n_classes: int
+    n_inputs: int
+    n_features: int
+    width: int
+    paired: bool
+    path: Tree | None
+
+
+def margin(chain: Letters, augment: bool | Floats, arranged: bool) -> Kernel:
     """The kernel of the argmax with its losses, without, or with the costs (K, K) given."""
     if chain.path is not None:
         return chain.path.kernel(augment)
@@ -35,9 +53,9 @@ def margin(chain: Chain, augment: bool | Floats, arranged: bool) -> Kernel:
     return Kernel(data, *functions, most, _viterbi.reads_into, widest, *parts, place)
 
 
-def slack(chain: Chain, arranged: bool) -> Kernel:
-    """The kernel of slack rescaling; with features of pairs never arranged."""
-    (levels, _), paired = chain.levels, chain.paired
+def slack(chain: Letters, levels: Ints, arranged: bool) -> Kernel:
+    """The kernel of slack rescaling, costs in whole numbers `levels` (K, K); with features of pairs never arranged."""
+    paired = chain.paired
     rows, *steps, place = columned(chain, arranged and not paired)
     inner = margin(chain, True, arranged and not paired)
     reads, parts = (
@@ -49,7 +67,7 @@ def slack(chain: Chain, arranged: bool) -> Kernel:
     return Kernel((inner, levels, most, layout), *functions, inner.most, reads, inner.widest, *parts, place)
 
 
-def rival(chain: Chain, arranged: bool) -> Kernel:
+def rival(chain: Letters, arranged: bool) -> Kernel:
     """The kernel of unit margins; with features of pairs never arranged."""
     rows, *steps, place = columned(chain, arranged and not chain.paired)
     inner = margin(chain, True, arranged and not chain.paired)
@@ -62,7 +80,7 @@ def rival(chain: Chain, arranged: bool) -> Kernel:
     return Kernel(data, *functions, inner.most, reads, inner.widest, *parts, place)
 
 
-def columned(chain: Chain, arranged: bool) -> tuple[tuple[Any, Any, Any], int, int, Ints | None]:
+def columned(chain: Letters, arranged: bool) -> tuple[tuple[Any, Any, Any], int, int, Ints | None]:
     """(indptr, where label 0's weight of each input stands, values), the step to the next label, where A begins, and
     the place of each weight, None where all stay.
     """

@@ -311,7 +311,7 @@ class Chain(Sourced):
 
     def slack_kernel(self) -> Kernel:
         """The kernel of slack rescaling; `MissingCapability` as `slack_argmax`."""
-        return _chain_kernels.slack(self, False)
+        return _chain_kernels.slack(self, self.levels[0], False)
 
     def rival_kernel(self, arranged: bool = False) -> Kernel:
         """The kernel of unit margins; `arranged` as below."""
@@ -319,7 +319,9 @@ class Chain(Sourced):
 
     def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel:
         """The kernel for weights in the order Wᵀ, A, in which the weights of one input stand together."""
-        return _chain_kernels.slack(self, True) if slack else _chain_kernels.margin(self, augment, True)
+        if slack:
+            return _chain_kernels.slack(self, self.levels[0], True)
+        return _chain_kernels.margin(self, augment, True)
 
     def predict(
         self,

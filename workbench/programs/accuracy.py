@@ -10,7 +10,7 @@ import numpy as np
 from workbench.backends import BACKENDS, Answer, supports
 from workbench.errors import BackendFailed
 from workbench.programs.proof import Proof
-from workbench.proofs.exact import nearest
+from workbench.proofs.ends import nearest
 
 SOLVED = {"solved", "optimal", "optimal solution found", "piqp_solved", "exit flag 1"}  # in the backends' own words
 DEFAULTS = {"CLARABEL": 1e-8, "OSQP": 1e-5, "ECOS": 1e-8, "SCS": 1e-4, "PIQP": 1e-8, "DAQP": 1e-6, "HIGHS": 1e-7}

@@ -16,7 +16,7 @@ from workbench.proofs.certificate import files_of, versions, write_whole
 from workbench.proofs.checker.kinds.program import START, ends_of
 from workbench.proofs.checker.program import relative_gap
 from workbench.proofs.checker.programs import Finding
-from workbench.proofs.exact import above, below, text
+from workbench.proofs.ends import above, below, text
 
 LONGEST = 100_000  # characters of the optimum in the header; the vectors prove it in any case
 

@@ -14,7 +14,7 @@ from workbench.contracts import Floats
 from workbench.programs.linear import INFEASIBLE, OPTIMAL, UNBOUNDED
 from workbench.programs.program import AUXILIARY, Program
 from workbench.proofs.checker.programs import Claim
-from workbench.proofs.exact import above, below, nearest, text
+from workbench.proofs.ends import above, below, nearest, text
 
 UNKNOWN = "unknown"
 FEW, SOME = 8, 3  # names, and roundings, in a sentence

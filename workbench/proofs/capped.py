@@ -44,7 +44,7 @@ from workbench.contracts import Cuts, Floats, Ints, Problem, Search
 from workbench.errors import BadInput, Contradiction, MissingCapability
 from workbench.objectives.oracles import HiddenMargin
 from workbench.proofs.bounds import Bounds, Evidence
-from workbench.proofs.exact import above
+from workbench.proofs.ends import above
 from workbench.proofs.tree import Tree
 
 LARGEST = 20_000_000  # entries of all slopes together

@@ -53,7 +53,7 @@ from workbench.proofs.checker import archive
 from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
-from workbench.proofs.exact import above, below, parsed, text
+from workbench.proofs.ends import above, below, parsed, text
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version

@@ -22,32 +22,23 @@ ones are asked of the oracle. The answer counts only if upper = lower as fractio
 
 from __future__ import annotations
 
-import contextlib
-import re
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.intervals import down, up
 from workbench.arithmetic.lifting import dependent_row, solve_whole
 from workbench.arithmetic.rationals import Entries, ExactOracle, Ratios, common, product, ratios
 from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput, MissingCapability
-from workbench.proofs.checker.check import MOST_DIGITS
-
-if TYPE_CHECKING:
-    from workbench.proofs.certificate import Certificate
+from workbench.proofs.certificate import Certificate
+from workbench.proofs.ends import INFINITE, above, below
 
 GRID = 128  # bits of α
 MOST_UNKNOWNS = 600  # beyond which the rational system takes minutes
 MOST_STEPS = 100
 NEGLIGIBLE = 1e-9  # a share of a sample's weight with which the search for the optimum need not start
-INFINITE = float("inf")
 
 
 class ExactBounds:
@@ -382,50 +373,3 @@ def differences(slopes: Entries, K: int, free: Ints, own: Ints | None) -> tuple[
     dense = np.zeros((len(asked), len(used)), object)
     np.add.at(dense, (number[slopes.rows[held]], column), slopes.values[held])
     return dense[number[free]] - (0 if own is None else dense[number[own]]), used
-
-
-# ── fractions as floats and text ──────────────────────────────────────────────────────────────────
-
-
-def below(x: Fraction | float) -> float:
-    """The greatest float ≤ x."""
-    near = nearest(x)
-    return near if near <= x else float(down(near))
-
-
-def above(x: Fraction | float) -> float:
-    """The least float ≥ x."""
-    near = nearest(x)
-    return near if near >= x else float(up(near))
-
-
-def nearest(x: Fraction | float) -> float:
-    try:
-        return float(x)
-    except OverflowError:
-        return INFINITE if x > 0 else -INFINITE
-
-
-def text(x: Fraction | float) -> str:
-    """x as "p/q", in full."""
-    with long_integers():
-        return str(x)
-
-
-def parsed(words: object) -> Fraction:
-    """The fraction that "p/q" or "p" writes; `BadInput` for anything else."""
-    if not isinstance(words, str) or len(words) > MOST_DIGITS or not re.fullmatch(r"-?[0-9]+(/0*[1-9][0-9]*)?", words):
-        raise BadInput(f"the optimum {str(words)[:30]!r} is no fraction p/q")
-    with long_integers():
-        return Fraction(words)
-
-
-@contextlib.contextmanager
-def long_integers() -> Iterator[None]:
-    """Lets Python write and read integers of more than 4,300 digits."""
-    limit = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(limit)

@@ -24,7 +24,7 @@ from workbench.errors import BackendFailed, BadInput, MissingCapability
 from workbench.objectives.oracles import MarginRescaling
 from workbench.objectives.regularizers import NONE
 from workbench.proofs.bounds import Bounds, Evidence, KnownRows
-from workbench.proofs.exact import above
+from workbench.proofs.ends import above
 
 FEASIBLE = 1e-7  # the violation of a constraint of the text, in its own units, beyond which F(θ) = ∞
 UNNAMED = re.compile(r"var\d+")  # names that CVXPY gives

@@ -36,7 +36,7 @@ from workbench.proofs.certificate import (
     unreadable,
 )
 from workbench.proofs.checker import Malformed, Unknown, Verdict, check
-from workbench.proofs.exact import above, below, text
+from workbench.proofs.ends import above, below, text
 from workbench.system import memory
 
 TRUSTED = "Python's whole numbers, NumPy's sums and products of whole numbers below 2⁵³ in float64, and SHA-256"

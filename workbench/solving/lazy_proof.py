@@ -11,7 +11,7 @@ from workbench.contracts import Numbers, Rows
 from workbench.programs.program import program_of
 from workbench.programs.proof import Proof
 from workbench.programs.prove import prove_program
-from workbench.proofs.exact import below
+from workbench.proofs.ends import below
 from workbench.solving.masters.declared import CompiledBase
 
 

@@ -30,7 +30,7 @@ from workbench.programs.program import Program, program_of
 from workbench.programs.proof import Proof
 from workbench.programs.prove import joined, prove_program
 from workbench.proofs.certificate import Certificate
-from workbench.proofs.exact import above, below
+from workbench.proofs.ends import above, below
 from workbench.proofs.text import TextBounds
 from workbench.solving.lazy import LazyConstraint, LazyProblem, LazySolution
 from workbench.solving.lazy_rows import LazyRow

@@ -286,7 +286,7 @@ def test_the_gradient_of_a_chain_is_of_the_middles_of_its_shares():
             low, high = low // 4**P, -(-(low + wide) // 4**P)
             expected[start + place] += Fraction((low + high) // 2, 2**P)
             error += high - low + 1
-        found, radius = gradient_of(chain, s, masses, P, *(Ball(low, low + wide) for low, wide in (q, z)))
+        found, radius = gradient_of(chain.X, s, masses, P, *(Ball(low, low + wide) for low, wide in (q, z)))
         assert found.fractions() == expected
         assert radius == error / 2**P
 

@@ -5,17 +5,31 @@ A_ab(t) = ⟨A_ab, f_t⟩, f_t the row of `pairs` of the gap before letter t; A_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from workbench.proofs.checker.archive import Fields
 from workbench.proofs.checker.outputs._viterbi import Chained
 from workbench.proofs.checker.outputs.tree import Tree
-from workbench.proofs.checker.whole import Array, Whole, zeros
+from workbench.proofs.checker.whole import Array, Rows, Whole, zeros
 
-if TYPE_CHECKING:
-    from workbench.proofs.checker.outputs.chain import Chain
+
+class Letters(Protocol):
+    """What scores read of a chain: its letters X (N, p), whose sequence is `owner` (N,), and their k labels (N,)."""
+
+    k: int
+    p: int
+    X: Rows
+    labels: Array
+    owner: Array
+    offsets: Array
+    lengths: Array
+    path: Tree | None
+    count_unit: int
+
+    @property
+    def unit(self) -> int: ...
 
 
 def path_of(fields: Fields, offsets: Array) -> Tree:
@@ -27,7 +41,7 @@ def path_of(fields: Fields, offsets: Array) -> Tree:
     return Tree(Fields({**fields.arrays, **edges}, fields.of))
 
 
-def chained(chain: Chain, w: Whole, samples: Array) -> Chained:
+def chained(chain: Letters, w: Whole, samples: Array) -> Chained:
     """Of the samples' letters θ (N, K), A, and each truth's score (m,), all over the chain's unit times w's."""
     at = np.concatenate([np.arange(*chain.offsets[i : i + 2]) for i in samples.tolist()])
     ends, labels, k = np.cumsum(chain.lengths[samples]), chain.labels[at], chain.k
@@ -39,7 +53,7 @@ def chained(chain: Chain, w: Whole, samples: Array) -> Chained:
     return Chained(unary, pairs, np.add.reduceat(own, starts[:-1]), at, labels, starts, chain.unit * w.unit)
 
 
-def pair_scores(chain: Chain, A: Array, at: Array, later: Array) -> Array:
+def pair_scores(chain: Letters, A: Array, at: Array, later: Array) -> Array:
     """A (1, K, K), or with `pairs` ⟨A_ab, f_t⟩ (N, K, K) of the letters `at`, 0 for those that are not `later`."""
     if chain.path is None:
         return A.reshape(1, chain.k, chain.k) * chain.unit

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,7 @@ from workbench.proofs.checker.balls import exp, log, logs
 from workbench.proofs.checker.contracts import Sums
 from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.outputs._viterbi import Chained
-from workbench.proofs.checker.whole import Array, Whole, dense_product, grouped, objects, zeros
-
-if TYPE_CHECKING:
-    from workbench.proofs.checker.outputs.chain import Chain
+from workbench.proofs.checker.whole import Array, Rows, Whole, dense_product, grouped, objects, zeros
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,8 @@ class Ball:
         return Ball(self.lo * factor, self.hi * factor)
 
 
-def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P: int) -> Sums:
-    """h_i and Σ mass_i ∇h_i of the samples; masses are whole numbers, None for no gradient."""
+def chain_sums(X: Rows, s: Chained, masses: Array | None, P: int) -> Sums:
+    """h_i and Σ mass_i ∇h_i of the scored samples, of letters X; masses are whole numbers, None for no gradient."""
     count, k = s.unary.shape
     tops, top = s.unary.max(axis=1), int(s.pairs.max())
     u = Ball(*(each.reshape(count, k) for each in exp((s.unary - tops[:, None]).ravel(), s.unit, P)))
@@ -100,7 +97,7 @@ def chain_sums(chain: Chain, s: Chained, samples: Array, masses: Array | None, P
         parts = backward(alphas, u[start:stop], E, P, mass)
         for whole, part in zip((q, left, right), parts, strict=True):
             whole.put(slice(start, stop), part)
-    return Sums(*ends, *gradient_of(chain, s, masses, P, q, E.times(pair_sums(left, right, s.starts))))
+    return Sums(*ends, *gradient_of(X, s, masses, P, q, E.times(pair_sums(left, right, s.starts))))
 
 
 def forward(u: Ball, E: Ball, P: int) -> tuple[list[Ball], int]:
@@ -134,17 +131,17 @@ def pair_sums(left: Ball, right: Ball, starts: Array) -> Ball:
     return left[first].turned().dense(right[first + 1])
 
 
-def gradient_of(chain: Chain, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:
+def gradient_of(X: Rows, s: Chained, masses: Array, P: int, q: Ball, pairs: Ball) -> tuple[Whole, Fraction]:
     """Σ mass_i ∇h_i over 2^P, but for `radius`; pairs: Σ mass_i Σ_t q_t(a, b) over 2^3P."""
-    k, mass, unit = chain.k, np.repeat(masses, np.diff(s.starts)), chain.X.unit
+    k, mass, unit = s.unary.shape[1], np.repeat(masses, np.diff(s.starts)), X.unit
     middle = (q.lo + q.hi) >> 1
     middle[np.arange(len(middle)), s.labels] -= 1 << P
     rows, blocks = np.divmod(np.arange(middle.size), k)
-    unary = chain.X.spread(s.at[rows], blocks, (middle * mass[:, None]).ravel(), k)
+    unary = X.spread(s.at[rows], blocks, (middle * mass[:, None]).ravel(), k)
     later = np.setdiff1d(np.arange(len(s.at)), s.starts)
     seen = grouped(mass[later], s.labels[later - 1] * k + s.labels[later], k * k)
     low, high = pairs.lo.ravel() >> 2 * P, -((-pairs.hi.ravel()) >> 2 * P)
     counted = (((low + high) >> 1) - (seen << P)) * unit
-    sizes = chain.X.sizes()[s.at] * mass
+    sizes = X.sizes()[s.at] * mass
     radius = int((((q.hi - q.lo).sum(axis=1) + k) * sizes).sum()) + int((high - low + 1).sum()) * unit
     return Whole(np.concatenate([unary, counted]), unit << P), Fraction(radius, unit << P)

@@ -150,4 +150,4 @@ class Chain(Labelled):
     def log_sums(self, w: Whole, samples: Array, masses: Array | None, P: int) -> Sums:
         if self.path is not None:
             return self.path.log_sums(w, samples, masses, P)
-        return chain_sums(self, self.scores(w, samples), samples, masses, P)
+        return chain_sums(self.X, self.scores(w, samples), masses, P)
