@@ -109,7 +109,7 @@ TARGETS = {
         ("objectives/test_regularizers", "proofs/test_bounds"),
         ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),
     ),
-    "proofs/ends": Target(("proofs/test_exact_parts", "proofs/test_exact"), ()),
+    "proofs/ends": Target(("proofs/test_exact_parts", "proofs/test_exact")),
     "proofs/exact": Target(("proofs/test_exact_parts", "proofs/test_exact"), (*SEARCH, "differences")),
     "arithmetic/rationals": Target(("proofs/test_exact",)),
     "arithmetic/lifting": Target(("arithmetic/test_lifting",)),
