@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
-from workbench.data.tables.sheet import MISSING, Sheet, chosen_column
+from workbench.data.tables.sheet import Sheet, chosen_column, without_value
 from workbench.data.tables.table import LABEL_NAMES, Asked
 from workbench.errors import BadInput, counted
 
@@ -108,11 +108,6 @@ def in_order(words: list[str | None]) -> list[str]:
     """The different words, numbers by size and before others."""
     numbers = {word: as_number(word) for word in words if word is not None}
     return sorted(numbers, key=lambda word: (numbers[word] is None, numbers[word] or 0.0, word))
-
-
-def without_value(cell: str) -> bool:
-    """Whether a cell is empty or holds one of the words that stand for a missing value."""
-    return cell.lower() in ("", *MISSING)
 
 
 def filled(

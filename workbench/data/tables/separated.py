@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
-from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread, without_value
-from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, joined, sheet_of, without
+from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread
+from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, joined, sheet_of, without, without_value
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
 from workbench.errors import BadInput
 

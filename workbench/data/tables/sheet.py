@@ -60,7 +60,12 @@ class Sheet(NamedTuple):
 
     def filled(self, column: int) -> list[str]:
         """The cells of a column that have a value."""
-        return [cells[column] for _, cells in self.rows if cells[column].lower() not in ("", *MISSING)]
+        return [cells[column] for _, cells in self.rows if not without_value(cells[column])]
+
+
+def without_value(cell: str) -> bool:
+    """Whether a cell is empty or holds one of the words that stand for a missing value."""
+    return cell.lower() in ("", *MISSING)
 
 
 def sheet_of(path: Path) -> Sheet:
