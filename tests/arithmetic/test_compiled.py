@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import workbench
 from workbench.arithmetic import compiled
 
 pytestmark = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
@@ -77,3 +79,26 @@ def test_a_function_that_loops_are_given_again_and_again_is_looked_up_once():
     asked = look_up.cache_info().misses
     assert outer(inner, np.ones(4)) == 8.0
     assert (look_up.cache_info().misses, asked > 0) == (asked, True)
+
+
+def test_the_compiler_packs_on_request_only(monkeypatch):
+    from numba.core import config
+
+    def fails(wanted):
+        with compiled.packing(wanted):
+            assert int(wanted) == config.SLP_VECTORIZE
+            raise KeyError
+
+    for before in (0, 1):  # 1: as a user's NUMBA_SLP_VECTORIZE says for code of theirs
+        monkeypatch.setattr(config, "SLP_VECTORIZE", before)
+        for wanted in (True, False):
+            with pytest.raises(KeyError):
+                fails(wanted)
+            assert before == config.SLP_VECTORIZE
+
+
+def test_only_solvers_ask_for_packing():
+    """LLVM's pass was wrong at times, so nothing that a proof relies on is compiled with it."""
+    root = Path(workbench.__file__).parent
+    asking = {path.relative_to(root).parts[0] for path in root.rglob("*.py") if "packed=True" in path.read_text()}
+    assert asking == {"solvers"}

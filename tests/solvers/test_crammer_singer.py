@@ -204,8 +204,9 @@ def test_values_only_fall_and_lower_ends_only_rise(threads):
 
 
 @needs_numba
-def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit():
-    (_, fast), (_, slow) = (ascent_of(labels(cost=True), compiled=how) for how in (True, False))
+@pytest.mark.parametrize("k", [3, 8, 11])
+def test_compiled_and_interpreted_passes_are_equal_to_the_last_bit(k):
+    (_, fast), (_, slow) = (ascent_of(labels(k=k, cost=True), compiled=how) for how in (True, False))
     for _ in range(3):
         fast.advance()
         slow.advance()

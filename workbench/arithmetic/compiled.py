@@ -12,8 +12,9 @@ while the function runs, so threads work side by side; each needs a kernel of it
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -109,15 +110,18 @@ def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tupl
 
 
 def compiled_function(
-    function: Callable[..., Any], arguments: tuple[Any, ...], returns: str = "float64"
+    function: Callable[..., Any], arguments: tuple[Any, ...], returns: str = "float64", packed: bool = False
 ) -> Callable[..., Any]:
-    """A function to one number, or to "floats", compiled for the types of its arguments, functions among them, too."""
+    """A function to one number, or to "floats", compiled for the types of its arguments, functions among them, too.
+
+    packed : as of `compiled`
+    """
     key = function, returns, tuple(map(trait, arguments))
     if key not in FOUND:
         from numba import types
 
         result = types.float64[::1] if returns == "floats" else getattr(types, returns)
-        FOUND[key] = compiled(function, result(*map(kind, arguments)))
+        FOUND[key] = compiled(function, result(*map(kind, arguments)), packed)
     return FOUND[key]
 
 
@@ -179,13 +183,33 @@ def signature(kernel: Kernel, name: str) -> Any:
     return types.int64(data, i, ints, ints, floats) if name == "slope_into" else types.int64(data, i, ints)
 
 
+@contextlib.contextmanager
+def packing(wanted: bool) -> Iterator[None]:
+    """Like operations on neighbouring numbers become one operation of the processor, if `wanted`.
+
+    numba does so on request only, since LLVM's pass was wrong at times (numba's pull request 8852). So the request is
+    for loops that propose weights, and for none that a proof relies on.
+    """
+    from numba.core import config
+
+    settings = config.__dict__  # where numba puts what it reads of the environment; no name is declared
+    before, settings["SLP_VECTORIZE"] = settings["SLP_VECTORIZE"], int(wanted)
+    try:
+        yield
+    finally:
+        settings["SLP_VECTORIZE"] = before
+
+
 @cache
-def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """njit with one explicit signature, on disk where the function has a file, once per process."""
+def compiled(function: Callable[..., Any], signature: Any, packed: bool = False) -> Callable[..., Any]:
+    """njit with one explicit signature, on disk where the function has a file, once per process.
+
+    packed : eight numbers in eight variables are computed side by side (`packing`)
+    """
     import numba
     from numba.core.sigutils import normalize_signature
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), packing(packed):
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
             try:

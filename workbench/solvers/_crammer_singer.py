@@ -34,6 +34,7 @@ from workbench.solvers._labels import busy
 
 SWEEPS = 10  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
+NEAR = 0.5  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 400  # products of a visit for a lane, from which lanes take less time than one thread
 
@@ -43,6 +44,7 @@ class CrammerSinger:
 
     prices : (n,) finite; samples of price 0 are left out;  listing : a plain one;  curvature : μ
     threads, pool : how many lanes and runs of samples work side by side, and by which threads
+    wanted : the gap, relative to F, that is asked for; passes get there, and beyond, with 0, too
     known, theta : the least F so far, and where
     """
 
@@ -57,14 +59,17 @@ class CrammerSinger:
         compiled: bool,
         threads: int = 1,
         pool: ThreadPoolExecutor | None = None,
+        wanted: float = 0.0,
     ):
+        self.wanted = wanted
         self.listing, self.curvature, self.prices, self.samples = listing, curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
         self.pool, count = pool, threads if compiled and pool and len(self.samples) >= threads else 1
         lanes = count if len(listing.indices) * k >= LEAST * n * count and k >= 2 * count > 2 else 1
         firsts = np.array([k * each // lanes for each in range(lanes + 1)])
-        of_samples, of_inputs = (lanes, n, -(-k // lanes)), (lanes, p, -(-k // lanes))
-        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), firsts)
+        width = loops.width_of(k, lanes)
+        of_samples, of_inputs = (lanes, n, width), (lanes, p, width)
+        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), np.zeros(n, np.int64), firsts)
         old, step, trial = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(3))
         self.memory = Memory(*old, *step, *trial, np.zeros(n, np.int64))
         self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
@@ -78,7 +83,7 @@ class CrammerSinger:
 
     def restart(self, curvature: float) -> None:
         """From nothing again, at this μ: the state of a new ascent."""
-        for each in (*self.state[:2], *self.memory, *self.desk):
+        for each in (*self.state[:2], self.state.moved, *self.memory, *self.desk):
             each[:] = 0
         self.curvature = curvature
         self.begun()
@@ -128,7 +133,8 @@ class CrammerSinger:
         """
         climb, place = self.loops[0], (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
-        self.mark[:4] = len(self.order), self.total, SHARE * self.total, 0 if late() else self.sweeps
+        end = max(SHARE * self.total, NEAR * self.wanted * self.known)
+        self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
         most = self.sweeps + 1 if late is never or len(self.listing.values) * len(self.lanes[0].now) <= BRIEF else 1
         while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
             self.mark[3] *= not late()
@@ -224,14 +230,13 @@ class CrammerSinger:
         own = (
             build(busy, (ints, prices, 1.0), "int64"),
             build(loops.shuffled, (ints, 1, ints), "void"),
-            build(loops.sweep, (self.listing, ints, 1, *place, *crossed)),
+            build(loops.sweep, (self.listing, ints, 1, *place, *crossed), packed=True),
             build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
+        scored = self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed
         before = *own, self.listing, ints, ints, ints, number, 1
         return (
             machine.direct(build(loops.climb, (*before, *place, self.memory, *crossed), "int64")),
             *own,
-            machine.direct(
-                build(loops.score, (self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed))
-            ),
+            machine.direct(build(loops.score, scored, packed=True)),
         )

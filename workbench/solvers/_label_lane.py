@@ -1,7 +1,9 @@
 """The loops of the ascent for single labels (_crammer_singer.py), where lanes of labels may work side by side.
 
 The k labels are dealt out to L lanes in runs, of which `firsts` (L + 1,) are the ends, and each lane has a thread. What
-belongs to labels stands lane by lane: W (L, p, w) and β (L, n, w) with w = ⌈k/L⌉, behind a lane's last label zeros.
+belongs to labels stands lane by lane: W (L, p, w) and β (L, n, w), with w the least multiple of eight from ⌈k/L⌉ on.
+Behind a lane's last label are zeros. Scores and steps are made for eight labels at a time, a line of the cache, in
+eight variables: the compiler computes them side by side (`packing` in arithmetic/compiled.py), sums in the same order.
 
 A visit takes two steps. Each lane computes the scores of its own labels, ⟨W_y, x_i⟩, and tells them to the others
 along with its β_iy (`exchange`, arithmetic/meeting.py). Then every lane computes the same projection of all labels, and
@@ -23,15 +25,20 @@ from workbench.contracts import Floats, Ints
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
 
 MERSENNE = 2**31 - 1
+BEFORE, NOW = 1, 2  # bits
 LINE = 8  # numbers in a line of the cache, which two lanes had better not share
 
 
 class Weights(NamedTuple):
-    """β (L, n, w), W (L, p, w), the gap that the last visit of each sample met (n,), and the lanes' ends (L + 1,)."""
+    """β (L, n, w), W (L, p, w), the gap that the last visit of each sample met (n,), and the lanes' ends (L + 1,).
+
+    moved (n,) : NOW for samples whose β has moved in this pass, and BEFORE for those with a step in the last one
+    """
 
     beta: Floats
     W: Floats
     gap: Floats
+    moved: Ints
     firsts: Ints
 
 
@@ -70,9 +77,14 @@ class Desk(NamedTuple):
     best: Floats
 
 
+def width_of(labels: int, lanes: int) -> int:
+    """The room w for a lane's labels, whole lines."""
+    return -(-labels // (lanes * LINE)) * LINE
+
+
 def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     """Working space of so many threads for so many labels in so many lanes."""
-    width = -(-labels // lanes)
+    width = width_of(labels, lanes)
     shared = np.zeros((2, lanes, (2 * width // LINE + 2) * LINE)), np.zeros((threads, 3 * LINE))
     numbers = labels + 2 * LINE
     return [Lane(np.zeros(numbers), np.zeros(numbers), np.zeros(numbers), *shared) for _ in range(threads)]
@@ -98,20 +110,30 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
     number : of exchanges before
     """
     indptr, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, Ws, gaps, firsts = weights
+    beta, Ws, gaps, moved, firsts = weights
     height, start, now, letters, _ = lane
     lanes, labels, width, total = len(Ws), offsets.shape[1], Ws.shape[2], 0.0
-    W, first, own_labels = Ws[k], firsts[k], firsts[k + 1] - firsts[k]
+    first, own_labels = firsts[k], firsts[k + 1] - firsts[k]
+    W, lines = Ws[k].reshape(Ws.shape[1], width // LINE, LINE), height[:width].reshape(width // LINE, LINE)
     for a in range(count):
         i = order[a]
         kind, price, half, q = kinds[i], prices[i], (number + a) % 2, square[i] / curvature
         t = truths[kind]
-        for y in range(width):
-            height[y] = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value, row = values[j], W[indices[j]]
-            for y in range(width):
-                height[y] += value * row[y]
+        for b in range(len(lines)):
+            a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for j in range(indptr[i], indptr[i + 1]):
+                value, row = values[j], W[indices[j], b]
+                a0 += value * row[0]
+                a1 += value * row[1]
+                a2 += value * row[2]
+                a3 += value * row[3]
+                a4 += value * row[4]
+                a5 += value * row[5]
+                a6 += value * row[6]
+                a7 += value * row[7]
+            line = lines[b]
+            line[0], line[1], line[2], line[3] = a0, a1, a2, a3
+            line[4], line[5], line[6], line[7] = a4, a5, a6, a7
         if lanes == 1:
             for y in range(labels):
                 start[y] = beta[0, i, y]
@@ -135,6 +157,8 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
             gaps[i] = gap
         if gap <= 0.0:
             continue
+        if k == 0:
+            moved[i] |= NOW
         if q > 0.0:
             level, inside = -np.inf, labels + 1
             for y in range(labels):
@@ -157,11 +181,25 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
                 now[y] = 0.0
             now[best] = price
         for y in range(own_labels):
-            step = (now[first + y] - start[first + y]) / curvature
             beta[k, i, y] = now[first + y]
-            if step != 0.0:
+            height[y] = (now[first + y] - start[first + y]) / curvature
+        for y in range(own_labels, width):
+            height[y] = 0.0
+        for b in range(len(lines)):
+            line = lines[b]
+            a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
+            a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
+            if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
                 for j in range(indptr[i], indptr[i + 1]):
-                    W[indices[j], y] -= values[j] * step
+                    value, row = values[j], W[indices[j], b]
+                    row[0] -= value * a0
+                    row[1] -= value * a1
+                    row[2] -= value * a2
+                    row[3] -= value * a3
+                    row[4] -= value * a4
+                    row[5] -= value * a5
+                    row[6] -= value * a6
+                    row[7] -= value * a7
     return total
 
 
@@ -172,13 +210,15 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
     all labels count, and to its labels in W.
     """
     indptr, indices, values, _, kinds, _, _, offsets, _, _, _, _ = listing
-    beta, Ws, _, firsts = weights
+    beta, Ws, _, moved, firsts = weights
     old, oldWs, step, stepWs, trial, trialWs, clipped = memory
     sums, lanes, width = lane.sums, len(Ws), Ws.shape[2]
     W, oldW, stepW, trialW, mine = Ws[k], oldWs[k], stepWs[k], trialWs[k], sums[k]
     run = samples[len(samples) * k // lanes : len(samples) * (k + 1) // lanes]
     along, across, size = 0.0, 0.0, 0.0
     for i in run:
+        if moved[i] == 0:
+            continue
         offset = offsets[kinds[i]]
         for m in range(lanes):
             for y in range(firsts[m + 1] - firsts[m]):
@@ -218,6 +258,9 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
         a, c = 0.0, 0.0
     rise = 0.0
     for i in run:
+        clipped[i] = 0
+        if moved[i] == 0:
+            continue
         offset, mass, less = offsets[kinds[i]], 0.0, False
         for m in range(lanes):
             for y in range(firsts[m + 1] - firsts[m]):
@@ -259,6 +302,9 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
         tried += sums[m, 8]
     better = rise - (tried - value) > LEAST * (size + abs(value))
     for i in run:
+        if moved[i] == 0:
+            continue
+        moved[i] = BEFORE if better else moved[i] // NOW
         for m in range(lanes):
             for y in range(width):
                 if better:
@@ -312,11 +358,12 @@ def score(listing, samples, prices, part, share, keep, weights, desk, exchange, 
     each sample's visit would meet. −1 if a thread has left.
     """
     indptr, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, Ws, gaps, firsts = weights
+    beta, Ws, gaps, _, firsts = weights
     scores, mean_scores, means, bests = desk
     m, sums, threads = part[0], lane.sums, len(lane.sums)
     W, mean, best, mine, own_scores, own_means = Ws[m], means[m], bests[m], sums[k], scores[m], mean_scores[m]
     width, square, mean_square = W.shape[1], 0.0, 0.0
+    rows, lines = W.reshape(len(W), width // LINE, LINE), own_scores.reshape(len(own_scores), width // LINE, LINE)
     for j in range(part[3], part[4]):
         for y in range(width):
             before, at = mean[j, y], W[j, y]
@@ -328,12 +375,21 @@ def score(listing, samples, prices, part, share, keep, weights, desk, exchange, 
             mean_square += after * after
     for i in samples[part[1] : part[2]]:
         row, other = own_scores[i], own_means[i]
-        for y in range(width):
-            row[y] = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value, column = values[j], W[indices[j]]
-            for y in range(width):
-                row[y] += value * column[y]
+        for b in range(len(lines[i])):
+            a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for j in range(indptr[i], indptr[i + 1]):
+                value, column = values[j], rows[indices[j], b]
+                a0 += value * column[0]
+                a1 += value * column[1]
+                a2 += value * column[2]
+                a3 += value * column[3]
+                a4 += value * column[4]
+                a5 += value * column[5]
+                a6 += value * column[6]
+                a7 += value * column[7]
+            line = lines[i, b]
+            line[0], line[1], line[2], line[3] = a0, a1, a2, a3
+            line[4], line[5], line[6], line[7] = a4, a5, a6, a7
         for y in range(width):
             other[y] += share * (row[y] - other[y])
     if exchange(gate, k, threads, number + 1) == 0:

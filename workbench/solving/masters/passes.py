@@ -107,7 +107,7 @@ class Passes:
         shards: Shards | None = None,
     ):
         self.family, self.bounds, self.wanted, self.observe = family, family.bounds, gap, observe
-        self.ascent: PassMethod = ShardAscent(shards, family.cuts) if shards else pass_method(self.bounds)
+        self.ascent: PassMethod = ShardAscent(shards, family.cuts) if shards else pass_method(self.bounds, gap)
         (self.first, patient), self.raises = looks(self.ascent), RAISES
         held, tells = self.ascent, not self.bounds.prices.hard
         self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
@@ -328,14 +328,14 @@ def estimated(ascent: PassMethod, bounds: Bounds) -> float:
     return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
 
 
-def pass_method(bounds: Bounds) -> PassMethod:
-    """The ascent for these bounds, all weight on the truths."""
+def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
+    """The ascent for these bounds, all weight on the truths; `wanted` is the gap asked for."""
     shape, samples = bounds.shape, bounds.samples
     assert shape is not None  # the route asks for a regularizer with a shape
     prices, sweeps, listing = bounds.prices.floats(), bounds.sweeps, bounds.listing
     if listing is not None and listing.plain and not bounds.prices.hard:
         side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
-        return CrammerSinger(listing, 2 * float(shape.square[0]), prices, available(), *side)
+        return CrammerSinger(listing, 2 * float(shape.square[0]), prices, available(), *side, wanted)
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
     asked = samples if scaled else samples[:1]
     slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
