@@ -17,6 +17,7 @@ from workbench.judging.patience import (
     cheap,
     enough,
     exhausted,
+    falls,
     heard,
     late,
     leaves,
@@ -77,6 +78,15 @@ def test_two_histories_must_say_so():
     assert enough(further, said(passes=1600.0))
     arrived = late(first, further, said(AGREES, "optimum", absolute=1e-9, passes=1600.0))
     assert (arrived.verdict, arrived.needed) == (NOT_CONVERGED, 1600.0)
+
+
+@pytest.mark.parametrize(("factor", "asked"), [(0.999 * LITTLE, False), (1.001 * LITTLE, True)])
+def test_two_histories_that_accuse_decide_unless_the_longer_one_leads_lower(factor, asked):
+    first, further = said(absolute=1.0), said(absolute=1.0 / factor, passes=400.0)
+    assert falls(first, further) == asked
+    assert enough(first, further) == (not asked)
+    assert not falls(said(NOT_CONVERGED, "history", absolute=9.0), further)
+    assert not falls(first, said(NOT_CONVERGED, "history", absolute=0.1))
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -33,6 +33,7 @@ from workbench.judging.patience import (
     cheap,
     enough,
     exhausted,
+    falls,
     heard,
     late,
     leaves,
@@ -194,8 +195,10 @@ class Stand:
                 told = late(first, second, judged)
                 if judged.evidence.get("excused") and frozen(ends[-3:], self.reference.theta):
                     told = stops_short(first, judged)
-                if not works and (decided or told.verdict == DISAGREES):
+                if not works and (decided or (told.verdict == DISAGREES and not falls(second, last))):
                     break
+                if power == 2 and falls(second, last):
+                    told = None  # what four times as many passes would tell
                 second = last
         except OutOfTime:
             return told or exhausted(first, patience)
