@@ -89,6 +89,14 @@ def test_a_column_is_said_to_number_samples_by_its_name_or_by_counting(file):
         assert ("seems to number the samples" in data_problem(file("own.csv", text))().reading) is said, header
 
 
+@pytest.mark.parametrize(("word", "said"), [("NA", True), ("-", True), ("none", True), ("x", False)])
+def test_a_class_whose_name_stands_for_no_value_elsewhere_is_told(word, said, file):
+    text = "z,kind\n" + "".join(f"{i % 5},{'b' if i % 2 else word}\n" for i in range(6))
+    told = f"3 labels {word!r} taken for a class (if it means a missing label, remove the lines)"
+    assert (told in data_problem(file("own.csv", text))().reading) is said
+    assert read(file("own.csv", text)).y.tolist() == [word, "b"] * 3
+
+
 def test_what_cannot_be_left_out_is_refused(file):
     problem = data_problem(file("own.csv", NUMBERED))
     with pytest.raises(UnknownName, match=r"There is no column of .*own\.csv called 'zz'"):

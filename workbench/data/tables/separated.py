@@ -18,7 +18,7 @@ from workbench.arithmetic.arrays import as_number
 from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread
 from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, joined, sheet_of, without, without_value
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
-from workbench.errors import BadInput
+from workbench.errors import BadInput, counted
 
 NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
 FEW = 5  # samples, below which different numbers say nothing
@@ -50,7 +50,19 @@ def read(path: Path, asked: Asked) -> Table:
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
-    return Table(X, y, own, place, "; ".join(filter(None, (*remarks, *(numbering(sheet, j) for j in numbered)))))
+    remarks += [*([] if learned else classes_like_gaps(sheet, labels)), *(numbering(sheet, j) for j in numbered)]
+    return Table(X, y, own, place, "; ".join(filter(None, remarks)))
+
+
+def classes_like_gaps(sheet: Sheet, labels: int) -> list[str]:
+    """A remark on each label that may stand for a missing one, such as NA, and is taken for a class."""
+    words = [cells[labels] for _, cells in sheet.rows]
+    return [
+        f"{counted(words.count(word), 'label')} {word!r} taken for a class (if it means a missing label, remove the "
+        f"{'line' if words.count(word) == 1 else 'lines'})"
+        for word in sorted(set(words))
+        if without_value(word)
+    ]
 
 
 def columns_of(sheet: Sheet, learned: list[str], asked: Asked, made: list[str]) -> tuple[int | None, list[int]]:
