@@ -164,7 +164,7 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began, spent, told = time.perf_counter(), self.took, None
+        began, spent, told, fell = time.perf_counter(), self.took, None, False
         try:
             _, second = self.heard_after(reports, FURTHER * passes, seed, tolerance, patience)
             if first.rule == "ended" and went_on(reports, self.longer):
@@ -195,13 +195,12 @@ class Stand:
                 told = late(first, second, judged)
                 if judged.evidence.get("excused") and frozen(ends[-3:], self.reference.theta):
                     told = stops_short(first, judged)
-                if not works and (decided or (told.verdict == DISAGREES and not falls(second, last))):
+                fell = falls(second, last)
+                if not works and (decided or (told.verdict == DISAGREES and not fell)):
                     break
-                if power == 2 and falls(second, last):
-                    told = None  # what four times as many passes would tell
                 second = last
         except OutOfTime:
-            return told or exhausted(first, patience)
+            return exhausted(first, patience) if told is None or fell else told
         return told
 
     def heard_after(
