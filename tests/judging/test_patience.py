@@ -17,7 +17,6 @@ from workbench.judging.patience import (
     cheap,
     enough,
     exhausted,
-    falls,
     heard,
     late,
     leaves,
@@ -54,9 +53,9 @@ def test_a_trend_that_leads_there_soon_is_believed(times, asked):
     assert waits(said(NOT_CONVERGED, "history", needed=100 * times)) == asked
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(0.99 * FALL, DISAGREES), (1.01 * FALL, NOT_CONVERGED)])
-def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(factor, verdict):
-    for further in (1.0 / factor, factor):
+@pytest.mark.parametrize(("part", "verdict"), [(0.99, DISAGREES), (1.01, NOT_CONVERGED)])
+def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(part, verdict):
+    for further in (1.0 / (part * LITTLE), part * FALL):
         found = heard(said(absolute=1.0), said(absolute=further, passes=400.0))
         assert found.verdict == verdict
         assert found.excess == 1.0  # the numbers are those of the budget asked for
@@ -80,13 +79,17 @@ def test_two_histories_must_say_so():
     assert (arrived.verdict, arrived.needed) == (NOT_CONVERGED, 1600.0)
 
 
-@pytest.mark.parametrize(("factor", "asked"), [(0.999 * LITTLE, False), (1.001 * LITTLE, True)])
-def test_two_histories_that_accuse_decide_unless_the_longer_one_leads_lower(factor, asked):
-    first, further = said(absolute=1.0), said(absolute=1.0 / factor, passes=400.0)
-    assert falls(first, further) == asked
-    assert enough(first, further) == (not asked)
-    assert not falls(said(NOT_CONVERGED, "history", absolute=9.0), further)
-    assert not falls(first, said(NOT_CONVERGED, "history", absolute=0.1))
+@pytest.mark.parametrize(
+    ("end", "same"),
+    [(1 / (0.999 * LITTLE), True), (1 / (1.001 * LITTLE), False), (0.999 * FALL, True), (1.001 * FALL, False)],
+)
+def test_two_histories_that_accuse_decide_unless_the_longer_one_leads_lower_or_far_higher(end, same):
+    first, further = said(absolute=1.0), said(absolute=end, passes=400.0)
+    assert alike(first, further) == same
+    assert enough(first, further) == same
+    assert (heard(first, further).verdict == DISAGREES) == same
+    before = said(NOT_CONVERGED, "history", absolute=9.0)
+    assert (late(before, first, further).verdict == DISAGREES) == same
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -273,9 +276,9 @@ def test_two_histories_alike_need_both_to_accuse():
 def test_exactly_the_stated_factor_is_a_fall_at_any_size():
     """Excesses of 1.5 and 1, and of 6 and 4: on the boundary they have fallen."""
     for high, low in ((1.5, 1.0), (6.0, 4.0)):
-        assert not alike(said(absolute=high), said(absolute=low))
+        assert not alike(said(absolute=LITTLE * low), said(absolute=low))
         assert not alike(said(absolute=low), said(absolute=high))
-        assert alike(said(absolute=0.99 * high), said(absolute=low))
+        assert alike(said(absolute=0.99 * LITTLE * low), said(absolute=low))
         assert alike(said(absolute=low), said(absolute=0.99 * high))
         falling = [said(NOT_CONVERGED, "history", absolute=each, passes=400.0) for each in (high, low)]
         assert not unmoved(falling[0], falling[1], falling[1])

@@ -4,10 +4,10 @@ A learner whose history ends above the optimum may be slow or wrong, and a longe
 rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
 the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
-    disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, with
-                    excesses that differ by less than a factor of LITTLE; of FALL, where these are the histories of 16
-                    and 64 times the passes. A learner that settles with the further passes only, or that jumps, or
-                    falls, is asked for FURTHER times as many once more. Or neither of the two longer
+    disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, and the
+                    longer one leads less than LITTLE times lower, and less than FALL times higher. A learner that
+                    settles with the further passes only, or that jumps, or that settles lower each time, is asked for
+                    FURTHER times as many once more. Or neither of the two longer
                     ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
                     was too short to tell, and the two longer ones, of which the second says so, differ by less than
                     a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
@@ -88,22 +88,15 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
     return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need)
 
 
-def alike(first: Verdict, further: Verdict, factor: float = FALL) -> bool:
-    """Whether the further passes left the excess where it was, up to a factor."""
-    return first.absolute < factor * further.absolute and further.absolute < factor * first.absolute
-
-
-def falls(first: Verdict, further: Verdict) -> bool:
-    """Whether two histories accuse, and the longer one leads lower all the same: a still longer one must tell."""
-    return by_history(first) and by_history(further) and first.absolute >= LITTLE * further.absolute
+def alike(first: Verdict, further: Verdict) -> bool:
+    """Whether the further passes left the excess where it was: what falls by less than LITTLE may also jump by FALL."""
+    return first.absolute < LITTLE * further.absolute and further.absolute < FALL * first.absolute
 
 
 def enough(first: Verdict, further: Verdict) -> bool:
     """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end."""
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
-    if falls(first, further):
-        return False
     if by_history(first) and by_history(further) and alike(first, further):
         return True
     return further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)

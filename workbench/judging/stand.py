@@ -33,7 +33,6 @@ from workbench.judging.patience import (
     cheap,
     enough,
     exhausted,
-    falls,
     heard,
     late,
     leaves,
@@ -164,7 +163,7 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began, spent, told, fell = time.perf_counter(), self.took, None, False
+        began, spent, told = time.perf_counter(), self.took, None
         try:
             _, second = self.heard_after(reports, FURTHER * passes, seed, tolerance, patience)
             if first.rule == "ended" and went_on(reports, self.longer):
@@ -195,12 +194,11 @@ class Stand:
                 told = late(first, second, judged)
                 if judged.evidence.get("excused") and frozen(ends[-3:], self.reference.theta):
                     told = stops_short(first, judged)
-                fell = falls(second, last)
-                if not works and (decided or (told.verdict == DISAGREES and not fell)):
+                if not works and (decided or told.verdict == DISAGREES):
                     break
                 second = last
         except OutOfTime:
-            return exhausted(first, patience) if told is None or fell else told
+            return told or exhausted(first, patience)
         return told
 
     def heard_after(
