@@ -173,3 +173,29 @@ def test_step_sizes_of_learners():
         excesses.append(json.loads(done.stdout)["learners"][0]["excess"])
     assert excesses[0] != excesses[1]
     assert invoke(*words, "--learner-set", "adagrad-alternating.step=-1").exit_code == 2
+
+
+OWN = """
+from workbench.outputs.multiclass import Multiclass as Base
+
+class Own:
+    def __init__(self):
+        import numpy as np
+        self.base = Base(np.eye(3), np.arange(3))
+
+    def __getattr__(self, name):
+        if name == "base":
+            raise AttributeError(name)
+        return getattr(self.base, name)
+
+NAMES = {"own": Own}
+"""
+
+
+@pytest.mark.parametrize("words", [("solve",), ("crosscheck", "--learners", "bcfw", "--out", "judged")])
+def test_a_structure_that_no_certificate_can_name_is_refused_before_the_work(words, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    done = invoke(words[0], "own.py", "soft-margin", *words[1:])
+    assert done.exit_code == 2
+    assert "Own is in no registry of outputs, so no certificate can name it; put its file into" in done.output
+    assert {each.name for each in tmp_path.iterdir()} <= {"own.py", "__pycache__"}

@@ -41,11 +41,13 @@ FLOORS: list[dict[str, str]] = [
 ]
 
 HEAVY = {
-    "cvxpy": ["solving/masters/declared", "solving/lazy", "backends", "objectives", "dyads/nuclear", "outputs"],
+    "cvxpy": [
+        *("programs", "backends", "solving/masters/declared", "solving/lazy", "formulations", "objectives"),
+        *("dyads/nuclear", "outputs", "learners/generative", "command/doctor"),
+    ],
     "numba": ["arithmetic/compiled", "arithmetic/meeting", "arithmetic/sealed"],
 }
-SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy"}
-HEAVY["cvxpy"] += ["formulations", "command/doctor", "programs", "learners/generative"]
+SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy", "pyscipopt"}
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}
 
 

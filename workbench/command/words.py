@@ -148,6 +148,13 @@ def pair(problem: str, formulation: str, settings: tuple[str, ...]) -> tuple[Any
     return data, chosen, for_problem
 
 
+def nameable(data: Any) -> None:
+    """Raise `MissingCapability` before a solve, not after one, for a problem that no certificate can name."""
+    from workbench.proofs.certificate import name_of
+
+    name_of("output", data)
+
+
 def load_formulation(word: str) -> Any:
     """The class of a registered name, or of a user's Python file: its one entry of NAMES, or its `Formulation`."""
     if not is_path(word):

@@ -341,7 +341,7 @@ class Kernelled(Protocol):
 
 @runtime_checkable
 class Arranged(Protocol):
-    """A problem with kernels for weights in another order, in which those that are read together stand together."""
+    """A problem with kernels for weights in another order: those that a search reads in a row are neighbours."""
 
     def arranged(self, augment: bool | Floats = True, slack: bool = False) -> Kernel: ...
 
@@ -410,10 +410,10 @@ class Asking(Protocol):
 
 @runtime_checkable
 class Clipped(Protocol):
-    """A problem some of whose true outputs are none that its predictions search: their hinges are clipped at 0.
+    """A problem that has samples whose true output is not among the outputs it predicts: their hinges are clipped at 0.
 
-    outside : (n,) for which samples. There y_i joins the outputs of the sample as itself, with the cut 0: the argmax
-        with the loss may answer y_i, the argmax without the loss does not
+    outside : (n,) which samples these are. There the argmax with the loss may answer y_i, whose cut is 0, and the
+        argmax without the loss never does
     """
 
     outside: NDArray[np.bool_]

@@ -30,7 +30,7 @@ from workbench.judging.settling import on_its_way, settling, stands
 from workbench.registries import registry
 from workbench.solving.stochastic import Checkpoint, run
 
-SEEDS = tuple(range(101, 109))  # of clean runs of the same solver: the worst of eight is exceeded by one run in nine
+SEEDS = tuple(range(101, 109))  # of clean runs of the same solver: a ninth ends above all eight with probability 1/9
 FEW = 2  # seeds of each other solver
 SETTLED, STANDING = 2.0, 10.0  # how many times lower clean runs must end
 STOP = 1e-6  # relative excess at which a clean run has told enough: below any tolerance that is asked for

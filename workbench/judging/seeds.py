@@ -25,8 +25,8 @@ class Run:
 def together(verdicts: list[Verdict]) -> Verdict:
     """The verdict on all runs, by the rule of the module's docstring.
 
-    Of several runs that show it, the first is told where a run fails, is accused or cannot be compared, else the one
-    with the largest excess.
+    If several runs fail, are accused or cannot be compared, the verdict is that of the first of these; else that of the
+    run with the largest excess.
     """
     count = len(verdicts)
     failed = [each for each in verdicts if each.verdict == FAILED]

@@ -66,7 +66,8 @@ FADING, SHRINKS, STEPS = 1.5, 2.0, 3  # times the rate; a rate below which steps
 STRAIGHT = 0.99  # cosine of the angle to steepest descent
 FAINT = 1e-6  # relative change of weights in the last eighth of the passes, below which they have arrived somewhere
 EQUAL = 1.05  # times the least gain a pass: where steps shrink like t^−0.1, a doubling gains 1.07 times less a pass
-STEADY, PACE = 0.9, 3e-3  # 2^−0.15: no fit sees the limit of a slower fall; of the way left, by the last doubling
+STEADY = 0.9  # 2^−0.15: no fit sees the limit of a slower fall
+PACE = 3e-3  # of the way left, by the last doubling: weights that gain less may be at rest
 
 
 class Settling(NamedTuple):

@@ -17,8 +17,8 @@ class Verdict:
     needed : how many passes the fitted trend needs to come within the tolerance; ∞ if it leads nowhere near,
         NaN where no trend was fitted
     rule : one of `crash`, `weights`, `objective`, `reference`, `drift`, `feasibility`, `reported`, `optimum`,
-        `rate`, `ended`, `settled`, `identity`, `history`, `mistakes`, `residuals`, `memory`, or `relation: ` and the
-        name of a relation
+        `rate`, `ended`, `settled`, `identity`, `history`, `mistakes`, `residuals`, `memory`, or `relation: ` or
+        `audit: ` and the name of a relation or an audit
     """
 
     verdict: str

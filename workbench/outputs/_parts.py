@@ -7,20 +7,21 @@ Both classes derive from `Parts`, which computes features and loss of a batch fr
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import sparse_product, taken
+from workbench.arithmetic.arrays import sparse_product
 from workbench.contracts import Floats, Ints, Shown
+from workbench.outputs._featured import Featured
 
 MOST_OUTPUTS = 100_000  # of a sample, up to which a structure lists them
 
 
-class Parts(Shown, ABC):
+class Parts(Featured, Shown):
     """Data of n samples whose outputs are sets of parts; subclasses define `used` and `mistakes`.
 
     parts : (N, d) CSR, the features of every part of every sample
@@ -46,11 +47,6 @@ class Parts(Shown, ABC):
     def mistakes(self, samples: Ints, outputs: Ints) -> tuple[Ints, Ints]:
         """|y ∖ y_i| and |y_i ∖ y| for a batch, (m,) each."""
 
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        if np.array_equal(outputs, self.truth[samples]):
-            return taken(self.truth_features, samples)
-        return self._features(samples, outputs)
-
     def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         """Σ of the outputs' parts, (m, d)."""
         number, rows = self.used(samples, outputs)
@@ -59,11 +55,6 @@ class Parts(Shown, ABC):
         sums = sparse_product(pick, self.parts)
         sums.sort_indices()
         return sums
-
-    @cached_property
-    def truth_features(self) -> sparse.csr_array:
-        """φ(x_i, y_i) of every sample, (n, d)."""
-        return self._features(np.arange(self.n_samples), self.truth)
 
     @cached_property
     def exact_features(self) -> bool:

@@ -32,7 +32,6 @@ from workbench.arithmetic.arrays import (
     kept_rows,
     saved_rows,
     sparse_product,
-    taken,
 )
 from workbench.arithmetic.compiled import available, compiled
 from workbench.arithmetic.intervals import gamma, up
@@ -40,6 +39,7 @@ from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Sourced
 from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _chain_kernels, _messages, _paths, _viterbi
 from workbench.outputs._exact_chain import ExactChain
+from workbench.outputs._featured import Featured
 from workbench.outputs._graph import compact
 from workbench.outputs._graph.sums import TreeSums
 from workbench.outputs._marginals import ForwardBackward
@@ -60,7 +60,7 @@ SIGNATURES = {
 Loss = Literal["hamming-normalised", "hamming"]
 
 
-class Chain(Sourced):
+class Chain(Featured, Sourced):
     """Sequences of feature vectors, each with a sequence of labels.
 
     Parameters
@@ -154,16 +154,6 @@ class Chain(Sourced):
         return np.arange(offsets[-1]) + np.repeat(self.offsets[samples] - offsets[:-1], lengths), offsets
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
-
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        if np.array_equal(outputs, self.truth[samples]):
-            return taken(self.truth_features, samples)
-        return self._features(samples, outputs)
-
-    @cached_property
-    def truth_features(self) -> sparse.csr_array:
-        """φ(x_i, y_i) of every sample, (n, d)."""
-        return self._features(np.arange(self.n_samples), self.truth)
 
     def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         """Letters summed by (sample, label) in one sparse product, pairs counted; then laid out row by row."""

@@ -389,7 +389,8 @@ def name_of(kind: str, thing: object) -> str:
             if item is family:
                 return name
     raise MissingCapability(
-        f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put it into its folder."
+        f"{type(thing).__name__} is in no registry of {kind}s, so no certificate can name it; put its file into "
+        f"workbench/{kind}s, or solve in Python with wb.solve."
     )
 
 

@@ -11,7 +11,7 @@ moves β and W of its own. So all lanes visit the samples one after the other, a
 bit, for any L. A lane may be one visit ahead of another, hence `letters` are two halves.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument. Loops name entries of arrays
-that two lanes read, and no rows of them: numba counts the names of an array in a place that all threads write to.
+that two lanes read, and no rows of them: a row is one more reference, and all threads would write to one counter.
 """
 
 from __future__ import annotations
@@ -353,7 +353,8 @@ def climb(
 def score(listing, samples, prices, part, share, keep, weights, desk, exchange, gate, k, number, lane):
     """A thread's part of the scores at W and at its mean, and of what they tell; the gap at W of its run of samples.
 
-    part : (5,) the lane of the scores that it computes, between which places of `samples`; which rows of W it sums up
+    part : (5,) the lane whose scores it computes; the first and the last of the places of `samples` that it scores, and
+        of the rows of W whose squares it sums up, the last ones excluded
     The mean moves by `share` towards W; the mean before goes to desk.best if `keep` is 1. weights.gap takes in what
     each sample's visit would meet. −1 if a thread has left.
     """

@@ -34,6 +34,7 @@ from workbench.command.solutions import SOLVED, all_settings, resumable, solutio
 from workbench.command.words import (
     data_option,
     json_option,
+    nameable,
     names_of,
     overwrite_option,
     pair,
@@ -92,7 +93,7 @@ def command(
     if out is None:
         return continued(words, None, as_json)
     with resumable(folder := terminal.spare_folder(out, overwrite, "crosscheck.json", records.REFERENCE)):
-        named(words)  # a run with a fault in its words leaves no journal
+        nameable(named(words)[0])  # a run with a fault in its words leaves no journal
         with begun(folder, "crosscheck", words) as journal:
             return continued(words, journal, as_json)
 

@@ -21,6 +21,7 @@ from workbench.command.words import (
     data_option,
     json_option,
     limits,
+    nameable,
     names_of,
     overwrite_option,
     pair,
@@ -63,6 +64,8 @@ def command(
     from workbench.solving.request import Request
 
     data, form, source = pair(problem, formulation, settings)
+    if not text_alone(form):
+        nameable(data)
     names = names_of(problem, formulation)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
     options |= {"parallel": parallel, "threads": threads}

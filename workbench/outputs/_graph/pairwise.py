@@ -9,7 +9,7 @@ number V_i of nodes under "hamming-normalised". An output row holds the labels o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -33,6 +33,7 @@ from workbench.arithmetic.compiled import available, entirely
 from workbench.arithmetic.intervals import gamma, up
 from workbench.contracts import Floats, Ints, Kernel, Sourced
 from workbench.errors import BadInput, MissingCapability
+from workbench.outputs._featured import Featured
 from workbench.outputs._parts import MOST_OUTPUTS, summed_exactly
 from workbench.outputs._sequences import checked_labels, checked_sequences
 
@@ -40,7 +41,7 @@ Loss = Literal["hamming-normalised", "hamming"]
 LOSSES: tuple[Loss, Loss] = ("hamming-normalised", "hamming")
 
 
-class Pairwise(Sourced, ABC):
+class Pairwise(Featured, Sourced):
     """Graphs with features and labels at their nodes and features at their edges.
 
     Parameters
@@ -132,11 +133,6 @@ class Pairwise(Sourced, ABC):
 
     # ── features and loss ─────────────────────────────────────────────────────────────────────────
 
-    def features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
-        if np.array_equal(outputs, self.truth[samples]):
-            return taken(self.truth_features, samples)
-        return self._features(samples, outputs)
-
     def _features(self, samples: Ints, outputs: Ints) -> sparse.csr_array:
         """The nodes' features laid out by label, then what the pairs add."""
         k, p, q = self.n_classes, self.n_inputs, self.n_pairs
@@ -153,11 +149,6 @@ class Pairwise(Sourced, ABC):
         found = sparse.csr_array((data, (rows, columns)), shape=(len(samples), self.n_features))
         found.sort_indices()
         return found
-
-    @cached_property
-    def truth_features(self) -> sparse.csr_array:
-        """φ(x_i, y_i) of every sample, (n, d)."""
-        return self._features(np.arange(self.n_samples), self.truth)
 
     @cached_property
     def exact_features(self) -> bool:

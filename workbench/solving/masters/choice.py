@@ -6,8 +6,8 @@ The regularizer, the prices and the named backend decide:
     r = μ/2‖θ‖², finite prices, n groups, no backend named, no limit of rounds, an argmax in compiled code
                                                    → master "dual-block": passes of block ascent with their finish
                                                      (masters/passes.py; needs numba), then rounds of AscentMaster
-    the same with p_i = ∞, with more in r that solvers/_extras.py supports, with a limit of rounds, or an argmax in
-        Python, n·p ≥ LONG                         → the same, GramMaster where p_i = ∞
+    the same, n·p ≥ LONG, and p_i = ∞, or more in r that solvers/_extras.py supports, or a limit of rounds, or an
+        argmax in Python                           → the same, GramMaster where p_i = ∞
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups

@@ -35,8 +35,9 @@ from workbench.solving.masters.preferred import first_installed
 NEAR = 1e-3  # the estimate from which a finish is made before the passes stand still
 SOONEST, DEAR = 5, 50  # passes between two finishes, at least: so many, and one for so many cuts
 LATEST = 20  # passes that the next finish waits at least after some that gained nothing
-SOON = 3  # the share of passes, of those before they stand still, after which they are slow enough for a finish
-GAIN, ENOUGH = 0.9, 0.5  # the share of the gap left, if a finish gained something; if it gained so much as to do
+SOON = 3  # divides the passes that may stand still: after so many, they are slow enough for a finish
+GAIN = 0.9  # of the gap, which a finish must leave behind to have gained something
+ENOUGH = 0.5  # of the gap: a proposal that leaves less ends the finish
 PACE = 5e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
 FAR = 0.1  # a relative gap above which passes seldom count as standing still
 DEARER, MANY = 10, 1500  # of the interior-point method: cuts for a pass of cost; cuts beyond which it is not tried

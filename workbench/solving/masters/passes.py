@@ -8,9 +8,9 @@ Five ascents make passes:
     the same where nothing but one weight vector a label is learned  solvers/_crammer_singer.py
     on shards of the samples, by workers                             solving/shards.py
 
-The bounds certify a pass when the gap that its own visits met is small enough, when the passes have trebled, and at the
-end; nothing else that an ascent says counts. An ascent that knows F and D, or that tells them when asked, is certified
-when these say so, and seldom before.
+An ascent estimates its gap; what counts are the bounds. They certify a pass when the estimate is small enough, when the
+passes have trebled, and at the end. Most estimates are the gap that the pass's own visits met. An ascent that knows F
+and D, or that tells them when asked, has a better one.
 
 **The finish.** Passes take long to find the weights of the cuts that hold the optimum. Where r = μ/2‖θ‖² other methods
 propose these weights in between (masters/finish.py), and passes go on from them.
@@ -51,8 +51,8 @@ FLOOR = 0.5  # of the gap asked for: at an estimate below this share both bounds
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-EARLY = 1.5  # of the asked gap: the estimate from which an ascent that tells F is asked, since estimates swing by half
-HOPE = 0.95  # of the estimate that should do, below which a pass is certified
+EARLY = 1.5  # times the asked gap: an ascent that tells F is asked from there on, since estimates swing by half
+HOPE = 0.95  # of the estimate to which the asked gap corresponds, as the last certified gap to its own estimate
 
 
 class PassMethod(Protocol):
