@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -89,12 +90,25 @@ def test_a_column_is_said_to_number_samples_by_its_name_or_by_counting(file):
         assert ("seems to number the samples" in data_problem(file("own.csv", text))().reading) is said, header
 
 
-@pytest.mark.parametrize(("word", "said"), [("NA", True), ("-", True), ("none", True), ("x", False)])
+@pytest.mark.parametrize(("word", "said"), [("-", True), ("None", True), ("x", False)])
 def test_a_class_whose_name_stands_for_no_value_elsewhere_is_told(word, said, file):
     text = "z,kind\n" + "".join(f"{i % 5},{'b' if i % 2 else word}\n" for i in range(6))
     told = f"3 labels {word!r} taken for a class (if it means a missing label, remove the lines)"
     assert (told in data_problem(file("own.csv", text))().reading) is said
     assert read(file("own.csv", text)).y.tolist() == [word, "b"] * 3
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "?", "null", "nan", ""])
+@pytest.mark.parametrize("classes", ["ab", "01"])
+def test_labels_that_are_missing_are_counted_and_refused(word, classes, file):
+    """Also in a last column of whole numbers that no header names."""
+    lines = [f"{i % 5},{i % 3},{word if i in (3, 4) else classes[i % 2]}\n" for i in range(8)]
+    said = f"the label is {word!r}, a missing value" if word else "the label is missing"
+    told = f"line 5: {said}; add all 2 such labels or remove the lines."
+    with pytest.raises(BadInput, match=re.escape(told)):
+        read(file("own.csv", "u,z,kind\n" + "".join(lines)))
+    with pytest.raises(BadInput, match=re.escape(f"line 4: {said}; add it or remove the line.")):
+        read(file("own.csv", "".join(lines[:4] + lines[5:])))
 
 
 def test_what_cannot_be_left_out_is_refused(file):

@@ -33,6 +33,36 @@ def descent(A, b, steps, wrong=0.0):
     return found
 
 
+def test_a_solved_problem_stands_for_the_values_of_its_variables(least_squares):
+    problem = least_squares[0]
+    with pytest.raises(BadInput, match=r"A Proof is nothing to compare with; give .* the cp\.Problem itself"):
+        wb.crosscheck(problem, wb.prove(problem))
+    assert "The values of x are missing" in wb.crosscheck(problem, problem).reason
+    problem.solve(cp.CLARABEL)
+    assert wb.crosscheck(problem, problem).verdict == "agrees"
+
+
+def test_the_constraint_that_is_violated_most_is_named(least_squares):
+    problem, x, _, _ = least_squares
+    for values, name in (([0.5, 0.0, 0.0], "Sum(x"), ([-3.0, 0.0, 0.0], "-1.0 <= x")):
+        verdict = wb.crosscheck({x: values}, problem)
+        assert (verdict.verdict, verdict.rule) == ("not converged", "feasibility")
+        assert f"violate the constraint {name}" in verdict.reason
+        assert verdict.absolute == pytest.approx(verdict.evidence["objective"] - verdict.evidence["reference_lower"])
+    assert x.value is None
+    signed = cp.Variable(2, nonneg=True)
+    told = wb.crosscheck([-1.0, 1.0], cp.Problem(cp.Minimize(cp.sum(signed)), [signed[1] >= 1]))
+    assert "violate a constraint by 1.0e+00" in told.reason
+
+
+@pytest.mark.parametrize(("end", "side"), [(1 + 1e-6, "above"), (1 - 1e-6, "below")])
+def test_the_side_of_the_optimum_is_told(end, side):
+    x = cp.Variable()
+    verdict = wb.crosscheck(end, cp.Problem(cp.Minimize(x), [x >= 1]))
+    assert verdict.verdict == "agrees"
+    assert f"1.0e-06 (relative) {side} the proven optimum" in verdict.reason
+
+
 def test_a_method_that_reaches_the_optimum_agrees(least_squares):
     problem, x, A, b = least_squares
     verdict = wb.crosscheck(descent(A, b, 512), problem)

@@ -45,13 +45,15 @@ if TYPE_CHECKING:
 def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-4) -> Verdict:  # a user's values
     """Judge values of a cp.Problem's variables.
 
-    learned : {variable or its name: values}, an array if there is one variable, a list of (passes, either), or the
-        exception a learner died of
+    learned : {variable or its name: values}, an array if there is one variable, a list of (passes, either), a
+        cp.Problem for the values that its variables have, or the exception a learner died of
     """
     if isinstance(learned, Exception):
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     compiled(problem)  # raises what `prove` raises, before any values are looked at
+    if hasattr(learned, "is_dcp"):  # a cp.Problem, whose import takes a second
+        learned = {variable: variable.value for variable in learned.variables()}
     steps = checkpoints(learned)
     if fault := out_of_order([passes for passes, _ in steps]):
         return Verdict(FAILED, np.inf, fault, rule="weights")
@@ -61,6 +63,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
     try:
         seen = [(passes, *evaluated(values, problem, proof.program.sign)) for passes, values in steps]
+        broken = most_violated(problem) if seen[-1][2] > tolerance else ""
     finally:
         for variable, value in kept:
             variable.save_value(value)
@@ -73,7 +76,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
         none if end is None else proof.program.sign * nearest(end) for end, none in zip(ends, infinite, strict=True)
     )
     size = max([1.0, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
-    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance)
+    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance, broken)
 
 
 def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
@@ -160,6 +163,18 @@ def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float
     return value if np.isfinite(value) else np.inf, largest
 
 
+def most_violated(problem: cp.Problem) -> str:
+    """The constraint that the values of the variables violate most, by its label, else as it is written."""
+    with np.errstate(all="ignore"):
+        sizes = [np.max(each.violation(), initial=0.0) for each in problem.constraints]
+    missed = [float(np.nan_to_num(each, nan=np.inf)) for each in sizes]
+    if not missed or max(missed) == 0.0:
+        return ""
+    chosen = problem.constraints[int(np.argmax(missed))]
+    label = getattr(chosen, "label", None)  # of newer versions of CVXPY
+    return " ".join(str(label or chosen).split())[:60]
+
+
 class Ends(NamedTuple):
     """lower ≤ p* ≤ upper as of a minimisation, ±∞ where nothing is proven; what differences are divided by."""
 
@@ -185,8 +200,8 @@ class Ends(NamedTuple):
         return " and ".join(parts)
 
 
-def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float) -> Verdict:
-    """The verdict on (passes, objective, violation) of checkpoints."""
+def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float, broken: str = "") -> Verdict:
+    """The verdict on (passes, objective, violation) of checkpoints; `broken` names the constraint violated most."""
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
     base = ends.lower if np.isfinite(ends.lower) else ends.upper
     excesses: Floats = objectives - base
@@ -197,15 +212,17 @@ def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float)
     evidence |= {"reference_lower": ends.lower, "reference_gap": gap, "violation": float(violations[-1])}
 
     def verdict(word: str, told: str, rule: str) -> Verdict:
-        return Verdict(word, excess, f"{told[0].upper()}{told[1:]}.", evidence, rule)
+        return Verdict(word, excess, f"{told[0].upper()}{told[1:]}.", evidence, rule, float(excesses[-1]))
 
     if violations[-1] > tolerance:
         by = f"by {violations[-1]:.1e}" if np.isfinite(violations[-1]) else "that its objective depends on"
-        return verdict(NOT_CONVERGED, f"its values violate a constraint {by}", "feasibility")
+        what = f"the constraint {broken}" if broken else "a constraint"
+        return verdict(NOT_CONVERGED, f"its values violate {what} {by}", "feasibility")
     if objectives[-1] < ends.lower and -excess > threshold:
         told = f"its objective is {-excess:.1e} (relative) {ends.better} the proven optimum"
         return verdict(NOT_CONVERGED, f"{told}, so its values are infeasible", "feasibility")
-    far = f"its objective is {max(excess, 0.0):.1e} (relative) {ends.worse} the proven optimum"
+    side = ends.worse if excess >= 0 else ends.better
+    far = f"its objective is {abs(excess):.1e} (relative) {side} the proven optimum"
     if np.isfinite(ends.lower) and excess <= threshold:
         return verdict(AGREES, f"{far}, within {threshold:.1e}", "optimum")
     if over <= tolerance:

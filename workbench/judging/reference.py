@@ -140,7 +140,8 @@ def reference_of(thing: Reference | Certified | NotSeparable) -> Reference:
         empty = np.zeros(0)
         return Reference(thing.formulation, thing.problem, empty, np.inf, np.inf, np.inf, missing=str(thing), ray=thing)
     if not isinstance(thing, Certified):
-        raise BadInput(f"A solution or a cp.Problem is wanted to compare with, not {type(thing).__name__}; give one.")
+        wanted = "what `solve` returned, or the cp.Problem itself"
+        raise BadInput(f"A {type(thing).__name__} is nothing to compare with; give {wanted}.")
     missing = ALTERNATION if isinstance(thing.formulation, Majorized) else ""
     if not missing and (thing.gap is None or not np.isfinite(thing.gap)):
         missing = NO_GAP

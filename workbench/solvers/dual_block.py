@@ -197,7 +197,7 @@ class DualBlock(Solver):
         state.gap = float(mark[2])
 
 
-BRISK = DualBlock(worth=5.0, settled=0.3)  # the passes that `solve` makes
+BRISK = DualBlock(worth=5.0, settled=0.3, patience=2, period=5)  # the passes that `solve` makes
 LENGTHY = DualBlock(sweeps=5, steps=5, worth=3.0, settled=0.3)  # those with LONG θ
 
 

@@ -16,11 +16,22 @@ from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
 from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread
-from workbench.data.tables.sheet import COMMA, THOUSANDS, Sheet, chosen_column, joined, sheet_of, without, without_value
+from workbench.data.tables.sheet import (
+    COMMA,
+    MISSING,
+    THOUSANDS,
+    Sheet,
+    chosen_column,
+    joined,
+    sheet_of,
+    without,
+    without_value,
+)
 from workbench.data.tables.table import LABEL_NAMES, Asked, Table, tidied
 from workbench.errors import BadInput, counted
 
 NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
+UNLABELLED = ("", *(word for word in MISSING if word not in ("none", "-")))  # these two may well be classes
 FEW = 5  # samples, below which different numbers say nothing
 GROUPED = re.compile(r"[+-]?\d{1,3}([ ,'’]\d{3})+(\.\d+)?", re.ASCII)  # 1,234.5 and 1 234
 
@@ -44,9 +55,11 @@ def read(path: Path, asked: Asked) -> Table:
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
         return Table(X, None, own, remark="; ".join(filter(None, (*remarks, unlabelled(sheet, inputs, asked)))))
-    for line, cells in sheet.rows:
-        if cells[labels].lower() in ("", "nan"):
-            raise BadInput(f"{path} line {line}: the label is missing; add it or remove the line.")
+    if bare := [(line, cells[labels]) for line, cells in sheet.rows if cells[labels].lower() in UNLABELLED]:
+        (line, cell), count = bare[0], len(bare)
+        found = f"is {cell!r}, a missing value" if cell else "is missing"
+        fix = "add it or remove the line" if count == 1 else f"add all {count} such labels or remove the lines"
+        raise BadInput(f"{path} line {line}: the label {found}; {fix}.")
     y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
@@ -55,7 +68,7 @@ def read(path: Path, asked: Asked) -> Table:
 
 
 def classes_like_gaps(sheet: Sheet, labels: int) -> list[str]:
-    """A remark on each label that may stand for a missing one, such as NA, and is taken for a class."""
+    """A remark on each label that may stand for a missing one, as a dash does, and is taken for a class."""
     words = [cells[labels] for _, cells in sheet.rows]
     return [
         f"{counted(words.count(word), 'label')} {word!r} taken for a class (if it means a missing label, remove the "
@@ -219,6 +232,8 @@ def label_column(sheet: Sheet, asked: Asked, made: list[str]) -> int | None:
         raise BadInput(f"{sheet.path}: no column is left that holds labels; name one by --set label=NAME.")
     for line, cells in sheet.rows:
         value = as_number(cells[-1])
+        if without_value(cells[-1]):
+            continue  # a missing label, not another kind of column
         if value is None or value != value // 1:
             where, number = f"{sheet.path} line {line}", "choose the column by its number, e.g. --set label=1"
             remedy = "choose by --set label=NAME" if sheet.header else number
