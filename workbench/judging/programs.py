@@ -22,6 +22,7 @@ why a flat history alone proves nothing). A formulation that is its CVXPY text a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,7 +53,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     compiled(problem)  # raises what `prove` raises, before any values are looked at
-    if hasattr(learned, "is_dcp"):  # a cp.Problem, whose import takes a second
+    if hasattr(learned, "is_dcp"):  # a user's cp.Problem, whose import takes a second
         learned = {variable: variable.value for variable in learned.variables()}
     steps = checkpoints(learned)
     if fault := out_of_order([passes for passes, _ in steps]):
@@ -83,7 +84,8 @@ def crosscheck_text(reports: list[Report], reference: Reference, tolerance: floa
     """Judge weights θ for a formulation that is its CVXPY text alone; F(θ) = ∞ counts as a violation."""
     values = [reference.value(each.theta) for each in reports]
     seen = [(each.passes, e, 0.0 if np.isfinite(e) else np.inf) for each, e in zip(reports, values, strict=True)]
-    return judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
+    found = judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
+    return replace(found, absolute=np.nan)  # nobody is asked for further passes over a text
 
 
 def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
@@ -171,7 +173,7 @@ def most_violated(problem: cp.Problem) -> str:
     if not missed or max(missed) == 0.0:
         return ""
     chosen = problem.constraints[int(np.argmax(missed))]
-    label = getattr(chosen, "label", None)  # of newer versions of CVXPY
+    label = getattr(chosen, "label", None)  # the user's, in newer versions of CVXPY
     return " ".join(str(label or chosen).split())[:60]
 
 
