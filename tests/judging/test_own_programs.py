@@ -52,7 +52,7 @@ def test_the_constraint_that_is_violated_most_is_named(least_squares):
     assert x.value is None
     signed = cp.Variable(2, nonneg=True)
     told = wb.crosscheck([-1.0, 1.0], cp.Problem(cp.Minimize(cp.sum(signed)), [signed[1] >= 1]))
-    assert "violate a constraint by 1.0e+00" in told.reason
+    assert f"violate the constraint that {signed.name()} declares by 1.0e+00" in told.reason
 
 
 @pytest.mark.parametrize(("end", "side"), [(1 + 1e-6, "above"), (1 - 1e-6, "below")])

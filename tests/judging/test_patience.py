@@ -11,6 +11,7 @@ import pytest
 import workbench as wb
 from workbench.errors import BadInput
 from workbench.judging.patience import (
+    Try,
     alike,
     allowed,
     calm,
@@ -27,7 +28,7 @@ from workbench.judging.patience import (
     waits,
     works_on,
 )
-from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, far
 
 # written out, not imported: every constant is tested on both sides
 FURTHER, ENOUGH, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 4.0, 0.1, 30.0, 2.0, 1.5, 1.15
@@ -35,7 +36,7 @@ FURTHER, ENOUGH, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 4.0, 0.1, 30.0, 2.0, 1
 
 def said(verdict=DISAGREES, rule="settled", absolute=1.0, passes=100.0, needed=np.inf):
     evidence = {"passes": passes, "threshold": 1e-4}
-    return Verdict(verdict, absolute, "It is far; run it longer.", evidence, rule, absolute, needed)
+    return Verdict(verdict, absolute, "It is far; run it longer.", evidence, rule, absolute, needed, "It is far")
 
 
 def test_more_is_asked_for_before_a_history_accuses():
@@ -152,19 +153,26 @@ def test_what_is_cheap_and_who_has_left():
 
 def test_who_takes_twice_the_seconds_at_rest_is_at_work():
     rest, other = said(rule="ended"), said(rule="settled")
-    assert works_on(rest, rest, 1.0, 2.0)
-    assert not works_on(rest, rest, 1.0, np.nextafter(2.0, 0))
-    assert not works_on(rest, other, 1.0, 9.0)
-    assert not works_on(other, rest, 1.0, 9.0)
+
+    def after(verdict, seconds):
+        return Try([], verdict, seconds)
+
+    assert works_on(after(rest, 1.0), after(rest, 2.0))
+    assert not works_on(after(rest, 1.0), after(rest, np.nextafter(2.0, 0)))
+    assert not works_on(after(rest, 1.0), after(other, 9.0))
+    assert not works_on(after(other, 1.0), after(rest, 9.0))
 
 
 def test_who_was_at_rest_and_moves_is_said_to_pause():
-    first = replace(said(rule="ended"), reason="It is far, and it stops by itself there: its weights are the same.")
+    first = said(rule="ended")
+    first.evidence["ended"] = 25.0
     moves = said(NOT_CONVERGED, "history", absolute=0.9, passes=1600.0)
     for last in (moves, replace(moves, verdict=DISAGREES, rule="settled")):
         found = late(first, first, last)
         assert found.verdict == NOT_CONVERGED
-        assert found.reason.startswith("It is far, and its weights pause there: its weights are the same; 1600 passes")
+        pause = "and its weights pause there: its weights are the same from pass 25 to pass 100"
+        assert found.fact == f"{far(1.0, 1.0)}, {pause}"
+        assert found.reason.startswith(f"{found.fact}; 1600 passes")
 
 
 @cache
@@ -231,9 +239,7 @@ def test_what_further_passes_did_is_told_as_it_is(factor, words):
 
 def test_who_freezes_is_told_where():
     first = said(NOT_CONVERGED, "history", absolute=2.0)
-    last = replace(
-        said(NOT_CONVERGED, "settled", passes=1600.0), reason="It is far, but its last steps go down; run it."
-    )
+    last = replace(said(NOT_CONVERGED, "settled", passes=1600.0), fact="It is far, but its last steps go down")
     found = stops_short(first, last)
     assert (found.verdict, found.rule, found.excess, found.needed) == (DISAGREES, "settled", 2.0, np.inf)
     assert found.reason.startswith(

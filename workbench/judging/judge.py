@@ -216,8 +216,7 @@ def explained(
         found = detective.identity(history)
         if found is None:
             return verdict, []
-        told = f"{verdict.reason.split(';')[0].rstrip('.')}."  # without what was open
-        verdict = replace(verdict, verdict=DISAGREES, rule="identity", reason=told, needed=np.inf)
+        verdict = replace(verdict, verdict=DISAGREES, rule="identity", reason=f"{verdict.fact}.", needed=np.inf)
     else:
         found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)
     if found is None:

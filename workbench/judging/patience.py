@@ -5,22 +5,31 @@ rests on the history, and the fitted trend does not reach the tolerance within E
 the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, and the
-                    longer one leads less than LITTLE times lower, and less than FALL times higher. A learner that
-                    settles with the further passes only, or that jumps, or that settles lower each time, is asked for
-                    FURTHER times as many once more. Or neither of the two longer
-                    ones is FALL times better, and the learner stands (judging/verdicts.py, `standing`). Or the first
-                    was too short to tell, and the two longer ones, of which the second says so, differ by less than
-                    a factor of LITTLE, while the weights stay within NEAR of their distance from the optimum: whoever
-                    falls, but no longer in the last doubling of the passes, is asked once more as well, and so is a
-                    learner whose weights are the same while its time grows with the passes: one that returns the
-                    best weights it has seen may still be at work. What 4 and 16 times the passes leave open, 16
-                    and 64 times decide in the same way: noise that falls like 1/t hides a limit of its size.
-                    Or the steps go down F, and their gains with 4 and 16 times the passes, or with 16 and 64,
-                    shrink so fast that they stop short (judging/settling.py, `frozen`). Where 16 times the passes
-                    take at most LEAST seconds, they are made before two histories accuse, and must not lead FALL
-                    times lower
-    not converged   otherwise: it still falls, or the further passes bring it within the tolerance, or it had ended by
-                    one history and moved on from there in a longer one: it may do so again
+                    longer one leads less than LITTLE times lower, and less than FALL times higher (`alike`). Where
+                    FURTHER times as many passes again take at most LEAST seconds, they are made as well, and must not
+                    lead FALL times lower (`leaves`)
+    not converged   it still falls, or the further passes bring it within the tolerance
+
+`ruling` says after each longer history whether the verdict stands or the next one is made: with 4, with 16, and at
+last with 64 times the passes. Further histories are made for a learner
+
+    that settles with the further passes only, that jumps, or that settles lower each time. Noise that falls like 1/t
+        hides a limit of its size
+    that falls, but no longer in the last doubling of the passes (`slackens`)
+    whose weights stay the same while its seconds grow with the passes (`works_on`): one that returns the best weights
+        it has seen may still be at work
+
+and these histories accuse as well
+
+    where neither of the two longest is FALL times better than the first, and the learner stands (`unmoved`, and
+        judging/verdicts.py, `standing`)
+    where the two longest differ by less than a factor of LITTLE, and the weights stay within NEAR of their distance
+        from the optimum (`calm`)
+    where the steps go down F, but what they gain with each FURTHER times the passes shrinks so fast that they stop
+        short of the optimum (judging/settling.py, `frozen`)
+
+A learner that had ended by one history and moves on from there in a longer one may do so again: no rest of such a
+learner accuses (`moved_on`, `resumed`).
 
 The excess, the numbers and the passes of a verdict are always those of the budget that was asked for.
 """
@@ -28,11 +37,15 @@ The excess, the numbers and the passes of a verdict are always those of the budg
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.judging.settling import FALL, LITTLE, MOST
-from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+from workbench.judging.reference import Reference
+from workbench.judging.reports import Report
+from workbench.judging.settling import FALL, LITTLE, MOST, frozen, went_on
+from workbench.judging.verdicts import standing
+from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, far
 
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
@@ -42,6 +55,45 @@ PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, tha
 SAME = 1.01  # times an excess, within which another one reads the same
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
+LONGEST = 4  # histories: of 1, 4, 16 and 64 times the passes
+
+
+class Try(NamedTuple):
+    """One history: its reports, the verdict on them alone, and the seconds of its fit."""
+
+    reports: list[Report]
+    verdict: Verdict
+    took: float
+
+
+class Ruling(NamedTuple):
+    """The verdict on all histories so far, None if they decide nothing; and whether a longer one is to be made.
+
+    A verdict for which a longer history is made stands if that history does not come in time.
+    """
+
+    verdict: Verdict | None
+    asks: bool = False
+
+
+def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
+    """What two to four histories say together, each with FURTHER times the passes of the one before."""
+    first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
+    if moved_on(*tries[-2:]):
+        return Ruling(heard(first, opened(last)))
+    if len(tries) == 2:
+        if not enough(first, last):
+            return Ruling(None, asks=True)
+        told = heard(first, last)
+        return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
+    if len(tries) == 3 and enough(first, before) and not works_on(*tries[:2]):  # made only because it was cheap
+        return Ruling(heard(first, opened(last)) if leaves(before, last) else heard(first, before))
+    judged = standing(tries[-1].reports, reference, tolerance) if unmoved(first, before, last) else last
+    told = late(first, before, judged)
+    if judged.evidence.get("excused") and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
+        told = stops_short(first, judged)
+    decided = told.verdict == DISAGREES or enough(before, last) or resumed(first, before, last)
+    return Ruling(told, len(tries) < LONGEST and (not decided or works_on(*tries[-2:])))
 
 
 def allowed(patience: float | None, took: float) -> float:
@@ -55,7 +107,8 @@ def waits(verdict: Verdict) -> bool:
         return verdict.rule in BY_HISTORY
     if verdict.verdict != NOT_CONVERGED or verdict.rule not in OPEN or not np.isfinite(verdict.absolute):
         return False
-    return not verdict.needed <= ENOUGH * verdict.evidence["passes"]
+    passes = verdict.evidence.get("passes")  # none over a text, whose histories accuse nobody (judging/programs.py)
+    return passes is not None and not verdict.needed <= ENOUGH * passes
 
 
 def by_history(verdict: Verdict) -> bool:
@@ -67,14 +120,12 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
     """The verdict on the first history, given the further one."""
     longer = further.evidence.get("passes", np.nan)
     evidence = first.evidence | {"further_passes": longer, "further_excess": further.excess}
-    told = first.reason.split(";")[0].rstrip(".")
     if further.verdict == DISAGREES and not by_history(further):
         return further
-    if further.verdict != DISAGREES:
-        told = told.replace("it stops by itself there", "its weights pause there")
     if by_history(first) and by_history(further) and alike(first, further):
-        said = f"{told}; after {longer:g} passes it is {further.excess:.1e} above."
+        said = f"{first.fact}; after {longer:g} passes it is {further.excess:.1e} above."
         return replace(first, reason=said, evidence=evidence)
+    told = paused(first) if "ended" in first.evidence and further.verdict != DISAGREES else first.fact
     said, need = f"{told}; {longer:g} passes ", further.needed
     if further.verdict == AGREES:
         said, need = f"{said}bring it within {further.evidence['threshold']:.1e}, so run it longer.", longer
@@ -85,7 +136,14 @@ def heard(first: Verdict, further: Verdict) -> Verdict:
     else:
         said += f"bring it to {further.excess:.1e}, so it is not at its end: run it longer"
         said += f", at that rate about {need:.2g} passes." if need < MOST * longer else "."
-    return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need)
+    return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need, fact=told)
+
+
+def paused(verdict: Verdict) -> str:
+    """The fact of a verdict on a learner that seemed to have ended, and moved on in a longer history."""
+    since, passes = verdict.evidence["ended"], verdict.evidence["passes"]
+    here = f"its weights are the same from pass {since:g} to pass {passes:g}"
+    return f"{far(verdict.excess, verdict.absolute)}, and its weights pause there: {here}"
 
 
 def alike(first: Verdict, further: Verdict) -> bool:
@@ -114,19 +172,27 @@ def leaves(second: Verdict, last: Verdict) -> bool:
 
 def stops_short(first: Verdict, last: Verdict) -> Verdict:
     """The verdict on a learner whose steps go down F and freeze (judging/settling.py, `frozen`)."""
-    passes, after = last.evidence["passes"], last.reason.split(";")[0].rstrip(".")
-    said = (
-        f"After {passes:g} passes {after[:1].lower()}{after[1:]}; four times the passes bring less of the way than the "
-    )
-    said += f"four times before, so it stops short of the optimum; the {first.evidence['passes']:g} asked for end "
-    said += f"{first.excess:.1e} above."
-    evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
-    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule="settled", needed=np.inf)
+    told = after(last)
+    said = f"{told}; four times the passes bring less of the way than the four times before, so it stops short of the "
+    said += f"optimum; the {first.evidence['passes']:g} asked for end {first.excess:.1e} above."
+    evidence = first.evidence | {"further_passes": last.evidence["passes"], "further_excess": last.excess}
+    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule="settled", needed=np.inf, fact=told)
 
 
-def works_on(first: Verdict, further: Verdict, spent: float, more: float) -> bool:
-    """Whether weights that stayed the same cost `more` seconds than the `spent` ones of fewer passes."""
-    return first.rule == further.rule == "ended" and more >= WORKING * spent
+def after(verdict: Verdict) -> str:
+    """The fact of a verdict on a longer history, as the beginning of a sentence."""
+    return f"After {verdict.evidence['passes']:g} passes {verdict.fact[:1].lower()}{verdict.fact[1:]}"
+
+
+def works_on(shorter: Try, longer: Try) -> bool:
+    """Whether weights that stayed the same cost more seconds with more passes."""
+    resting = shorter.verdict.rule == longer.verdict.rule == "ended"
+    return resting and longer.took >= WORKING * shorter.took
+
+
+def moved_on(shorter: Try, longer: Try) -> bool:
+    """Whether a learner that had ended by the shorter history was there in the longer one, too, and went on."""
+    return shorter.verdict.rule == "ended" and went_on(shorter.reports, longer.reports)
 
 
 def slackens(verdict: Verdict) -> bool:
@@ -162,19 +228,17 @@ def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
 
 def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     """The verdict on a history that two longer ones follow."""
-    told, passes = first.reason.split(";")[0].rstrip("."), last.evidence.get("passes", np.nan)
     settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
-    if resumed(first, second, last):
+    accused = settled or (by_history(last) and unmoved(first, second, last))
+    if resumed(first, second, last) or not accused:
         return heard(first, opened(last))
-    if not (settled or (by_history(last) and unmoved(first, second, last))):
-        return heard(first, opened(last))
-    evidence = first.evidence | {"further_passes": passes, "further_excess": last.excess}
-    after = last.reason.split(";")[0].rstrip(".")
-    said = f"After {passes:g} passes {after[:1].lower()}{after[1:]}; "
-    said += f"the {first.evidence['passes']:g} asked for end {first.excess:.1e} above."
+    evidence = first.evidence | {"further_passes": last.evidence["passes"], "further_excess": last.excess}
     if by_history(first):
-        said = f"{told}; after {passes:g} passes it is {last.excess:.1e} above."
-    return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule=last.rule, needed=np.inf)
+        fact, rest = first.fact, f"after {last.evidence['passes']:g} passes it is {last.excess:.1e} above"
+    else:
+        fact, rest = after(last), f"the {first.evidence['passes']:g} asked for end {first.excess:.1e} above"
+    told = {"reason": f"{fact}; {rest}.", "fact": fact, "evidence": evidence}
+    return replace(first, verdict=DISAGREES, rule=last.rule, needed=np.inf, **told)
 
 
 def exhausted(first: Verdict, seconds: float) -> Verdict:

@@ -22,7 +22,6 @@ why a flat history alone proves nothing). A formulation that is its CVXPY text a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,8 +62,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
             return Verdict(FAILED, np.inf, fault, rule="weights")
     proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
     try:
-        seen = [(passes, *evaluated(values, problem, proof.program.sign)) for passes, values in steps]
-        broken = most_violated(problem) if seen[-1][2] > tolerance else ""
+        found = [evaluated(values, problem, proof.program.sign) for _, values in steps]
     finally:
         for variable, value in kept:
             variable.save_value(value)
@@ -77,15 +75,17 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
         none if end is None else proof.program.sign * nearest(end) for end, none in zip(ends, infinite, strict=True)
     )
     size = max([1.0, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
-    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance, broken)
+    seen = [
+        (passes, value, max(missed, default=0.0)) for (passes, _), (value, missed) in zip(steps, found, strict=True)
+    ]
+    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance, most_violated(problem, found[-1][1]))
 
 
 def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
     """Judge weights θ for a formulation that is its CVXPY text alone; F(θ) = ∞ counts as a violation."""
     values = [reference.value(each.theta) for each in reports]
     seen = [(each.passes, e, 0.0 if np.isfinite(e) else np.inf) for each, e in zip(reports, values, strict=True)]
-    found = judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
-    return replace(found, absolute=np.nan)  # nobody is asked for further passes over a text
+    return judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
 
 
 def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
@@ -150,29 +150,28 @@ def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     return None
 
 
-def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, float]:  # a user's values
-    """(objective as of a minimisation, largest violation of a constraint) at the values."""
-    given = named(values, problem)
-    for variable in problem.variables():
+def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, list[float]]:  # a user's values
+    """The objective as of a minimisation, and the violation of each constraint, then of each variable's attributes."""
+    given, variables = named(values, problem), problem.variables()
+    for variable in variables:
         value = given[variable.id]
         variable.save_value(np.asarray(written_out(value), float))
     with np.errstate(all="ignore"):  # outside of a domain, or beyond floats; told by the sentence
         objective = problem.objective.value
-        missed = [np.max(constraint.violation(), initial=0.0) for constraint in problem.constraints]
-        missed += [np.max(np.abs(v.value - v.project(v.value)), initial=0.0) for v in problem.variables()]
+        missed = [np.max(each.violation(), initial=0.0) for each in problem.constraints]
+        missed += [np.max(np.abs(each.value - each.project(each.value)), initial=0.0) for each in variables]
     value = np.inf if objective is None else sign * float(np.ravel(np.asarray(objective, float))[0])
-    largest = max([0.0, *(float(each) if each == each else np.inf for each in missed)])
-    return value if np.isfinite(value) else np.inf, largest
+    return value if np.isfinite(value) else np.inf, [float(each) if each == each else np.inf for each in missed]
 
 
-def most_violated(problem: cp.Problem) -> str:
-    """The constraint that the values of the variables violate most, by its label, else as it is written."""
-    with np.errstate(all="ignore"):
-        sizes = [np.max(each.violation(), initial=0.0) for each in problem.constraints]
-    missed = [float(np.nan_to_num(each, nan=np.inf)) for each in sizes]
-    if not missed or max(missed) == 0.0:
+def most_violated(problem: cp.Problem, missed: list[float]) -> str:
+    """The constraint that values violate most, by its label, else as it is written; `missed` as of `evaluated`."""
+    if max(missed, default=0.0) == 0.0:
         return ""
-    chosen = problem.constraints[int(np.argmax(missed))]
+    place, count = int(np.argmax(missed)), len(problem.constraints)
+    if place >= count:
+        return f"that {problem.variables()[place - count].name()} declares"
+    chosen = problem.constraints[place]
     label = getattr(chosen, "label", None)  # the user's, in newer versions of CVXPY
     return " ".join(str(label or chosen).split())[:60]
 

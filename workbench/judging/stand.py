@@ -26,28 +26,11 @@ from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports
 from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import (
-    FURTHER,
-    allowed,
-    by_history,
-    cheap,
-    enough,
-    exhausted,
-    heard,
-    late,
-    leaves,
-    opened,
-    resumed,
-    stops_short,
-    unmoved,
-    waits,
-    works_on,
-)
+from workbench.judging.patience import FURTHER, LONGEST, Try, allowed, exhausted, ruling, waits
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, reports_of
-from workbench.judging.settling import frozen, went_on
 from workbench.judging.share import LARGE, Allowance, skipping
-from workbench.judging.verdicts import crosscheck, history, standing
+from workbench.judging.verdicts import crosscheck, history
 from workbench.judging.warned import Tally
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.solving.stochastic import run
@@ -163,51 +146,22 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began, spent, told = time.perf_counter(), self.took, None
-        try:
-            _, second = self.heard_after(reports, FURTHER * passes, seed, tolerance, patience)
-            if first.rule == "ended" and went_on(reports, self.longer):
-                return heard(first, opened(second))
-            if enough(first, second):
-                told = heard(first, second)
-            if told and not works_on(first, second, spent, self.took):
-                if told.verdict != DISAGREES or not by_history(told) or not cheap(self.took):
-                    return told
-                shorter, left = self.longer, patience - (time.perf_counter() - began)
-                _, last = self.heard_after(shorter, FURTHER**2 * passes, seed, tolerance, left)
-                moved = second.rule == "ended" and went_on(shorter, self.longer)
-                return heard(first, opened(last)) if moved or leaves(second, last) else told
-            ends = [reports[-1].theta, self.longer[-1].theta]
-            for power in (2, 3):
-                spent, left = self.took, patience - (time.perf_counter() - began)
-                if power == 3 and left < FURTHER * spent / 2:  # half of the passes would not come in time
-                    raise OutOfTime
-                shorter = self.longer
-                learned, last = self.heard_after(shorter, FURTHER**power * passes, seed, tolerance, left)
-                if second.rule == "ended" and went_on(shorter, self.longer):
-                    return heard(first, opened(last))
-                works = works_on(second, last, spent, self.took)
-                decided = enough(second, last) or resumed(first, second, last)
-                ends.append(self.longer[-1].theta)
-                stays = unmoved(first, second, last)
-                judged = standing(learned, self.reference, tolerance) if stays else last
-                told = late(first, second, judged)
-                if judged.evidence.get("excused") and frozen(ends[-3:], self.reference.theta):
-                    told = stops_short(first, judged)
-                if not works and (decided or told.verdict == DISAGREES):
-                    break
-                second = last
-        except OutOfTime:
-            return told or exhausted(first, patience)
-        return told
-
-    def heard_after(
-        self, reports: list[Report], budget: int, seed: int, tolerance: float, within: float
-    ) -> tuple[list[Report] | Trace, Verdict]:
-        """The history with this budget, which `longer` keeps, and the verdict on it."""
-        learned = self.further(reports, budget, seed, within)
-        self.longer = history(learned)
-        return learned, crosscheck(learned, self.reference, tolerance)
+        began, tries = time.perf_counter(), [Try(reports, first, self.took)]
+        told = exhausted(first, patience)
+        while True:
+            left = patience - (time.perf_counter() - began)
+            if len(tries) == LONGEST - 1 and left < FURTHER * self.took / 2:  # half of the passes would come too late
+                return told
+            try:
+                learned = self.further(tries[-1].reports, FURTHER ** len(tries) * passes, seed, left)
+            except OutOfTime:
+                return told
+            self.longer = history(learned)
+            tries.append(Try(self.longer, crosscheck(learned, self.reference, tolerance), self.took))
+            ruled = ruling(tries, self.reference, tolerance)
+            told = ruled.verdict or told
+            if not ruled.asks:
+                return told
 
     def further(self, reports: list[Report], budget: int, seed: int, within: float) -> list[Report] | Trace:
         """The history with this budget; a fit with few checkpoints is joined to the earlier histories.

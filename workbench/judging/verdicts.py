@@ -82,6 +82,7 @@ from workbench.judging.words import (
     NOT_CONVERGED,
     VERDICTS,
     Verdict,
+    far,
 )
 from workbench.proofs.smooth import SmoothBounds
 
@@ -161,7 +162,7 @@ def standing(learned: Answers, solution: Certified | Reference, tolerance: float
     late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
     hearing.evidence["limit"] = least(hearing.passes, hearing.excesses)
     if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
-        return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled; run it longer")
+        return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled", "run it longer")
     paused = hearing.ended()
     return paused if paused and paused.verdict == NOT_CONVERGED else hearing.stays()
 
@@ -210,8 +211,7 @@ class Hearing:
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed = np.nan  # passes
         self.settled = False  # whether a curve with a positive limit was fitted (else the excess just stopped falling)
-        sizes = f"{self.excess:.1e} (relative, {self.excesses[-1]:.1e} absolute)"
-        self.far = f"its objective is {sizes} above the proven optimum"
+        self.far = far(self.excess, self.excesses[-1])
         self.evidence = {
             "upper": float(self.uppers[-1]),
             "reference_lower": float(reference.lower),
@@ -224,20 +224,21 @@ class Hearing:
             told = {"drift": float(trace.drift[-1]), "bound": float(trace.bound[-1])}
             self.evidence |= {key: number for key, number in told.items() if np.isfinite(number)}
 
-    def verdict(self, name: str, rule: str, reason: str) -> Verdict:
-        sentence = f"{reason[0].upper()}{reason[1:]}."
-        return Verdict(name, self.excess, sentence, self.evidence, rule, float(self.excesses[-1]), self.needed)
+    def verdict(self, name: str, rule: str, fact: str, rest: str = "") -> Verdict:
+        """The verdict with the reason `fact`, or `fact; rest` where something is open or asked for."""
+        reason = f"{fact}; {rest}." if rest else f"{fact}."
+        return Verdict(name, self.excess, reason, self.evidence, rule, float(self.excesses[-1]), self.needed, fact)
 
     def contradicted(self) -> Verdict | None:
         """`disagrees` if the reported weights contradict the learner's own dual weights, r's domain, or its claims."""
         false, found = contradicted(self.reports, self.uppers, self.reference)
         self.evidence |= found
         if (drift := self.evidence.get("drift", 0.0)) > DRIFT:
-            told = f"the weights it reports are {drift:.1e} (relative) away from its own dual's weights"
+            told = f"The weights it reports are {drift:.1e} (relative) away from its own dual's weights"
             return self.verdict(DISAGREES, "drift", told)
         if (outside := self.evidence.get("outside", 0.0)) > DRIFT:
-            return self.verdict(DISAGREES, "feasibility", f"its weights lie {outside:.1e} outside of the domain")
-        return self.verdict(DISAGREES, "reported", false) if false else None
+            return self.verdict(DISAGREES, "feasibility", f"Its weights lie {outside:.1e} outside of the domain")
+        return self.verdict(DISAGREES, "reported", f"{false[0].upper()}{false[1:]}") if false else None
 
     def near(self) -> Verdict | None:
         if self.excess <= self.threshold:
@@ -255,10 +256,10 @@ class Hearing:
             return None
         told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
         if self.alone and np.count_nonzero(self.passes >= since) < RESTS:
-            return self.verdict(NOT_CONVERGED, "history", f"{self.far}; {told}, too few steps to tell: run it longer")
+            return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}, too few steps to tell: run it longer")
         if pauses(self.reports):
             told += ", but so they were for as long before, and went on"
-            return self.verdict(NOT_CONVERGED, "history", f"{self.far}; {told}: run it longer")
+            return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}: run it longer")
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
         self.needed = np.inf
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
@@ -268,10 +269,10 @@ class Hearing:
         if not np.isfinite(self.uppers[-1]):
             missed = self.evidence.get("violation")
             told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
-            return self.verdict(NOT_CONVERGED, "feasibility", f"its weights are not feasible{told}")
+            return self.verdict(NOT_CONVERGED, "feasibility", f"Its weights are not feasible{told}")
         if len(self.passes) < 2:
-            told = f"{self.far}; one answer has no history, give those of growing budgets"
-            return self.verdict(NOT_CONVERGED, "history", told)
+            told = "one answer has no history, give those of growing budgets"
+            return self.verdict(NOT_CONVERGED, "history", self.far, told)
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
         self.evidence["doubling"] = doubling(self.passes, self.excesses)
@@ -283,24 +284,25 @@ class Hearing:
             self.settled = curve.settled
             self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
             return None
-        return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {self.trend(curve.power)}")
+        falls, advice = self.trend(curve.power)
+        return self.verdict(NOT_CONVERGED, "history", f"{self.far} and has not settled: it {falls}", advice)
 
-    def trend(self, power: float) -> str:
-        """How the excess falls, and how many passes are left at that rate, for a sentence."""
+    def trend(self, power: float) -> tuple[str, str]:
+        """How the excess falls, and how many passes are left at that rate, as the two parts of a reason."""
         if not power > 0:
-            return "is not falling yet; run it longer"
-        told = f"falls like passes^-{power:.2g}"
+            return "is not falling yet", "run it longer"
+        falls, need = f"falls like passes^-{power:.2g}", f"{self.needed:.2g} passes reach {self.threshold:.1e}"
         if self.needed < MOST * self.passes[-1]:
-            return f"{told}; run it longer, at that rate about {self.needed:.2g} passes reach {self.threshold:.1e}"
-        told += f"; at that rate no budget reaches {self.threshold:.1e}"
-        return f"{told}, so look at its steps and at what it minimises"
+            return falls, f"run it longer, at that rate about {need}"
+        advice = "so look at its steps and at what it minimises"
+        return falls, f"at that rate no budget reaches {self.threshold:.1e}, {advice}"
 
     def stays(self) -> Verdict:
         """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
         if told := self.excuse():
             self.evidence["excused"] = 1.0
-            told = f"{self.far} and has settled for now, but its last steps {told}; run it longer"
-            return self.verdict(NOT_CONVERGED, "settled", told)
+            told = f"{self.far} and has settled for now, but its last steps {told}"
+            return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
         limit, size = self.evidence["limit"], self.reference.size
         asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
         found = control(self.trace, self.reference, asked)
@@ -311,10 +313,10 @@ class Hearing:
             return self.verdict(DISAGREES, "settled", f"{self.far} and stays, {about}, {clean}")
         settled = f"{self.far} and has settled for now, {about}"
         if not np.isfinite(found.end):
-            told = f"{settled}, but no solver of ours fits to be compared with; run it longer"
+            told = f"{settled}, but no solver of ours fits to be compared with"
         else:
-            told = f"{settled}, but clean runs of ours settle {found.end / size:.1e} above it, too; run it longer"
-        return self.verdict(NOT_CONVERGED, "settled", told)
+            told = f"{settled}, but clean runs of ours settle {found.end / size:.1e} above it, too"
+        return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
 
     def excuse(self) -> str:
         """What its last steps do, where short steps are no sign of an optimum; an empty text elsewhere.

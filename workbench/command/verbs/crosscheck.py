@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 MOST_SEEDS = 10**6
 ROOM = 1.25  # times the passes that a trend needs are advised, for trends bend
 MANY = 10**6  # passes from which on they are told as a power of ten
+Meant = tuple[Any, Any, dict[str, Any], Sequence[Any], tuple[float, dict[str, Any]]]  # as `named` says
 VERDICT_CODES = {"agrees": 0, "not comparable": 3, "not converged": 3, "disagrees": 1, "failed": 1}
 
 
@@ -93,23 +94,27 @@ def command(
     if out is None:
         return continued(words, None, as_json)
     with resumable(folder := terminal.spare_folder(out, overwrite, "crosscheck.json", records.REFERENCE)):
-        nameable(named(words)[0])  # a run with a fault in its words leaves no journal
+        meant = named(words)  # a run with a fault in its words leaves no journal
+        nameable(*meant[:2])
         with begun(folder, "crosscheck", words) as journal:
-            return continued(words, journal, as_json)
+            return continued(words, journal, as_json, meant)
 
 
-def named(words: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], Sequence[Any], tuple[float, dict[str, Any]]]:
+def named(words: dict[str, Any]) -> Meant:
     """Problem, formulation, source, learners, and `budget`, that the words of the command mean."""
     data, form, source = pair(words["problem"], words["formulation"], words["settings"])
     chosen = learners_of(words["learners"], form, data, words["learner_set"])
     return data, form, {"name": words["problem"], "settings": source}, chosen, budget(**words["options"])
 
 
-def continued(words: dict[str, Any], journal: Journal | None, as_json: bool) -> int:
-    """Judge the learners of which the journal has no row, and print all rows; returns the exit code."""
+def continued(words: dict[str, Any], journal: Journal | None, as_json: bool, meant: Meant | None = None) -> int:
+    """Judge the learners of which the journal has no row, and print all rows; returns the exit code.
+
+    meant : what the words mean, if somebody has looked already
+    """
     from workbench.judging.learners import left_out
 
-    data, form, origin, chosen, (gap, judging) = named(words)
+    data, form, origin, chosen, (gap, judging) = meant or named(words)
     page = None if words["report"] is None else terminal.usable_file(words["report"], "--report")
     folder = journal and journal.run
     reference, facts = reference_of(form, data, gap, chosen, origin, journal and going_on(journal.run / "solving"))

@@ -64,8 +64,7 @@ def command(
     from workbench.solving.request import Request
 
     data, form, source = pair(problem, formulation, settings)
-    if not text_alone(form):
-        nameable(data)
+    nameable(data, form)
     names = names_of(problem, formulation)
     options = limits(gap, time_limit, max_rounds) | {"groups": groups, "polish": polish}
     options |= {"parallel": parallel, "threads": threads}
